@@ -3,7 +3,7 @@
 use crate::experiment::Experiment;
 use crate::figure::Figure;
 use crate::kinds::{Build, Kind};
-use crate::value::Invalid;
+use crate::value::{Invalid, above_zero, short, whole, within};
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
 use std::fmt;
@@ -11,7 +11,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use toml::de::DeTable;
+use toml::de::{DeTable, DeValue};
 
 /// A checked definition.
 #[derive(Clone, Debug)]
@@ -112,6 +112,8 @@ pub enum DefinitionError {
     Value {
         /// The file.
         path: PathBuf,
+        /// The line of the key, or else of the table that lacks it, counted from 1.
+        line: Option<usize>,
         /// The key, as a path from the top.
         key: String,
         /// What is wrong.
@@ -127,7 +129,10 @@ impl fmt::Display for DefinitionError {
             Self::Form { path, line: Some((line, text)), problem } => {
                 write!(f, "{}: line {line}, '{text}': {problem}", path.display())
             }
-            Self::Value { path, key, problem } => write!(f, "{}: {key}: {problem}", path.display()),
+            Self::Value { path, line: None, key, problem } => write!(f, "{}: {key}: {problem}", path.display()),
+            Self::Value { path, line: Some(line), key, problem } => {
+                write!(f, "{}: line {line}, {key}: {problem}", path.display())
+            }
         }
     }
 }
@@ -162,7 +167,10 @@ impl Definition {
     /// Parses a definition; `path` is for error messages.
     pub fn parse(path: &Path, text: &str) -> Result<Self, DefinitionError> {
         let form = |error: toml::de::Error| form_error(path, text, &error);
-        let value = |Invalid { key, problem }: Invalid| DefinitionError::Value { path: path.to_owned(), key, problem };
+        let value = |Invalid { key, problem }: Invalid| {
+            let line = place(text, &key).map(|at| line_at(text, at));
+            DefinitionError::Value { path: path.to_owned(), line, key, problem }
+        };
         let mut table = DeTable::parse(text).map_err(form)?;
         let mut kinds = Vec::new();
         for kind in Kind::ALL {
@@ -186,14 +194,9 @@ impl Definition {
             return Err(Invalid::new("name", format!("'{}': expected small letters, digits and hyphens", file.name)));
         }
         for (key, seeds) in [("seeds", file.seeds), ("quick.seeds", file.quick.seeds)] {
-            if !(1..=Self::MOST_SEEDS).contains(&seeds) {
-                return Err(Invalid::new(key, format!("{seeds}: expected from 1 to {}", Self::MOST_SEEDS)));
-            }
+            whole(key, seeds as f64, 1..=Self::MOST_SEEDS)?;
         }
-        let share = file.quick.share;
-        if !(share > 0.0 && share <= 1.0) {
-            return Err(Invalid::new("quick.share", format!("{share}: expected above 0 and up to 1")));
-        }
+        let share = above_zero("quick.share", file.quick.share, 1.0)?;
         file.tolerance.check().map_err(|error| error.within("tolerance"))?;
         let full = build(1.0)?;
         if let Some(figure) = &file.figure {
@@ -202,7 +205,9 @@ impl Definition {
         Ok(Self {
             kind,
             full,
-            small: build(share)?,
+            small: build(share).map_err(|Invalid { key, problem }| {
+                Invalid::new(key, format!("{problem} (of the quick size, with quick.share = {})", short(share)))
+            })?,
             name: file.name,
             title: file.title,
             source: file.source,
@@ -235,10 +240,7 @@ impl Tolerance {
     fn check(&self) -> Result<(), Invalid> {
         let values =
             [("octaves", self.octaves), ("share", self.share), ("ratio", self.ratio), ("relative", self.relative)];
-        match values.into_iter().find(|(_, value)| !(*value >= 0.0 && value.is_finite())) {
-            Some((key, value)) => Err(Invalid::new(key, format!("{value}: expected zero or more"))),
-            None => Ok(()),
-        }
+        values.into_iter().try_for_each(|(key, value)| within(key, value, 0.0..).map(drop))
     }
 }
 
@@ -258,12 +260,34 @@ fn only(kinds: Vec<(Kind, Build)>) -> Result<(Kind, Build), Invalid> {
     }
 }
 
+/// The byte at which the value of a key such as `delay.workloads[0].rate` begins, or else the innermost table on the way
+/// to it.
+fn place(text: &str, key: &str) -> Option<usize> {
+    let table = DeTable::parse(text).ok()?;
+    let mut names = key.split(['.', '[', ']']).filter(|name| !name.is_empty());
+    let mut value = table.get_ref().get(names.next()?)?;
+    for name in names {
+        let inner = match value.get_ref() {
+            DeValue::Array(items) => name.parse().ok().and_then(|index: usize| items.get(index)),
+            DeValue::Table(table) => table.get(name),
+            _ => None,
+        };
+        let Some(inner) = inner else { break };
+        value = inner;
+    }
+    Some(value.span().start)
+}
+
+/// The line of a byte, counted from 1.
+fn line_at(text: &str, at: usize) -> usize {
+    text[..at.min(text.len())].matches('\n').count() + 1
+}
+
 /// The parser's message in one line.
 fn form_error(path: &Path, text: &str, error: &toml::de::Error) -> DefinitionError {
     let line = error.span().map(|span| {
-        let before = &text[..span.start.min(text.len())];
-        let number = before.matches('\n').count();
-        (number + 1, text.lines().nth(number).unwrap_or_default().trim().to_owned())
+        let line = line_at(text, span.start);
+        (line, text.lines().nth(line - 1).unwrap_or_default().trim().to_owned())
     });
     DefinitionError::Form { path: path.to_owned(), line, problem: error.message().replace('\n', "; ") }
 }
@@ -305,18 +329,32 @@ entry_probability = ["2^-3", 0.5, "auto"]
             ("seeds = 3", "seeds = ", &["line 5"]),
             ("\"sound\"", "\"A b\"", &["name", "small letters"]),
             ("longest_ms = 64", "", &["delay.workloads[0].longest_ms", "fridge-synthetic"]),
-            ("longest_ms = 64", "longest_ms = 0.5", &["delay.workloads[0]", "upper end"]),
+            ("longest_ms = 64", "longest_ms = 0.5", &["line 9, delay.workloads[0].longest_ms: 0.5: expected from 1"]),
             ("longest_ms = 64", "longest_ms = 64\nspam = 1", &["unknown field `spam`"]),
-            ("longest_ms = 64", "longest_ms = 64\nrate = -1", &["delay.workloads[0]", "-1 requests per second"]),
+            (
+                "longest_ms = 64",
+                "longest_ms = 64\nrate = -1",
+                &["line 10, delay.workloads[0].rate: -1: expected from 0.001 to 1e9"],
+            ),
             ("longest_ms = 64", "longest_ms = 64\nrequests = 5\nspan_ms = 7", &["workloads[0].span_ms", "requests"]),
             ("longest_ms = 64", "longest_ms = 64\nmeasured_ms = [5, 2]", &["workloads[0].measured_ms"]),
             ("longest_ms = 64", "longest_ms = 64\norphan_share = 1", &["workloads[0].orphan_share"]),
+            (
+                "longest_ms = 64",
+                "longest_ms = 64\nspan_ms = 0.005",
+                &["line 10, delay.workloads[0].span_ms: 0.5 requests", "quick.share = 0.1"],
+            ),
+            (
+                "longest_ms = 64",
+                "longest_ms = 64\nrate = 0.001\nrequests = 100\nbursts = { calm_ms = 0.001, burst_ms = 0.001, rate_factor = 1, delay_factor = 1 }",
+                &["line 12, delay.workloads[0].bursts: ", "expected from 1 to 1e10"],
+            ),
             ("fridge-synthetic", "freezer", &["unknown variant `freezer`", "`fridge-synthetic`"]),
             ("method = \"fridge\"", "method = \"freezer\"", &["delay.methods[0].method", "'freezer'", "fridge"]),
-            ("\"2^8\", 512", "1", &["delay.methods[0]", "at least 2 slots"]),
+            ("\"2^8\", 512", "1", &["line 11, delay.methods[0].method:", "at least 2 slots"]),
             ("\"2^8\", 512", "2.5", &["delay.methods[0].slots", "whole number"]),
             ("\"2^8\", 512", "", &["delay.methods[0].slots", "empty"]),
-            ("\"2^-3\"", "\"2^3\"", &["delay.methods[0]", "at most 1"]),
+            ("\"2^-3\"", "\"2^3\"", &["line 13, delay.methods[0].entry_probability: 8: expected above 0 and up to 1"]),
             ("\"2^-3\"", "\"some\"", &["2^-9"]),
             ("slots = [\"2^8\", 512]", "", &["delay.methods[0]", "slots", "memory_bytes"]),
             ("slots = [\"2^8\", 512]", "memory_bytes = [100]", &["delay.methods[0]", "100 bytes of memory"]),

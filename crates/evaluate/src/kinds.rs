@@ -73,3 +73,212 @@ fn read<W: Entry + 'static, M: Entry<Item: Measured<Stream = W::Item>> + 'static
     let tables = Tables::<W, M>::deserialize(value.into_deserializer())?;
     Ok(Box::new(move |share| Ok(Arc::new(Grid::new(&tables, share)?))))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Definition;
+    use crate::test_support::accepted;
+    use std::ops::Range;
+    use std::path::Path;
+    use toml::de::DeTable;
+
+    const HEAD: &str = "name = 'n'\ntitle = 't'\nsource = 's'\nseeds = 1\n";
+
+    /// A definition of each kind, with all its numbers.
+    const ALL: [&str; 7] = [
+        r#"
+[[delay.workloads]]
+name = "span"
+rate = 2e4
+answered = 0.4
+orphan_share = 0.5
+orphan_run = 100
+delays = { distribution = "log-normal", mean_ms = 57.8, p99_ms = 512 }
+bursts = { calm_ms = 100, burst_ms = 100, rate_factor = 2, delay_factor = 2 }
+span_ms = 5000
+measured_ms = [0, 4000]
+[[delay.workloads]]
+name = "requests"
+preset = "fridge-synthetic"
+longest_ms = 64
+requests = 1000
+delays = { distribution = "two-modes", common = { distribution = "empirical", values_ms = [1, 2] }, rare = { distribution = "log-uniform", low_ms = 1, high_ms = 9 }, rare_share = 0.1 }
+[[delay.methods]]
+method = "stages"
+slots = [1024]
+stages = 4
+fingerprint_bits = 16
+expiry_ms = 1000
+longest_ms = 500
+[[delay.methods]]
+method = "timebloom"
+memory_bytes = [65536]
+longest_ms = 500
+rate = 1000
+[[delay.methods]]
+method = "fridge"
+slots = [1024]
+entry_probability = [0.5]
+[[delay.methods]]
+method = "fridge"
+slots = [1024]
+lifetime_requests = [8192]
+[[delay.methods]]
+method = "mis"
+slots = [1024]
+lifetimes = [[8192, 16384]]
+"#,
+        r#"
+[[crossing.workloads]]
+name = "lossy"
+packets = 10_000
+rate = 5e6
+delays = { distribution = "weibull", scale_ms = 0.000133, shape = 0.6 }
+losses = [0.01]
+burst_packets = 100
+displaced = 100
+clock_offset_ns = 100
+clock_drift_ppm = 10
+[[crossing.methods]]
+method = "lda"
+rows = [512]
+losses = [0.1]
+alpha = 0.5
+[[crossing.methods]]
+method = "trajectory"
+memory_bytes = [9216]
+[[crossing.methods]]
+method = "probes"
+rate = [144]
+"#,
+        r#"
+[[flows.workloads]]
+name = "flows"
+flows = 100
+coherence_ms = 100
+loss = 0.01
+references = 100
+classes = [0.1]
+[[flows.methods]]
+method = "paper"
+columns = [1000]
+cells_per_flow = 2
+rates = [1, 0.5, 0.1, 0.01]
+weights = [1, 10]
+[[flows.methods]]
+method = "mpe"
+memory_bytes = [100_000]
+rate = 0.1
+"#,
+        r#"
+[[ring.workloads]]
+name = "drawn"
+rate = 1000
+delays = { distribution = "pareto", least_ms = 1, shape = 2 }
+longest_ms = 100
+span_ms = 1000
+orphan_share = 0.5
+course_ms = 100
+[[ring.workloads]]
+name = "table"
+rate = 1000
+table_ms = [[10, 500], [100, 1000]]
+longest_ms = 100
+span_ms = 1000
+[[ring.methods]]
+policy = ["around"]
+around_ms = 27
+bits = [32768]
+filters = [4]
+"#,
+        r#"
+[[queue.workloads]]
+name = "bursts"
+packets = 1000
+rate_gbps = 10
+buffer_bytes = 6_000_000
+loads = [0.1]
+background = { flows = 200, skew = 0.5, flow_packets = [1, 1.1], packet_bytes = [64, 1500] }
+bursts = { every_ms = 10, senders = 2, rate_gbps = 10, bytes = [100e3, 5e6], shape = 1.1, packet_bytes = 1500 }
+span_ms = 6.4
+threshold_ms = 0.8
+share = 0.01
+[[queue.methods]]
+method = "paper"
+snapshots = [4]
+counters = [32]
+[[queue.methods]]
+method = "budget"
+memory_bytes = [2048]
+"#,
+        r#"
+[[control.workloads]]
+name = "bursts"
+packets = 1000
+loads = [0.1]
+background = { flows = 200, flow_packets = [1, 1.1], packet_bytes = [64, 1500] }
+threshold_ms = 0.8
+course_ms = 1
+[[control.methods]]
+method = "drop"
+weight = [0.1]
+counters = 32
+[[control.methods]]
+method = "red"
+low_bytes = [250_000]
+"#,
+        r#"
+[[network.workloads]]
+name = "slow"
+lattice = [2, 2]
+slower_by = 3
+faults = 1
+false_alarms = 0.01
+[[network.workloads]]
+name = "lossy"
+lattice = [2, 2]
+lossy = 0.01
+[[network.methods]]
+method = "segments"
+intervals = [1]
+"#,
+    ];
+
+    /// The places of all numbers in a value, with the last key on the way to each.
+    fn numbers(value: &Spanned<DeValue<'_>>, key: &str, found: &mut Vec<(String, Range<usize>)>) {
+        match value.get_ref() {
+            DeValue::Integer(_) | DeValue::Float(_) => found.push((key.to_owned(), value.span())),
+            DeValue::Array(items) => items.iter().for_each(|item| numbers(item, key, found)),
+            DeValue::Table(table) => table.iter().for_each(|(key, inner)| numbers(inner, key.get_ref(), found)),
+            _ => (),
+        }
+    }
+
+    /// No key of any kind takes what is not a number, has no end, is below zero or absurdly large: nothing that would
+    /// never end, or abort for lack of memory, and nothing that would silently be taken for another number.
+    #[test]
+    fn every_number_has_bounds() {
+        for (kind, text) in Kind::ALL.into_iter().zip(ALL) {
+            let text = [HEAD, text].concat();
+            assert_eq!(accepted(&text).kind, kind);
+            let table = DeTable::parse(&text).unwrap();
+            let mut found = Vec::new();
+            numbers(table.get_ref().get(kind.name()).unwrap(), "", &mut found);
+            assert!(found.len() >= 6, "{found:?}");
+            for (key, place) in found {
+                for value in ["nan", "inf", "-inf", "-1", "-1.0", "1e300", "18446744073709551615", "9e18"] {
+                    let may_be_negative = key.starts_with("clock_") && value.starts_with("-1");
+                    let other = format!("{}{value}{}", &text[..place.start], &text[place.end..]);
+                    let refused = Definition::parse(Path::new("x.toml"), &other);
+                    let Err(error) = refused else {
+                        assert!(may_be_negative, "{}: {key} = {value} is accepted", kind.name());
+                        continue;
+                    };
+                    let said = error.to_string();
+                    assert!(said.starts_with("x.toml: line "), "{key} = {value}: {said}");
+                }
+            }
+        }
+    }
+}

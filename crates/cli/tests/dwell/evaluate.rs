@@ -141,8 +141,12 @@ fn what_cannot_be_run_is_refused() {
         (SMALL.replace("seeds = 11", "seeds = -1"), &["line 5", "seeds = -1"]),
         (SMALL.replace("answered = 0.4", "answered = 4"), &["delay.workloads[0]", "from 0 to 1"]),
         (SMALL.replace("\"exact\"", "\"guess\""), &["delay.methods[1].method", "'guess'", "fridge"]),
-        (SMALL.replace("4000", "9223372036854775807"), &["delay.workloads[0].requests", "at most 10¹⁰"]),
-        (SMALL.replace("span_ms = 20", "span_ms = 9e8"), &["delay.workloads[1].span_ms", "at most 10¹⁰"]),
+        (SMALL.replace("4000", "9223372036854775807"), &["line 16, delay.workloads[0].requests", "from 1 to 1e10"]),
+        (SMALL.replace("span_ms = 20", "span_ms = 9e8"), &["line 21, delay.workloads[1].span_ms", "from 1 to 1e10"]),
+        // These would never end.
+        (SMALL.replace("rate = 1e5", "rate = 1e-9"), &["line 13, delay.workloads[0].rate: 1e-9: expected from 0.001"]),
+        (SMALL.replace("rate = 1e5", "rate = 1e-300"), &["line 13, delay.workloads[0].rate: 1e-300: expected from"]),
+        (SMALL.replace("[\"2^8\"]", "[\"2^40\"]"), &["delay.methods[0].slots", "a whole number from 1 to"]),
         ("just words".to_owned(), &["line 1", "'just words'"]),
     ];
     for (text, words) in broken {

@@ -10,6 +10,7 @@ impl Measured for Configuration {
     type Stream = Stream;
 
     fn suits(&self, stream: &Stream) -> Result<(), String> {
+        self.check_probes(&stream.settings)?;
         self.pair(&stream.settings, 0).map(drop)
     }
 

@@ -1,5 +1,5 @@
 use crate::grid::{Configured, Entry, written};
-use crate::value::{Invalid, only_known};
+use crate::value::{Invalid, RATES, above_zero, all_within, available, memory, only_known, runnable, whole};
 use dwell_simulate::crossing::ProbeTimes;
 use dwell_simulate::crossing::{Passage, Settings, SettingsError};
 use dwell_sketch::lda::{Bank, CellSize, Expected, Lda, Params, ParamsError};
@@ -70,13 +70,17 @@ impl Entry for MethodEntry {
             ("alpha", self.alpha.is_some(), self.rows.is_some()),
             ("rate", self.rate.is_some(), self.method == MethodName::Probes),
         ])?;
-        let alpha = self.alpha.unwrap_or(ALPHA);
-        if !(alpha > 0.0 && alpha <= 10.0) {
-            return Err(Invalid::new("alpha", format!("{alpha}: expected above 0 and up to 10")));
-        }
+        let alpha = above_zero("alpha", self.alpha.unwrap_or(ALPHA), 10.0)?;
         let losses = self.losses.clone().unwrap_or_default();
-        if let Some(loss) = losses.iter().find(|loss| !(0.0..=1.0).contains(*loss)) {
-            return Err(Invalid::new("losses", format!("{loss}: expected from 0 to 1")));
+        all_within("losses", &losses, 0.0..=1.0)?;
+        all_within("rate", self.rate.as_deref().unwrap_or_default(), RATES)?;
+        for &bytes in self.memory_bytes.iter().flatten() {
+            memory("memory_bytes", bytes.into())?;
+        }
+        for &rows in self.rows.iter().flatten() {
+            whole("rows", rows.into(), 1..=u32::MAX.into())?;
+            // As they are kept in memory.
+            available("rows", f64::from(rows) * losses.len().max(1) as f64 * size_of::<[u64; 2]>() as f64)?;
         }
         let of_bytes = |make: fn(u32) -> Configuration| self.memory_bytes.iter().flatten().copied().map(make).collect();
         let configurations: Vec<Configuration> = match (self.method, &self.rows) {
@@ -123,6 +127,13 @@ impl Configured for Configuration {
 }
 
 impl Configuration {
+    /// Checks that the probes of a stream can be sent within hours.
+    pub(super) fn check_probes(&self, settings: &Settings) -> Result<(), String> {
+        let Self::Probes(rate) = self else { return Ok(()) };
+        let probes = rate * settings.packets as f64 / settings.rate;
+        runnable("rate", probes.max(1.0)).map_err(|error| error.problem)
+    }
+
     /// The state of this method at both points, for this stream.
     pub(super) fn pair(&self, settings: &Settings, seed: u64) -> Result<Pair, String> {
         let params = match *self {

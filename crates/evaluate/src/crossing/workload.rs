@@ -1,10 +1,11 @@
 use crate::delay::DelaysEntry;
 use crate::grid::{Entry, Named};
-use crate::value::{Invalid, runnable};
+use crate::value::{Invalid, MOST_EVENTS, RATES, all_within, lasting, runnable, whole, within};
 use dwell_simulate::Clock;
-use dwell_simulate::crossing::{Loss, Passages, Settings};
+use dwell_simulate::crossing::{Loss, Passages, Settings, SettingsError};
 use dwell_types::Nanos;
 use serde::Deserialize;
+use std::ops::Bound;
 
 /// One entry of `[[crossing.workloads]]`: a stream for each share of lost packets.
 #[derive(Deserialize)]
@@ -45,11 +46,18 @@ impl Entry for WorkloadEntry {
 
     /// The streams, of `share` of their full length.
     fn items(&self, share: f64) -> Result<Vec<Stream>, Invalid> {
-        let mut base = Settings::lda(self.delays.distribution());
-        base.rate = self.rate.unwrap_or(base.rate);
-        base.packets = (self.packets.unwrap_or(base.packets) as f64 * share).ceil() as u64;
-        runnable("packets", base.packets as f64)?;
+        let delays = self.delays.distribution().map_err(|error| error.within("delays"))?;
+        let mut base = Settings::lda(delays);
+        if let Some(rate) = self.rate {
+            base.rate = within("rate", rate, RATES)?;
+        }
+        let packets = whole("packets", self.packets.unwrap_or(base.packets) as f64, 1..=MOST_EVENTS)?;
+        base.packets = (packets as f64 * share).ceil() as u64;
         base.displaced = self.displaced.unwrap_or(0);
+        runnable("displaced", base.packets as f64 + f64::from(base.displaced))?;
+        lasting("rate", (base.packets as f64 + f64::from(base.displaced)) / base.rate)?;
+        all_within("losses", &self.losses, 0.0..1.0)?;
+        self.burst_packets.map(|packets| within("burst_packets", packets, 1.0..=MOST_EVENTS as f64)).transpose()?;
         let clock = self.clock()?;
         let losses = if self.losses.is_empty() { &[0.0][..] } else { &self.losses };
         let stream = |&share: &f64| {
@@ -59,7 +67,10 @@ impl Entry for WorkloadEntry {
                 None => Loss::Uniform(share),
             };
             let settings = Settings { loss, ..base.clone() };
-            Passages::new(&settings, 0).map_err(|problem| Invalid::new("settings", problem))?;
+            Passages::new(&settings, 0).map_err(|problem| {
+                let key = if matches!(problem, SettingsError::Loss(_)) { "burst_packets" } else { "delays" };
+                Invalid::new(key, problem)
+            })?;
             let name = match self.losses.len() {
                 0 | 1 => self.name.clone(),
                 _ => format!("{}, loss {share}", self.name),
@@ -72,13 +83,9 @@ impl Entry for WorkloadEntry {
 
 impl WorkloadEntry {
     fn clock(&self) -> Result<Clock, Invalid> {
-        let (offset, drift) = (self.clock_offset_ns, self.clock_drift_ppm);
-        if !(-1e15..=1e15).contains(&offset) {
-            return Err(Invalid::new("clock_offset_ns", format!("{offset}: expected up to 1e15, either way")));
-        }
-        if drift.is_nan() || drift.abs() >= 1e6 {
-            return Err(Invalid::new("clock_drift_ppm", format!("{drift}: expected below 1e6, either way")));
-        }
+        let offset = within("clock_offset_ns", self.clock_offset_ns, -1e15..=1e15)?;
+        let below = (Bound::Excluded(-1e6), Bound::Excluded(1e6));
+        let drift = within("clock_drift_ppm", self.clock_drift_ppm, below)?;
         Ok(Clock { offset: Nanos::new(offset.round() as i64), drift })
     }
 }

@@ -1,5 +1,5 @@
 use crate::grid::{Configured, Entry};
-use crate::value::{Invalid, Number};
+use crate::value::{Invalid, Number, RATES, above_zero, available, memory, span, within};
 use dwell_sketch::rtt::{Method, RttMeter, Settings};
 use dwell_types::{Match, Nanos};
 use serde::Deserialize;
@@ -73,8 +73,9 @@ impl Entry for MethodEntry {
             let names = Method::ALL.map(Method::name).join(", ");
             return Err(Invalid::new("method", format!("'{}': expected one of {names}", self.method)));
         };
-        let expiry = span("expiry_ms", self.expiry_ms)?;
-        let longest = span("longest_ms", self.longest_ms)?;
+        let expiry = self.expiry_ms.map(|ms| span("expiry_ms", ms)).transpose()?;
+        let longest = self.longest_ms.map(|ms| span("longest_ms", ms)).transpose()?;
+        self.rate.map(|rate| within("rate", rate, RATES)).transpose()?;
         if longest.is_some() && !method.has_longest() {
             return Err(Invalid::new("longest_ms", format!("{} needs no such knowledge", self.method)));
         }
@@ -113,8 +114,15 @@ impl MethodEntry {
                 Err(Invalid::new("slots", format!("{} has none: expected memory_bytes", self.method)))
             }
             (None, Some(_)) if method == Method::Exact => Err(Invalid::new("memory_bytes", "exact has no bound")),
-            (Some(slots), None) => wholes("slots", slots, u32::MAX.into(), |n| Size::Slots(n as u32)),
-            (None, Some(bytes)) => wholes("memory_bytes", bytes, 1 << 40, |n| Size::Memory(n as usize)),
+            (Some(slots), None) => sizes("slots", slots, |number| {
+                let slots = number.whole("slots", 1..=u32::MAX.into())? as u32;
+                available("slots", memory_of(slots) as f64)?;
+                Ok(Size::Slots(slots))
+            }),
+            (None, Some(bytes)) => sizes("memory_bytes", bytes, |number| match number {
+                Number::Value(bytes) => memory("memory_bytes", bytes).map(Size::Memory),
+                Number::Auto => Err(Invalid::new("memory_bytes", "auto: expected a whole number")),
+            }),
         }
     }
 
@@ -132,8 +140,8 @@ impl MethodEntry {
         }
         let Size::Slots(_) = size else { return Err(wrong("expected only beside slots".to_owned())) };
         let lifetime = |number: &Number| match *number {
-            Number::Value(lifetime) if lifetime > 0.0 => Ok(lifetime),
-            other => Err(wrong(format!("{other}: expected above 0"))),
+            Number::Value(lifetime) => above_zero("lifetimes", lifetime, MOST_LIFETIME),
+            Number::Auto => Err(wrong("auto: expected a number".to_owned())),
         };
         let several = |several: &Vec<Number>| several.iter().map(lifetime).collect::<Result<_, _>>();
         lifetimes.iter().map(|lifetimes| several(lifetimes).map(Entering::Lifetimes)).collect()
@@ -151,12 +159,10 @@ impl MethodEntry {
         }
         let probability = |number: &Number| match (*number, size) {
             (Number::Auto, _) => Ok(None),
-            (Number::Value(p), _) if key == "entry_probability" => Ok(Some(p)),
-            (Number::Value(lifetime), Size::Slots(slots)) if lifetime > 0.0 => {
+            (Number::Value(p), _) if key == "entry_probability" => above_zero(key, p, 1.0).map(Some),
+            (Number::Value(lifetime), Size::Slots(slots)) => {
+                let lifetime = above_zero(key, lifetime, MOST_LIFETIME)?;
                 Ok(Some((f64::from(slots) / lifetime).min(1.0)))
-            }
-            (Number::Value(lifetime), Size::Slots(_)) => {
-                Err(Invalid::new(key, format!("{lifetime}: expected above 0")))
             }
             (Number::Value(_), _) => Err(Invalid::new(key, "expected only beside slots")),
         };
@@ -164,24 +170,23 @@ impl MethodEntry {
     }
 }
 
-/// A time above zero, if given.
-fn span(key: &str, ms: Option<f64>) -> Result<Option<Nanos>, Invalid> {
-    match ms {
-        Some(ms) if !(ms > 0.0 && ms < 1e12) => Err(Invalid::new(key, format!("{ms}: expected above 0"))),
-        ms => Ok(ms.map(crate::value::milliseconds)),
-    }
+/// The most requests during an entry's lifetime.
+const MOST_LIFETIME: f64 = 1e15;
+
+/// The memory beside this many slots.
+const fn memory_of(slots: u32) -> usize {
+    /// Enough for every delay of the largest stream.
+    const AMPLE: usize = 64 << 20;
+    const BYTES_PER_SLOT: usize = 24;
+    AMPLE + slots as usize * BYTES_PER_SLOT
 }
 
-/// Whole numbers above zero, as sizes.
-fn wholes(key: &str, numbers: &[Number], most: u64, size: impl Fn(u64) -> Size) -> Result<Vec<Size>, Invalid> {
+/// A size for each number of a list.
+fn sizes(key: &str, numbers: &[Number], size: impl Fn(Number) -> Result<Size, Invalid>) -> Result<Vec<Size>, Invalid> {
     if numbers.is_empty() {
         return Err(Invalid::new(key, "empty: expected at least one"));
     }
-    let whole = |number: &Number| match *number {
-        Number::Value(n) if n >= 1.0 && n <= most as f64 && n.fract() == 0.0 => Ok(size(n as u64)),
-        other => Err(Invalid::new(key, format!("{other}: expected a whole number from 1 to {most}"))),
-    };
-    numbers.iter().map(whole).collect()
+    numbers.iter().copied().map(size).collect()
 }
 
 impl Configured for Configuration {
@@ -218,12 +223,9 @@ impl Configured for Configuration {
 impl Configuration {
     /// Builds a meter for simulated exchanges.
     pub(super) fn meter(&self, seed: u64, groups: u16) -> Result<RttMeter, String> {
-        /// Memory beyond a given number of slots: enough for every delay of the largest stream.
-        const AMPLE: usize = 64 << 20;
-        const BYTES_PER_SLOT: usize = 24;
         let (slots, memory) = match self.size {
             Size::Unbounded => (None, usize::MAX),
-            Size::Slots(slots) => (Some(slots), AMPLE + slots as usize * BYTES_PER_SLOT),
+            Size::Slots(slots) => (Some(slots), memory_of(slots)),
             Size::Memory(bytes) => (None, bytes),
         };
         // The default of `dwell rtt`.

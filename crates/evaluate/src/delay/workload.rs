@@ -1,5 +1,7 @@
 use crate::grid::{Entry, Named};
-use crate::value::{Invalid, milliseconds, runnable};
+use crate::value::{
+    Invalid, LONGEST_MS, MOST_EVENTS, RATES, SHAPES, delay, lasting, milliseconds, runnable, span, time, whole, within,
+};
 use dwell_simulate::Distribution;
 use dwell_simulate::exchange::{Arrivals, Bursts, End, ExchangeWorkload, Settings};
 use dwell_types::Nanos;
@@ -84,8 +86,12 @@ impl Entry for WorkloadEntry {
     /// The stream, at `share` of its full length.
     fn items(&self, share: f64) -> Result<Vec<Stream>, Invalid> {
         let mut settings = self.preset()?;
-        settings.rate = self.rate.unwrap_or(settings.rate);
-        settings.answered = self.answered.unwrap_or(settings.answered);
+        if let Some(rate) = self.rate {
+            settings.rate = within("rate", rate, RATES)?;
+        }
+        if let Some(answered) = self.answered {
+            settings.answered = within("answered", answered, 0.0..=1.0)?;
+        }
         if let Some(arrivals) = self.arrivals {
             settings.arrivals = match arrivals {
                 ArrivalsEntry::Constant => Arrivals::Constant,
@@ -93,37 +99,56 @@ impl Entry for WorkloadEntry {
             };
         }
         if let Some(delays) = &self.delays {
-            settings.delays = delays.distribution();
+            settings.delays = delays.distribution().map_err(|error| error.within("delays"))?;
         }
-        settings.bursts = self.bursts.map(|bursts| Bursts {
-            calm: milliseconds(bursts.calm_ms),
-            burst: milliseconds(bursts.burst_ms),
-            rate_factor: bursts.rate_factor,
-            delay_factor: bursts.delay_factor,
-        });
+        let bursts = self.bursts.map(BurstsEntry::bursts).transpose();
+        settings.bursts = bursts.map_err(|error| error.within("bursts"))?;
         if let Some(orphans) = self.orphan_share {
-            if !(0.0..=0.999).contains(&orphans) {
-                return Err(Invalid::new("orphan_share", format!("{orphans}: expected from 0 to 0.999")));
-            }
-            settings = settings.with_orphan_share(orphans);
+            settings = settings.with_orphan_share(orphan_share(orphans)?);
         }
-        settings.orphan_run = self.orphan_run.unwrap_or(settings.orphan_run);
+        if let Some(run) = self.orphan_run {
+            settings.orphan_run = whole("orphan_run", run.into(), 1..=1_000_000)? as u32;
+        }
         settings.end = scaled(self.end(settings.end)?, share);
-        ExchangeWorkload::new(&settings, 0).map_err(|problem| Invalid::new("settings", problem))?;
-        let (key, number) = match settings.end {
-            End::AfterRequests(requests) => ("requests", requests as f64),
-            End::After(span) => ("span_ms", span.get() as f64 / 1e9 * settings.rate),
-        };
-        runnable(key, number)?;
+        ExchangeWorkload::new(&settings, 0).map_err(|problem| Invalid::new("delays", problem))?;
+        check_length(&settings)?;
         Ok(vec![Stream { name: self.name.clone(), settings, measured: self.measured(share)? }])
     }
+}
+
+/// A share of the responses that answer nothing.
+pub(crate) fn orphan_share(share: f64) -> Result<f64, Invalid> {
+    within("orphan_share", share, 0.0..=0.999)
+}
+
+/// Checks that a stream has requests, and can be run within hours.
+pub(crate) fn check_length(settings: &Settings) -> Result<(), Invalid> {
+    let (key, requests, seconds) = match settings.end {
+        End::AfterRequests(requests) => ("requests", requests as f64, requests as f64 / settings.rate),
+        End::After(span) => {
+            let seconds = span.get() as f64 / 1e9;
+            ("span_ms", seconds * settings.rate, seconds)
+        }
+    };
+    runnable(key, requests)?;
+    runnable(key, requests * (1.0 + settings.answered + settings.orphans))?;
+    lasting("rate", seconds)?;
+    if let Some(bursts) = settings.bursts {
+        // A gap between two requests may reach beyond the end.
+        let periods = (seconds + 1.0 / settings.rate) * 1e9 / (bursts.calm.get() + bursts.burst.get()) as f64;
+        runnable("bursts", requests * bursts.rate_factor.max(1.0) + periods)?;
+    }
+    Ok(())
 }
 
 impl WorkloadEntry {
     /// The settings that the other keys modify.
     fn preset(&self) -> Result<Settings, Invalid> {
         match (self.preset, self.longest_ms) {
-            (Some(Preset::FridgeSynthetic), Some(longest)) => Ok(Settings::fridge_synthetic(milliseconds(longest))),
+            (Some(Preset::FridgeSynthetic), Some(longest)) => {
+                // The shortest delay is 1 ms.
+                Ok(Settings::fridge_synthetic(time("longest_ms", longest, 1.0..=LONGEST_MS)?))
+            }
             (Some(Preset::FridgeSynthetic), None) => {
                 Err(Invalid::new("longest_ms", "missing: fridge-synthetic needs the longest delay"))
             }
@@ -148,18 +173,17 @@ impl WorkloadEntry {
     fn end(&self, preset: End) -> Result<End, Invalid> {
         match (self.requests, self.span_ms) {
             (Some(_), Some(_)) => Err(Invalid::new("span_ms", "either this or requests, not both")),
-            (Some(0), None) => Err(Invalid::new("requests", "0: expected at least 1")),
-            (Some(requests), None) => Ok(End::AfterRequests(requests)),
-            (None, Some(span)) if span > 0.0 && span < 1e9 => Ok(End::After(milliseconds(span))),
-            (None, Some(span)) => Err(Invalid::new("span_ms", format!("{span}: expected above 0 and below 10⁹"))),
+            (Some(requests), None) => Ok(End::AfterRequests(whole("requests", requests as f64, 1..=MOST_EVENTS)?)),
+            (None, Some(ms)) => span("span_ms", ms).map(End::After),
             (None, None) => Ok(preset),
         }
     }
 
     fn measured(&self, share: f64) -> Result<Option<Range<i64>>, Invalid> {
         match self.measured_ms {
-            Some([from, to]) if 0.0 <= from && from < to => {
-                Ok(Some(milliseconds(from * share).get()..milliseconds(to * share).get()))
+            Some([from, to]) if from < to => {
+                let at = |ms: f64| Ok(milliseconds(within("measured_ms", ms, 0.0..=LONGEST_MS)? * share).get());
+                Ok(Some(at(from)?..at(to)?))
             }
             Some(_) => Err(Invalid::new("measured_ms", "expected two rising times, from zero")),
             None => Ok(None),
@@ -174,23 +198,53 @@ fn scaled(end: End, share: f64) -> End {
     }
 }
 
+impl BurstsEntry {
+    fn bursts(self) -> Result<Bursts, Invalid> {
+        let period = |key, ms| time(key, ms, 0.001..=LONGEST_MS);
+        let factor = |key, factor| within(key, factor, 1e-3..=1e3);
+        Ok(Bursts {
+            calm: period("calm_ms", self.calm_ms)?,
+            burst: period("burst_ms", self.burst_ms)?,
+            rate_factor: factor("rate_factor", self.rate_factor)?,
+            delay_factor: factor("delay_factor", self.delay_factor)?,
+        })
+    }
+}
+
 impl DelaysEntry {
-    pub(crate) fn distribution(&self) -> Distribution {
-        let ms = milliseconds;
-        match self {
-            &Self::Constant { value_ms } => Distribution::Constant(ms(value_ms)),
-            &Self::Uniform { low_ms, high_ms } => Distribution::Uniform { low: ms(low_ms), high: ms(high_ms) },
-            &Self::LogUniform { low_ms, high_ms } => Distribution::LogUniform { low: ms(low_ms), high: ms(high_ms) },
-            &Self::LogNormal { mean_ms, p99_ms } => Distribution::LogNormal { mean: ms(mean_ms), p99: ms(p99_ms) },
-            &Self::Weibull { scale_ms, shape } => Distribution::Weibull { scale: ms(scale_ms), shape },
-            &Self::Pareto { least_ms, shape } => Distribution::Pareto { least: ms(least_ms), shape },
+    pub(crate) fn distribution(&self) -> Result<Distribution, Invalid> {
+        let shape = |shape| within("shape", shape, SHAPES);
+        let ends = |low, high| Ok((delay("low_ms", low)?, delay("high_ms", high)?));
+        let mode = |key, delays: &Self| delays.distribution().map(Box::new).map_err(|error| error.within(key));
+        Ok(match self {
+            &Self::Constant { value_ms } => Distribution::Constant(delay("value_ms", value_ms)?),
+            &Self::Uniform { low_ms, high_ms } => {
+                let (low, high) = ends(low_ms, high_ms)?;
+                Distribution::Uniform { low, high }
+            }
+            &Self::LogUniform { low_ms, high_ms } => {
+                let (low, high) = ends(low_ms, high_ms)?;
+                Distribution::LogUniform { low, high }
+            }
+            &Self::LogNormal { mean_ms, p99_ms } => {
+                Distribution::LogNormal { mean: span("mean_ms", mean_ms)?, p99: span("p99_ms", p99_ms)? }
+            }
+            &Self::Weibull { scale_ms, shape: index } => {
+                Distribution::Weibull { scale: span("scale_ms", scale_ms)?, shape: shape(index)? }
+            }
+            &Self::Pareto { least_ms, shape: index } => {
+                Distribution::Pareto { least: span("least_ms", least_ms)?, shape: shape(index)? }
+            }
             Self::TwoModes { common, rare, rare_share } => Distribution::TwoModes {
-                common: Box::new(common.distribution()),
-                rare: Box::new(rare.distribution()),
-                rare_share: *rare_share,
+                common: mode("common", common)?,
+                rare: mode("rare", rare)?,
+                rare_share: within("rare_share", *rare_share, 0.0..=1.0)?,
             },
-            Self::Empirical { values_ms } => Distribution::Empirical(values_ms.iter().map(|&v| ms(v)).collect()),
-        }
+            Self::Empirical { values_ms } => {
+                let values = values_ms.iter().map(|&ms| delay("values_ms", ms));
+                Distribution::Empirical(values.collect::<Result<_, _>>()?)
+            }
+        })
     }
 }
 

@@ -1,5 +1,5 @@
 use crate::grid::{Configured, Entry, written};
-use crate::value::{Invalid, only_known};
+use crate::value::{Invalid, above_zero, all_within, available, memory, only_known, whole};
 use dwell_sketch::flow_table::FlowTable;
 use dwell_sketch::lds::{Lds, Params};
 use dwell_sketch::mpe::Mpe;
@@ -8,6 +8,7 @@ use dwell_types::{FlowId, PacketId, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
+use std::ops::Bound;
 
 /// One entry of `[[flows.methods]]`: every number of columns or bytes is a configuration.
 #[derive(Deserialize)]
@@ -100,6 +101,18 @@ impl Entry for MethodEntry {
             ("memory_bytes", self.memory_bytes.is_some(), !is_of_sketch),
             ("rate", self.rate.is_some(), self.method == MethodName::Mpe),
         ])?;
+        self.rate.map(|rate| above_zero("rate", rate, 1.0)).transpose()?;
+        let rates = self.rates.as_deref().unwrap_or_default();
+        all_within("rates", rates, (Bound::Excluded(0.0), Bound::Included(1.0)))?;
+        for &columns in self.columns.iter().flatten() {
+            whole("columns", columns.into(), 1..=u32::MAX.into())?;
+            // As cells are kept in memory.
+            let rows = self.rates.as_ref().map_or(4, Vec::len);
+            available("columns", f64::from(columns) * rows as f64 * Lds::CELL_BYTES as f64)?;
+        }
+        for &bytes in self.memory_bytes.iter().flatten() {
+            memory("memory_bytes", bytes as f64)?;
+        }
         let scaled = |number: f64| (number * share).ceil();
         let sketch = |&columns: &u32| {
             Size::Sketch(Params {

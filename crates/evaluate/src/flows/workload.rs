@@ -1,7 +1,6 @@
 use crate::grid::{Entry, Named};
-use crate::value::Invalid;
+use crate::value::{Invalid, LONGEST_MS, all_within, runnable, time, whole, within};
 use dwell_simulate::crossing::flows::{FlowSettings, FlowWorkload};
-use dwell_types::Nanos;
 use serde::Deserialize;
 
 /// One entry of `[[flows.workloads]]`.
@@ -38,16 +37,26 @@ impl Entry for WorkloadEntry {
 
     /// The stream, with `share` of its flows.
     fn items(&self, share: f64) -> Result<Vec<Stream>, Invalid> {
-        let flows = (f64::from(self.flows) * share).ceil() as u32;
+        /// Ten billion packets, of which a flow has 53 on average.
+        const MOST_FLOWS: u64 = 100_000_000;
+        const MOST_LEVELS: f64 = 1e8;
+        let flows = whole("flows", self.flows.into(), 1..=MOST_FLOWS)?;
+        let flows = (flows as f64 * share).ceil() as u32;
         let settings = match self.coherence_ms {
-            Some(ms) => FlowSettings::one_queue(flows, Nanos::new((ms * 1e6) as i64)),
+            Some(ms) => {
+                // The levels of all moments are kept, and flows begin for 2 ms each.
+                let least = 0.001f64.max(f64::from(flows) * 2.0 / MOST_LEVELS);
+                FlowSettings::one_queue(flows, time("coherence_ms", ms, least..=LONGEST_MS)?)
+            }
             None => FlowSettings::two_modes(flows),
         };
-        let settings = settings.with_loss(self.loss).with_references(self.references);
+        let loss = within("loss", self.loss, 0.0..=1.0)?;
+        let references = within("references", self.references, 0.0..=1e6)?;
+        runnable("references", (references * settings.span.get() as f64 / 1e9).max(1.0))?;
+        let settings = settings.with_loss(loss).with_references(references);
         let classes = self.classes.clone();
-        if classes.iter().any(|share| !(0.0..=1.0).contains(share)) || classes.iter().sum::<f64>() > 1.0 {
-            return Err(Invalid::new("classes", "expected shares of the flows, 1 together at most"));
-        }
+        all_within("classes", &classes, 0.0..=1.0)?;
+        within("classes", classes.iter().sum(), 0.0..=1.0)?;
         // Rejects invalid settings without generating the whole stream.
         FlowWorkload::new(&FlowSettings { flows: flows.min(1), ..settings.clone() }, 0)
             .map_err(|problem| Invalid::new("settings", problem))?;

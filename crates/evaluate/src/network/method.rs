@@ -1,5 +1,5 @@
 use crate::grid::{Configured, Entry, written};
-use crate::value::Invalid;
+use crate::value::{Invalid, whole};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -38,9 +38,9 @@ impl Entry for MethodEntry {
     type Item = Configuration;
 
     fn items(&self, _: f64) -> Result<Vec<Configuration>, Invalid> {
-        let with = |&intervals: &u32| match intervals as usize {
-            intervals @ 1..=MOST_INTERVALS => Ok(Configuration { method: self.method, intervals }),
-            _ => Err(Invalid::new("intervals", format!("{intervals}: expected from 1 to {MOST_INTERVALS}"))),
+        let with = |&intervals: &u32| {
+            let intervals = whole("intervals", intervals.into(), 1..=MOST_INTERVALS as u64)? as usize;
+            Ok(Configuration { method: self.method, intervals })
         };
         if self.intervals.is_empty() {
             return Err(Invalid::new("intervals", "empty: expected at least one number"));

@@ -1,10 +1,11 @@
 use super::bed::Bed;
 use crate::grid::{Entry, Named};
-use crate::value::Invalid;
+use crate::value::{Invalid, above_zero, whole, within};
 use dwell_network::Topology;
 use dwell_simulate::network::{Harm, Settings};
 use dwell_types::Nanos;
 use serde::Deserialize;
+use std::ops::Bound;
 
 /// One entry of `[[network.workloads]]`.
 #[derive(Deserialize)]
@@ -70,16 +71,11 @@ impl Entry for WorkloadEntry {
         }
         let fault = self.fault()?;
         let faults = self.faults.unwrap_or(usize::from(fault.is_some()));
-        if !(usize::from(fault.is_some())..=2).contains(&faults) {
-            return Err(Invalid::new("faults", format!("{faults}: expected 1 or 2")));
-        }
+        whole("faults", faults as f64, u64::from(fault.is_some())..=2)?;
         if fault.is_none() && faults > 0 {
             return Err(Invalid::new("faults", format!("{faults}: of what? expected slower_by or lossy")));
         }
-        if !(self.false_alarms > 0.0 && self.false_alarms < 1.0) {
-            let problem = format!("{}: expected above 0 and below 1", self.false_alarms);
-            return Err(Invalid::new("false_alarms", problem));
-        }
+        within("false_alarms", self.false_alarms, (Bound::Excluded(0.0), Bound::Excluded(1.0)))?;
         let topology = Topology::read(&lattice(rows, columns)).map_err(|error| Invalid::new("lattice", error))?;
         let settings = |links| {
             let full = Settings::backbone(links);
@@ -94,13 +90,9 @@ impl WorkloadEntry {
     fn fault(&self) -> Result<Option<Wrong>, Invalid> {
         match (self.slower_by, self.lossy) {
             (Some(_), Some(_)) => Err(Invalid::new("lossy", "beside slower_by: expected one of them")),
-            (Some(times), None) if !(times > 0.0 && times.is_finite()) => {
-                Err(Invalid::new("slower_by", format!("{times}: expected above 0")))
-            }
-            (None, Some(share)) if !(share > 0.0 && share <= 1.0) => {
-                Err(Invalid::new("lossy", format!("{share}: expected above 0 and up to 1")))
-            }
-            (slow, lossy) => Ok(slow.map(Wrong::Slow).or(lossy.map(Wrong::Lossy))),
+            (Some(times), None) => above_zero("slower_by", times, 1e3).map(|times| Some(Wrong::Slow(times))),
+            (None, Some(share)) => above_zero("lossy", share, 1.0).map(|share| Some(Wrong::Lossy(share))),
+            (None, None) => Ok(None),
         }
     }
 }

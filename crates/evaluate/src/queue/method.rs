@@ -1,6 +1,6 @@
 use super::workload::Stream;
 use crate::grid::{Configured, Entry, written};
-use crate::value::{Invalid, only_known};
+use crate::value::{Invalid, available, memory, only_known};
 use dwell_sketch::conquest::{Conquest, Counter, Params, Rule};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -71,6 +71,9 @@ impl Entry for MethodEntry {
         {
             return Err(Invalid::new("counters", format!("{odd}: expected a multiple of 4, for four rows")));
         }
+        for &bytes in self.memory_bytes.iter().flatten() {
+            memory("memory_bytes", bytes as f64)?;
+        }
         let snapshots = || self.snapshots.iter().flatten().copied();
         let counters = || self.counters.iter().flatten().copied();
         let bytes = || self.memory_bytes.iter().flatten().copied();
@@ -120,10 +123,12 @@ impl Configuration {
                 let [none, one] =
                     [0, step].map(|counters| Conquest::bytes(&self.params(stream, seed, snapshots, counters)));
                 let steps = bytes.saturating_sub(none) / (one - none);
-                self.params(stream, seed, snapshots, steps as u32 * step)
+                let most = (u32::MAX / step) as usize;
+                self.params(stream, seed, snapshots, steps.min(most) as u32 * step)
             }
         };
         let params = Params { culprit: stream.culprit, ..params };
+        available("counters", Conquest::bytes(&params) as f64).map_err(|error| error.problem)?;
         Conquest::new(&params).map(Some).map_err(|error| error.to_string())
     }
 

@@ -76,10 +76,13 @@ method = "exact"
         let cases = [
             ("loads = [0.1, 0.2]", "", "queue.workloads[0].background: missing"),
             ("loads = [0.1, 0.2]", "loads = []", "queue.workloads[0].loads: empty"),
-            ("loads = [0.1, 0.2]", "loads = [-1]", "queue.workloads[0].settings: -10000000000 bits"),
+            ("loads = [0.1, 0.2]", "loads = [-1]", "queue.workloads[0].loads: -1: expected above 0"),
+            ("packets = 60_000", "packets = 0", "queue.workloads[0].packets: 0: expected a whole number from 1"),
+            // All but a billionth of the packets would be dropped.
+            ("packets = 60_000", "packets = 60_000\nrate_gbps = 1e-6", "queue.workloads[0].packets: "),
             ("packets = 60_000", "packets = 9\npreset = \"incast\"", "queue.workloads[0].buffer_bytes: not beside"),
             ("threshold_ms = 0.4", "course_ms = 1", "queue.workloads[0].course_ms: not beside"),
-            ("threshold_ms = 0.4", "share = 2", "queue.methods[0].method: "),
+            ("threshold_ms = 0.4", "share = 2", "queue.workloads[0].share: 2: expected from 0 to 1"),
             ("counters = [4, 32]", "counters = [6]", "queue.methods[1].counters: 6: expected a multiple of 4"),
             ("counters = [4, 32]", "memory_bytes = [9]", "queue.methods[1].method: 0 counters"),
             ("memory_bytes = [2000]", "", "queue.methods[2].method: expected snapshots with counters"),

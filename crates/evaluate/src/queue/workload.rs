@@ -1,5 +1,5 @@
 use crate::grid::{Entry, Named};
-use crate::value::{Invalid, course, milliseconds, runnable};
+use crate::value::{Invalid, MOST_EVENTS, SHAPES, above_zero, course, lasting, runnable, span, time, whole, within};
 use dwell_simulate::queue::{Background, Bursts, Passages, Settings};
 use dwell_sketch::conquest::Culprit;
 use dwell_types::Nanos;
@@ -92,16 +92,22 @@ impl Entry for WorkloadEntry {
 impl WorkloadEntry {
     /// The queues, with `share` of their packets.
     pub(super) fn streams(&self, share: f64) -> Result<Vec<Stream>, Invalid> {
-        let packets = (self.packets as f64 * share).ceil() as u64;
-        runnable("packets", packets as f64)?;
-        let culprit =
-            Culprit { share: self.share.unwrap_or(0.01), delay: milliseconds(self.threshold_ms.unwrap_or(0.8)) };
-        let span = milliseconds(self.span_ms.unwrap_or(6.4));
-        // Shorter slices would outnumber the packets.
-        let course = course(self.course_ms, 0.001)?;
+        let all = whole("packets", self.packets as f64, 1..=MOST_EVENTS)?;
+        let culprit = Culprit {
+            share: within("share", self.share.unwrap_or(0.01), 0.0..=1.0)?,
+            // For longer the exact twin does not remember packets.
+            delay: time("threshold_ms", self.threshold_ms.unwrap_or(0.8), 0.0..=1000.0)?,
+        };
+        let span = span("span_ms", self.span_ms.unwrap_or(6.4))?;
         let stream = |(name, settings): (String, Settings)| {
-            let settings = settings.with_packets(packets);
+            let settings = settings.with_packets((all as f64 * share).ceil() as u64);
             Passages::new(&settings, 0).map_err(|problem| Invalid::new("settings", problem))?;
+            let seconds = seconds(all, &settings);
+            lasting("packets", seconds)?;
+            // Of a queue that overflows, few of the packets depart.
+            runnable("packets", all as f64 * (settings.arrival_rate() / settings.rate).max(1.0))?;
+            // Shorter slices would outnumber the packets.
+            let course = course(self.course_ms, 0.001, seconds)?;
             Ok(Stream { name, settings, span, culprit, course })
         };
         self.settings()?.into_iter().map(stream).collect()
@@ -117,8 +123,11 @@ impl WorkloadEntry {
         if loads.is_empty() {
             return Err(Invalid::new("loads", "empty: expected at least one"));
         }
-        let rate = self.rate_gbps.unwrap_or(10.0) * 1e9;
+        let rate = gbps(self.rate_gbps.unwrap_or(10.0))?;
+        self.buffer_bytes.map(|bytes| whole("buffer_bytes", bytes as f64, 1..=MOST_BYTES)).transpose()?;
+        let bursts = self.bursts.map(BurstsEntry::bursts).transpose().map_err(|error| error.within("bursts"))?;
         let of_load = |&load: &f64| {
+            let load = above_zero("loads", load, 1e3)?;
             let name = match loads {
                 [_] => self.name.clone(),
                 _ => format!("{}, load {load}", self.name),
@@ -126,13 +135,13 @@ impl WorkloadEntry {
             let settings = Settings {
                 rate,
                 buffer_bytes: self.buffer_bytes,
-                background: background.with_rate(load * rate),
-                bursts: self.bursts.map(BurstsEntry::bursts),
+                background: background.with_rate(load * rate).map_err(|error| error.within("background"))?,
+                bursts: bursts.clone(),
                 ..Settings::conquest_data_center()
             };
-            (name, settings)
+            Ok((name, settings))
         };
-        Ok(loads.iter().map(of_load).collect())
+        loads.iter().map(of_load).collect()
     }
 
     fn preset(&self, preset: Preset) -> Result<Settings, Invalid> {
@@ -153,29 +162,52 @@ impl WorkloadEntry {
     }
 }
 
+/// The most bytes of a buffer or of a flow.
+const MOST_BYTES: u64 = 1 << 40;
+
+/// A rate in bits per second: from 1 kb/s to 10 Tb/s.
+fn gbps(rate: f64) -> Result<f64, Invalid> {
+    Ok(within("rate_gbps", rate, 1e-6..=1e4)? * 1e9)
+}
+
+/// The bytes of a packet.
+fn packet(bytes: u32) -> Result<u32, Invalid> {
+    Ok(whole("packet_bytes", bytes.into(), 1..=65_535)? as u32)
+}
+
+/// How long this many packets take to arrive, without bursts.
+fn seconds(packets: u64, settings: &Settings) -> f64 {
+    let Background { rate, packet_bytes, .. } = &settings.background;
+    packets as f64 * 4.0 * f64::from(packet_bytes.start() + packet_bytes.end()) / rate
+}
+
 impl BackgroundEntry {
-    fn with_rate(self, rate: f64) -> Background {
-        let (least, most) = self.packet_bytes;
-        Background {
+    fn with_rate(self, rate: f64) -> Result<Background, Invalid> {
+        let ((packets, shape), (least, most)) = (self.flow_packets, self.packet_bytes);
+        Ok(Background {
             rate,
-            flows: self.flows,
-            skew: self.skew,
-            flow_packets: self.flow_packets,
-            packet_bytes: least..=most,
-        }
+            flows: whole("flows", self.flows.into(), 1..=1 << 24)? as u32,
+            skew: within("skew", self.skew, 0.0..1.0)?,
+            flow_packets: (
+                whole("flow_packets", packets.into(), 1..=u32::MAX.into())? as u32,
+                within("flow_packets", shape, SHAPES)?,
+            ),
+            packet_bytes: packet(least)?..=packet(most)?,
+        })
     }
 }
 
 impl BurstsEntry {
-    fn bursts(self) -> Bursts {
-        Bursts {
-            every: milliseconds(self.every_ms),
-            senders: self.senders,
-            rate: self.rate_gbps * 1e9,
-            bytes: self.bytes,
-            shape: self.shape,
-            packet_bytes: self.packet_bytes,
-        }
+    fn bursts(self) -> Result<Bursts, Invalid> {
+        let bytes = |bytes| within("bytes", bytes, 1.0..=MOST_BYTES as f64);
+        Ok(Bursts {
+            every: span("every_ms", self.every_ms)?,
+            senders: whole("senders", self.senders.into(), 1..=1 << 16)? as u32,
+            rate: gbps(self.rate_gbps)?,
+            bytes: (bytes(self.bytes.0)?, bytes(self.bytes.1)?),
+            shape: within("shape", self.shape, SHAPES)?,
+            packet_bytes: packet(self.packet_bytes)?,
+        })
     }
 }
 

@@ -1,6 +1,6 @@
 use super::workload::Stream;
 use crate::grid::{Configured, Entry};
-use crate::value::{Invalid, Number, milliseconds};
+use crate::value::{Invalid, Number, available, delay};
 use dwell_sketch::Exchanges;
 use dwell_sketch::timebloom::{Params, Policy, Prior, Reference, TimeBloom};
 use dwell_types::Repeat;
@@ -45,6 +45,9 @@ pub(crate) struct Configuration {
     learnt: bool,
 }
 
+/// The most bits of a ring: 1 TiB.
+const MOST_BITS: u64 = 1 << 43;
+
 impl Entry for MethodEntry {
     type Item = Configuration;
 
@@ -53,13 +56,10 @@ impl Entry for MethodEntry {
         for &policy in &self.policy {
             let policy = self.policy(policy)?;
             for &bits in &self.bits {
-                let Number::Value(bits) = bits else { return Err(Invalid::new("bits", "expected a number")) };
-                let rings = self.filters.iter().map(|&filters| Configuration {
-                    policy,
-                    bits: bits as u64,
-                    filters,
-                    learnt: self.learnt,
-                });
+                let bits = bits.whole("bits", 1..=MOST_BITS)?;
+                available("bits", bits as f64 / 8.0)?;
+                let rings =
+                    self.filters.iter().map(|&filters| Configuration { policy, bits, filters, learnt: self.learnt });
                 configurations.extend(rings);
             }
         }
@@ -73,7 +73,7 @@ impl Entry for MethodEntry {
 impl MethodEntry {
     fn policy(&self, name: PolicyName) -> Result<Policy, Invalid> {
         Ok(match (name, self.around_ms) {
-            (PolicyName::Around, Some(ms)) => Policy::Around(milliseconds(ms)),
+            (PolicyName::Around, Some(ms)) => Policy::Around(delay("around_ms", ms)?),
             (PolicyName::Around, None) => return Err(Invalid::new("around_ms", "missing: around what?")),
             (_, Some(_)) => return Err(Invalid::new("around_ms", "only of around")),
             (PolicyName::Closest, None) => Policy::Closest,

@@ -1,6 +1,6 @@
-use crate::delay::DelaysEntry;
+use crate::delay::{DelaysEntry, check_length, orphan_share};
 use crate::grid::{Entry, Named};
-use crate::value::{Invalid, course, milliseconds, runnable};
+use crate::value::{Invalid, RATES, course, delay, milliseconds, span, within};
 use dwell_simulate::Distribution;
 use dwell_simulate::exchange::{End, ExchangeWorkload, Settings};
 use dwell_sketch::timebloom::{Cdf, Prior};
@@ -47,20 +47,20 @@ impl Entry for WorkloadEntry {
     /// The stream, at `share` of its full length, but long enough for results after the first turn of a ring.
     fn items(&self, share: f64) -> Result<Vec<Stream>, Invalid> {
         let (delays, prior) = match (&self.delays, &self.table_ms) {
-            (Some(delays), None) => (delays.distribution(), Prior::Uniform),
+            (Some(delays), None) => (delays.distribution().map_err(|error| error.within("delays"))?, Prior::Uniform),
             (None, Some(table)) => (drawn(table)?, Prior::Known(told(table)?)),
             _ => return Err(Invalid::new("delays", "expected either this or table_ms")),
         };
-        if !(0.0..=0.999).contains(&self.orphan_share) {
-            let problem = format!("{}: expected from 0 to 0.999", self.orphan_share);
-            return Err(Invalid::new("orphan_share", problem));
-        }
-        let longest = milliseconds(self.longest_ms);
-        let span = milliseconds(self.span_ms * share).max(longest + longest);
-        let settings = Settings::poisson(self.rate, delays, End::After(span)).with_orphan_share(self.orphan_share);
-        ExchangeWorkload::new(&settings, 0).map_err(|problem| Invalid::new("settings", problem))?;
-        runnable("span_ms", span.get() as f64 / 1e9 * self.rate)?;
-        Ok(vec![Stream { name: self.name.clone(), settings, longest, prior, course: course(self.course_ms, 1.0)? }])
+        let rate = within("rate", self.rate, RATES)?;
+        let longest = span("longest_ms", self.longest_ms)?;
+        let whole = span("span_ms", self.span_ms)?;
+        let part = milliseconds(self.span_ms * share).max(longest + longest);
+        let course = course(self.course_ms, 1.0, whole.max(part).get() as f64 / 1e9)?;
+        let orphans = orphan_share(self.orphan_share)?;
+        let settings = Settings::poisson(rate, delays, End::After(part)).with_orphan_share(orphans);
+        ExchangeWorkload::new(&settings, 0).map_err(|problem| Invalid::new("delays", problem))?;
+        check_length(&settings)?;
+        Ok(vec![Stream { name: self.name.clone(), settings, longest, prior, course }])
     }
 }
 
@@ -68,12 +68,13 @@ impl Entry for WorkloadEntry {
 fn drawn(table: &[(f64, u32)]) -> Result<Distribution, Invalid> {
     let mut below = 0;
     let mut values = Vec::new();
-    for &(delay, count) in table {
+    for &(ms, count) in table {
+        let value = delay("table_ms", ms)?;
         let own = count.checked_sub(below).filter(|_| count <= 1000);
         let Some(own) = own else {
             return Err(Invalid::new("table_ms", format!("{count}: expected counts of 1000 in rising order")));
         };
-        values.extend(std::iter::repeat_n(milliseconds(delay), own as usize));
+        values.extend(std::iter::repeat_n(value, own as usize));
         below = count;
     }
     Ok(Distribution::Empirical(values))

@@ -1,5 +1,6 @@
 use super::method::{Configuration, MethodName, ROWS};
 use crate::queue::workload::Stream;
+use crate::value::available;
 use dwell_simulate::queue::{Arrival, Passage, Queue};
 use dwell_sketch::conquest::{Conquest, Params};
 use dwell_types::{FlowId, Nanos, hash};
@@ -104,7 +105,9 @@ impl Culprits {
             Some(counters) => Params::new(SNAPSHOTS, stream.span, counters / ROWS, seed),
             None => Params::budget(Self::BYTES, stream.span, seed).map_err(|error| error.to_string())?,
         };
-        let sketch = Conquest::new(&Params { culprit: stream.culprit, ..params }).map_err(|error| error.to_string())?;
+        let params = Params { culprit: stream.culprit, ..params };
+        available("counters", Conquest::bytes(&params) as f64).map_err(|error| error.problem)?;
+        let sketch = Conquest::new(&params).map_err(|error| error.to_string())?;
         Ok(Self {
             sketch,
             method: configuration.method,

@@ -37,6 +37,10 @@ struct Tally {
 impl Measured for Configuration {
     type Stream = Stream;
 
+    fn suits(&self, stream: &Stream) -> Result<(), String> {
+        Action::new(stream, self, 0).map(drop)
+    }
+
     fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
         configurations.iter().map(|configuration| run(stream, configuration, seed)).collect()
     }

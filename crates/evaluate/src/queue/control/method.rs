@@ -1,5 +1,5 @@
 use crate::grid::{Configured, Entry, written};
-use crate::value::{Invalid, only_known};
+use crate::value::{Invalid, all_within, only_known, whole};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -60,11 +60,9 @@ impl Entry for MethodEntry {
         if let Some(odd) = self.counters.filter(|counters| counters % ROWS != 0 || *counters == 0) {
             return Err(Invalid::new("counters", format!("{odd}: expected a multiple of 4, for four rows")));
         }
-        if let Some(weight) = self.weight.iter().flatten().find(|weight| !(0.0..1.0).contains(*weight)) {
-            return Err(Invalid::new("weight", format!("{weight}: expected from 0 to below 1")));
-        }
-        if self.low_bytes.iter().flatten().any(|&bytes| bytes == 0) {
-            return Err(Invalid::new("low_bytes", "0: expected at least 1"));
+        all_within("weight", self.weight.as_deref().unwrap_or_default(), 0.0..1.0)?;
+        for &bytes in self.low_bytes.iter().flatten() {
+            whole("low_bytes", bytes as f64, 1..=1 << 40)?;
         }
         let lengths = self.low_bytes.iter().flatten().map(|&bytes| bytes as f64);
         let mut parameters: Vec<Option<f64>> = self.weight.iter().flatten().copied().chain(lengths).map(Some).collect();
