@@ -12,6 +12,9 @@ pub trait Experiment: Debug + Send + Sync {
     /// measurements per case.
     fn run(&self, cases: &[&Case], seed: u64) -> Result<Vec<Vec<Measurement>>, String>;
 
+    /// The names of the quantities that a case measures; `octave_#` stands for `octave_` with any number.
+    fn quantities(&self, case: &Case) -> Vec<String>;
+
     /// Which quantities are shown in summaries.
     fn shown(&self) -> Shown;
 }

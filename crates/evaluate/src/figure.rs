@@ -24,11 +24,13 @@
 //! and a few large ones often make up most of the square: those are drawn without.
 
 use crate::case::{Case, Scale, label};
+use crate::experiment::Experiment;
 use crate::metrics::Summary;
-use crate::value::Invalid;
+use crate::value::{Invalid, within};
 use dwell_sketch::estimate::{Estimate, Z95};
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 /// The `[figure]` table of a definition.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -102,30 +104,46 @@ pub struct Drawn {
 }
 
 impl Figure {
-    pub(crate) fn check(&self, cases: &[Case]) -> Result<(), Invalid> {
+    /// Checks that every name is that of something that the experiment has.
+    pub(crate) fn check(&self, experiment: &dyn Experiment) -> Result<(), Invalid> {
         if self.quantities.is_empty() {
             return Err(Invalid::new("quantities", "empty: expected at least one"));
         }
+        let cases = experiment.cases();
         let parameters = distinct(cases.iter().flat_map(|case| case.parameters.keys().cloned()));
-        if self.x != WORKLOAD && self.x != QUANTITY && !parameters.contains(&self.x) {
-            let known = parameters.join(", ");
-            return Err(Invalid::new("x", format!("'{}': expected {WORKLOAD}, {QUANTITY} or one of {known}", self.x)));
+        if self.x != WORKLOAD && self.x != QUANTITY {
+            named("x", &self.x, &[&[WORKLOAD.to_owned(), QUANTITY.to_owned()], &parameters[..]].concat())?;
         }
-        Ok(())
+        let workloads = distinct(cases.iter().map(|case| case.workload.clone()));
+        self.workloads.iter().flatten().try_for_each(|name| named("workloads", name, &workloads))?;
+        self.best.iter().try_for_each(|name| named("best", name, &parameters))?;
+        for (name, &value) in &self.only {
+            named("only", name, &parameters)?;
+            within("only", value, ..)?;
+        }
+        self.factor.map(|factor| within("factor", factor, (Bound::Excluded(0.0), Bound::Unbounded))).transpose()?;
+        let drawn: Vec<&Case> = cases.iter().filter(|case| self.has(&case.workload, &case.parameters)).collect();
+        if drawn.is_empty() {
+            return Err(Invalid::new("only", "leaves no case"));
+        }
+        let quantities = distinct(drawn.iter().flat_map(|case| experiment.quantities(case)));
+        match self.quantities.iter().find(|asked| !quantities.iter().any(|known| is_meant(asked, known))) {
+            Some(name) => named("quantities", name, &quantities),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether cases of a workload with these parameters are drawn.
+    fn has(&self, workload: &String, parameters: &BTreeMap<String, f64>) -> bool {
+        let is_asked = |(name, value)| parameters.get(name).is_none_or(|own| own == value);
+        self.only.iter().all(is_asked) && self.workloads.as_ref().is_none_or(|names| names.contains(workload))
     }
 
     /// The figure of these summaries.
     pub fn draw(&self, summaries: &[Summary]) -> Drawn {
         let is_drawn = |summary: &&Summary| {
-            let is_asked = |(name, value)| summary.parameters.get(name).is_none_or(|own| own == value);
-            let is_meant = |name: &String| match name.strip_suffix('*') {
-                Some(beginning) => summary.quantity.starts_with(beginning),
-                None => *name == summary.quantity,
-            };
-            let is_of = |workloads: &Vec<String>| workloads.contains(&summary.workload);
-            self.quantities.iter().any(is_meant)
-                && self.only.iter().all(is_asked)
-                && self.workloads.as_ref().is_none_or(is_of)
+            self.quantities.iter().any(|asked| is_meant(asked, &summary.quantity))
+                && self.has(&summary.workload, &summary.parameters)
         };
         let drawn: Vec<&Summary> = summaries.iter().filter(is_drawn).collect();
         let varying = varying(&drawn, &self.x);
@@ -243,9 +261,9 @@ impl Height {
             }),
             Self::Mean | Self::Share => {
                 let mean = summary.mean.map(|mean| around(mean, summary.standard_error.unwrap_or(0.0)));
-                if SHARES.contains(&summary.quantity.as_str()) { mean.map(within) } else { mean }
+                if SHARES.contains(&summary.quantity.as_str()) { mean.map(cut) } else { mean }
             }
-            Self::Covered => summary.covered.map(|share| within(around(share, (share * (1.0 - share) / runs).sqrt()))),
+            Self::Covered => summary.covered.map(|share| cut(around(share, (share * (1.0 - share) / runs).sqrt()))),
         }
     }
 
@@ -268,12 +286,35 @@ impl Height {
     }
 }
 
+/// Checks that a name is one of the known ones.
+fn named(key: &str, name: &String, known: &[String]) -> Result<(), Invalid> {
+    if known.contains(name) {
+        return Ok(());
+    }
+    let expected =
+        if known.is_empty() { "there are none".to_owned() } else { format!("expected {}", known.join(", ")) };
+    Err(Invalid::new(key, format!("'{name}': {expected}")))
+}
+
+/// Whether the name of a quantity in a figure, which may end in `*`, is or includes that of a measured one; there, `#`
+/// at the end stands for any number.
+pub(crate) fn is_meant(asked: &str, known: &str) -> bool {
+    let numbered = |asked: &str| {
+        let number = known.strip_suffix('#').and_then(|first| asked.strip_prefix(first));
+        number.is_some_and(|number| number.parse::<f64>().is_ok())
+    };
+    match asked.strip_suffix('*') {
+        Some(beginning) => known.starts_with(beginning) || numbered(beginning),
+        None => asked == known || numbered(asked),
+    }
+}
+
 fn times(Estimate { value, low, high }: Estimate<f64>, factor: f64) -> Estimate<f64> {
     Estimate { value: value * factor, low: low * factor, high: high * factor }
 }
 
 /// A share's interval without what lies below zero or above one.
-fn within(share: Estimate<f64>) -> Estimate<f64> {
+fn cut(share: Estimate<f64>) -> Estimate<f64> {
     Estimate { low: share.low.max(0.0), high: share.high.min(1.0), ..share }
 }
 
@@ -320,6 +361,7 @@ fn shortened(places: Vec<String>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_support::{accepted, assert_refused};
 
     fn summary(workload: &str, method: &str, parameters: &[(&str, f64)], quantity: &str, rms: f64) -> Summary {
         let parameters = parameters.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
@@ -425,5 +467,48 @@ mod tests {
         assert_eq!(values(&drawn, 0, "lds"), [Some(0.5), Some(0.4)]);
         let all = figure("x = 'quantity'\ny = 'share'\nquantities = ['error_*']");
         assert_eq!(all.draw(&[&sizes[..], &summaries].concat()), drawn);
+    }
+
+    #[test]
+    fn what_names_nothing_is_refused() {
+        let sound = r#"
+name = "n"
+title = "t"
+source = "s"
+seeds = 1
+[[delay.workloads]]
+name = "w"
+preset = "fridge-heavy-tailed"
+[[delay.methods]]
+method = "fridge"
+slots = [512, 1024]
+entry_probability = [0.5, "auto"]
+[figure]
+x = "slots"
+y = "rms_error"
+factor = 100
+quantities = ["p50", "octave_2*"]
+workloads = ["w"]
+only = { slots = 512 }
+best = ["entry_probability"]
+"#;
+        accepted(sound);
+        accepted(&sound.replace("\"p50\"", "\"octave_20\", \"octave_*\", \"p*\""));
+        let cases = [
+            ("\"slots\"\ny", "\"slogs\"\ny", "line 14, figure.x: 'slogs': expected workload, quantity, entry_prob"),
+            ("\"p50\"", "\"p51\"", "line 17, figure.quantities: 'p51': expected p50, p95, p99, max_p05_p95, exch"),
+            ("\"p50\"", "\"octave_x\"", "figure.quantities: 'octave_x': expected"),
+            ("\"p50\"", "\"q*\"", "figure.quantities: 'q*': expected"),
+            ("workloads = [\"w\"]", "workloads = [\"nope\"]", "figure.workloads: 'nope': expected w"),
+            ("only = { slots", "only = { foo", "figure.only: 'foo': expected entry_probability, slots"),
+            ("only = { slots = 512", "only = { slots = nan", "figure.only: NaN"),
+            ("only = { slots = 512", "only = { slots = 513", "figure.only: leaves no case"),
+            ("best = [\"entry", "best = [\"foo\", \"entry", "figure.best: 'foo': expected entry_probability, slots"),
+            ("factor = 100", "factor = 0", "figure.factor: 0: expected above 0"),
+            ("factor = 100", "factor = nan", "figure.factor: NaN: expected above 0"),
+        ];
+        for (from, to, words) in cases {
+            assert_refused(sound, from, to, &[words]);
+        }
     }
 }

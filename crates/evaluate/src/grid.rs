@@ -53,8 +53,17 @@ pub(crate) trait Measured: Configured {
         Ok(())
     }
 
+    /// The names of what it measures in a stream, as they are in summaries; `octave_#` stands for `octave_` with any
+    /// number.
+    fn quantities(&self, stream: &Self::Stream) -> Vec<String>;
+
     /// Runs one seed of a stream through some configurations; returns one list of measurements for each.
     fn run(stream: &Self::Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, String>;
+}
+
+/// Names as owned text.
+pub(crate) fn names(names: &[&str]) -> Vec<String> {
+    names.iter().map(|&name| name.to_owned()).collect()
 }
 
 /// Packets or observations in a block, which passes through one sketch before the next.
@@ -119,6 +128,12 @@ impl<C: Measured> Grid<C> {
     }
 }
 
+impl<C: Measured> Grid<C> {
+    fn find(&self, case: &Case) -> Option<&C> {
+        self.configurations.iter().find(|c| c.name() == case.method && c.parameters() == case.parameters)
+    }
+}
+
 impl<C: Measured> Experiment for Grid<C> {
     fn cases(&self) -> Vec<Case> {
         let mut cases = Vec::new();
@@ -135,11 +150,13 @@ impl<C: Measured> Experiment for Grid<C> {
 
     fn run(&self, cases: &[&Case], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
         let Some(stream) = cases.first().and_then(|case| self.streams.get(case.stream)) else { return Ok(Vec::new()) };
-        let find = |case: &&Case| {
-            self.configurations.iter().find(|c| c.name() == case.method && c.parameters() == case.parameters)
-        };
-        let configurations: Option<Vec<&C>> = cases.iter().map(find).collect();
+        let configurations: Option<Vec<&C>> = cases.iter().map(|case| self.find(case)).collect();
         C::run(stream, &configurations.ok_or("a case that is not of this experiment")?, seed)
+    }
+
+    fn quantities(&self, case: &Case) -> Vec<String> {
+        let found = self.streams.get(case.stream).zip(self.find(case));
+        found.map(|(stream, configuration)| configuration.quantities(stream)).unwrap_or_default()
     }
 
     fn shown(&self) -> Shown {

@@ -77,8 +77,10 @@ fn read<W: Entry + 'static, M: Entry<Item: Measured<Stream = W::Item>> + 'static
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Definition;
+    use crate::record::Results;
     use crate::test_support::accepted;
+    use crate::{Definition, Size};
+    use std::fs;
     use std::ops::Range;
     use std::path::Path;
     use toml::de::DeTable;
@@ -280,5 +282,29 @@ intervals = [1]
                 }
             }
         }
+    }
+
+    /// What definitions may draw is what is measured: the committed results name no other quantities.
+    #[test]
+    fn the_names_of_quantities_are_those_of_the_results() {
+        let experiments = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments"));
+        let mut seen = Vec::new();
+        for folder in fs::read_dir(experiments.join("record")).unwrap().map(|entry| entry.unwrap().path()) {
+            let Ok(results) = Results::read(&folder) else { continue };
+            let definition = Definition::read(&folder.join("definition.toml")).unwrap();
+            let experiment = definition.experiment(Size::Full);
+            for case in experiment.cases() {
+                let known = experiment.quantities(&case);
+                let own = |s: &&crate::metrics::Summary| {
+                    (&s.workload, &s.method, &s.parameters) == (&case.workload, &case.method, &case.parameters)
+                };
+                for summary in results.summaries.iter().filter(own) {
+                    let is_known = known.iter().any(|known| crate::figure::is_meant(&summary.quantity, known));
+                    assert!(is_known, "{}: {}", folder.display(), summary.quantity);
+                }
+            }
+            seen.push(definition.kind);
+        }
+        assert!(Kind::ALL.iter().all(|kind| seen.contains(kind)), "{seen:?}");
     }
 }

@@ -15,6 +15,10 @@ pub(super) fn write(definition: &Definition, results: &Results, folder: &Path, h
     };
     let drawn = figure.draw(&results.summaries);
     let mut values = drawn.panels.iter().flat_map(|panel| &panel.curves).flat_map(|(_, values)| values).flatten();
+    if values.clone().next().is_none() {
+        words::say("no figure: there are no results for it");
+        return Ok(Vec::new());
+    }
     let bars = if values.any(|value| value.low < value.high) { " Bars: 95% intervals of the mean." } else { "" };
     let panel = |Panel { name, curves }| SweepPanel { name, curves };
     let sweep = Sweep {

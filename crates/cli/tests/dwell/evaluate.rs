@@ -118,6 +118,17 @@ fn figures_are_drawn() {
     );
 }
 
+/// Averages of ten need ten seeds: with fewer there is nothing to draw, and no empty figure is drawn.
+#[test]
+fn nothing_is_not_drawn() {
+    let folder = folder();
+    let drawn = "[figure]\nx = 'entry_probability'\ny = 'ten_rms_error'\nquantities = ['p50']\n";
+    fs::write(folder.path().join("experiments/definitions/small.toml"), [SMALL, drawn].concat()).unwrap();
+    let run = dwell_in(folder.path(), &["evaluate", "small", "--seeds", "3"]);
+    assert!(run.code == 0 && run.err.starts_with("dwell: no figure: "), "{}", run.err);
+    assert!(!record(folder.path(), "-small").join("figure.svg").exists());
+}
+
 #[test]
 fn what_cannot_be_run_is_refused() {
     let folder = folder();

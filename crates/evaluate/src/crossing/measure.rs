@@ -1,7 +1,7 @@
 use super::method::{Configuration, Pair};
 use super::workload::Stream;
 use crate::case::{Measurement, Scale};
-use crate::grid::{BLOCK, Measured, methods_seed};
+use crate::grid::{BLOCK, Measured, methods_seed, names};
 use dwell_simulate::crossing::{Passage, Passages, Truth};
 use dwell_sketch::estimate::Estimate;
 use dwell_sketch::moments::{Level, Moments};
@@ -12,6 +12,17 @@ impl Measured for Configuration {
     fn suits(&self, stream: &Stream) -> Result<(), String> {
         self.check_probes(&stream.settings)?;
         self.pair(&stream.settings, 0).map(drop)
+    }
+
+    fn quantities(&self, _: &Stream) -> Vec<String> {
+        const DELAYS: [&str; 5] = ["mean", "mean_98", "mean_98_paper", "std", "packets"];
+        const OF_CELLS: [&str; 5] = ["std_paper", "loss", "packets_of_expected", "usable_cells", "state_bytes"];
+        let others = match self {
+            Self::Budget(_) | Self::Tuned { .. } => &OF_CELLS[..],
+            Self::Trajectory(_) => &["state_bytes"],
+            Self::Probes(_) => &[],
+        };
+        names(&[&DELAYS, others].concat())
     }
 
     /// Runs all pairs at once, so that the stream is generated only once.

@@ -1,8 +1,8 @@
 use super::method::Configuration;
 use super::workload::Stream;
-use super::{QUANTILES, SHOWN};
+use super::{LARGEST, QUANTILES, SHOWN};
 use crate::case::{Measurement, Scale, Shown};
-use crate::grid::{BLOCK, Measured, methods_seed};
+use crate::grid::{BLOCK, Measured, methods_seed, names};
 use dwell_simulate::Delays;
 use dwell_simulate::exchange::{ExchangeWorkload, Workload};
 use dwell_sketch::distribution::{Ambiguous, Distribution};
@@ -16,6 +16,11 @@ impl Measured for Configuration {
     type Stream = Stream;
 
     const SHOWN: Shown = SHOWN;
+
+    fn quantities(&self, _: &Stream) -> Vec<String> {
+        let others = [LARGEST, "exchanges", "octave_#", "samples", "state_bytes"];
+        names(&[SHOWN.quantities, &others].concat())
+    }
 
     /// Runs all meters at once, so that the stream is generated only once. Each meter gives the same answer as if it
     /// were alone.

@@ -34,6 +34,15 @@ struct Flow {
 impl Measured for Configuration {
     type Stream = Stream;
 
+    fn quantities(&self, stream: &Stream) -> Vec<String> {
+        let mut groups: Vec<String> = SIZES.iter().map(|(.., name)| (*name).to_owned()).collect();
+        if !stream.classes.is_empty() {
+            groups.extend((0..=stream.classes.len()).flat_map(|class| [class_name(class), class_name(class) + "_all"]));
+        }
+        let of_group = |group: &String| ["error", "p95", "none", "covered"].map(|what| format!("{what}_{group}"));
+        groups.iter().flat_map(of_group).chain(["state_bytes".to_owned()]).collect()
+    }
+
     /// Runs all pairs at once, so that the stream is generated only once; methods that query the same sketches share
     /// them.
     fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
@@ -186,6 +195,10 @@ fn arrive(rli: &mut Rli, on_the_way: &mut BinaryHeap<Reverse<Arrival>>, now: Tim
     }
 }
 
+fn class_name(class: usize) -> String {
+    format!("class_{class}")
+}
+
 /// By flow size; then by class, for flows of 100 packets or more, and for all.
 fn compare(flows: &[Flow], found: &[Option<Figure>], classes: u8) -> Vec<Measurement> {
     let mut measurements = Vec::new();
@@ -194,7 +207,7 @@ fn compare(flows: &[Flow], found: &[Option<Figure>], classes: u8) -> Vec<Measure
     }
     if classes > 0 {
         for class in 0..=classes {
-            let name = format!("class_{class}");
+            let name = class_name(class.into());
             measurements.extend(errors(&name, flows, found, |flow| flow.class == class && flow.sent >= 100));
             measurements.extend(errors(&format!("{name}_all"), flows, found, |flow| flow.class == class));
         }

@@ -3,7 +3,7 @@ use super::method::{Configuration, MOST_INTERVALS, Method};
 use super::tomography::Tomography;
 use super::workload::{Stream, Wrong};
 use crate::case::Measurement;
-use crate::grid::Measured;
+use crate::grid::{Measured, names};
 use dwell_network::localize::{Localization, Readings, Settings, Value, Verdict};
 use dwell_simulate::network::Fault;
 use dwell_types::hash;
@@ -27,6 +27,11 @@ struct Answer {
 
 impl Measured for Configuration {
     type Stream = Stream;
+
+    fn quantities(&self, stream: &Stream) -> Vec<String> {
+        let of_faults = if stream.faults > 0 { &["first", "first_of_path", "alarm"][..] } else { &[] };
+        names(&[&["false_alarm"], of_faults].concat())
+    }
 
     /// Runs the network once for all methods.
     fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {

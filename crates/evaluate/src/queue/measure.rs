@@ -1,7 +1,7 @@
 use super::method::Configuration;
 use super::workload::Stream;
 use crate::case::Measurement;
-use crate::grid::{BLOCK, Measured, methods_seed};
+use crate::grid::{BLOCK, Measured, methods_seed, names};
 use dwell_simulate::queue::Passages;
 use dwell_sketch::conquest::{Conquest, Exact, Queued, Unit};
 use dwell_sketch::queue::Scores;
@@ -19,6 +19,13 @@ impl Measured for Configuration {
 
     fn suits(&self, stream: &Stream) -> Result<(), String> {
         self.meter(stream, 0).map(drop)
+    }
+
+    fn quantities(&self, _: &Stream) -> Vec<String> {
+        if self.is_exact() {
+            return names(&Facts::NAMES);
+        }
+        names(&["precision", "recall", "size_error_bytes", "median_size_error_bytes", "incomplete", "state_bytes"])
     }
 
     /// Runs all sketches at once, so that the stream and its exact answers are generated only once.

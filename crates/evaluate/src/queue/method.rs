@@ -112,6 +112,11 @@ impl Configured for Configuration {
 }
 
 impl Configuration {
+    /// Whether it says what the stream is like.
+    pub(super) fn is_exact(&self) -> bool {
+        self.method == MethodName::Exact
+    }
+
     /// The sketch for a stream; `None` for the exact twin, which is run for every stream anyway.
     pub(super) fn meter(&self, stream: &Stream, seed: u64) -> Result<Option<Conquest>, String> {
         let params = match self.size {

@@ -1,7 +1,7 @@
 use super::method::Configuration;
 use super::workload::Stream;
 use crate::case::{Measurement, Scale};
-use crate::grid::{Measured, methods_seed};
+use crate::grid::{Measured, methods_seed, names};
 use dwell_simulate::exchange::{ExchangeWorkload, Workload};
 use dwell_sketch::timebloom::{TimeBloom, false_positive_probability};
 use dwell_sketch::{Event, Meter, Sample};
@@ -12,6 +12,23 @@ impl Measured for Configuration {
 
     fn suits(&self, stream: &Stream) -> Result<(), String> {
         self.ring(stream, 0).map(drop)
+    }
+
+    fn quantities(&self, stream: &Stream) -> Vec<String> {
+        const ALL: [&str; 10] = [
+            "error_ms",
+            "relative_error",
+            "hashes",
+            "load",
+            "occupancy",
+            "candidates",
+            "wrong_share",
+            "false_share",
+            "false_of_expected",
+            "state_bytes",
+        ];
+        let of_course = if stream.course.is_some() { &["stored_#", "occupancy_#"][..] } else { &[] };
+        names(&[&ALL, of_course].concat())
     }
 
     /// Runs all rings at once, so that the stream is generated only once.

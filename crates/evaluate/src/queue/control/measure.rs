@@ -1,7 +1,7 @@
 use super::action::{Action, Verdict};
 use super::method::Configuration;
 use crate::case::Measurement;
-use crate::grid::{Measured, methods_seed};
+use crate::grid::{Measured, methods_seed, names};
 use crate::queue::workload::Stream;
 use dwell_simulate::queue::{Arrivals, Passage, Queue};
 use dwell_types::FlowId;
@@ -39,6 +39,13 @@ impl Measured for Configuration {
 
     fn suits(&self, stream: &Stream) -> Result<(), String> {
         Action::new(stream, self, 0).map(drop)
+    }
+
+    fn quantities(&self, stream: &Stream) -> Vec<String> {
+        const ALL: [&str; 6] =
+            ["peak_bytes", "small_dropped", "large_dropped", "small_marked", "large_marked", "small_delay_ns"];
+        let of_course = if stream.course.is_some() { &["queue_#"][..] } else { &[] };
+        names(&[&ALL, of_course].concat())
     }
 
     fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {

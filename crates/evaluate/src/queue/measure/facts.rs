@@ -22,6 +22,9 @@ pub(super) struct Facts {
 }
 
 impl Facts {
+    /// The names of what it reports.
+    pub(super) const NAMES: [&str; 5] =
+        ["bits_per_second", "longest_delay_ns", "waited", "flows_in_queue", "culprits_in_queue"];
     /// Of this many packets that waited, the queue of one is inspected.
     const EVERY: u64 = 256;
 
