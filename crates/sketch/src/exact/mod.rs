@@ -153,7 +153,9 @@ impl Meter for Exact {
     fn update(&mut self, events: &[Event], samples: &mut Vec<Sample>) {
         let mut batches = events.chunks(BATCH).peekable();
         while let Some(batch) = batches.next() {
-            if let Some(now) = begin(batch).filter(|_| self.open.is_full()) {
+            if self.open.is_full()
+                && let Some(now) = begin(batch)
+            {
                 self.make_room(now);
             }
             if let Some(next) = batches.peek() {
