@@ -45,9 +45,7 @@ impl Distribution {
     /// The same, given that no delay above `longest` could be measured: where there are too few samples of the slowest
     /// exchanges, intervals extend up to that.
     pub fn with_longest(mut self, longest: Nanos) -> Self {
-        for curve in [Some(&mut self.value), self.low.as_mut(), self.high.as_mut()].into_iter().flatten() {
-            curve.possible = Some(longest.get());
-        }
+        self.curves().for_each(|curve| curve.possible = Some(longest.get()));
         self
     }
 
@@ -61,10 +59,12 @@ impl Distribution {
     /// The same where exchanges are sampled by id, and so many share each id (Σ *n*² / Σ *n*, where an id has *n*):
     /// variances grow by as much, Kish's design effect (1965) of clusters whose members are alike.
     pub fn with_shared_ids(mut self, exchanges_per_id: f64) -> Self {
-        for curve in [Some(&mut self.value), self.low.as_mut(), self.high.as_mut()].into_iter().flatten() {
-            curve.design_effect = exchanges_per_id.max(1.0);
-        }
+        self.curves().for_each(|curve| curve.design_effect = exchanges_per_id.max(1.0));
         self
+    }
+
+    fn curves(&mut self) -> impl Iterator<Item = &mut Curve> {
+        [Some(&mut self.value), self.low.as_mut(), self.high.as_mut()].into_iter().flatten()
     }
 
     /// Number of samples behind the estimates.

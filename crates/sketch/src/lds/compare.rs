@@ -105,31 +105,39 @@ impl<'a> Comparison<'a> {
     /// has more, and those that were sent; both in packets of the flow's class.
     pub(crate) fn by_row(&self, flow: FlowId, class: u8) -> impl Iterator<Item = (f64, f64, f64)> {
         let weight = f64::from(self.sender.weight(class));
-        self.sender.params().rates.iter().enumerate().map(move |(row, &rate)| {
-            let cells = self.sender.cells_of(flow, row);
-            let (lost, sent) =
-                cells.fold((0.0, 0.0), |(lost, sent), cell| (lost + self.lost(cell), sent + self.sent(cell)));
-            (rate, lost / weight, sent / weight)
-        })
+        let lost = self.in_rows(flow, weight, |cell| self.lost(cell));
+        let sent = self.in_rows(flow, weight, |cell| self.sent(cell));
+        lost.zip(sent).map(|((lost, rate), (sent, _))| (rate, lost, sent))
     }
 
-    /// A flow's count by the row with the lowest upper bound, since other flows can only raise counts [sanjuas11 §4.3]:
-    /// the sum over the flow's cells divided by the row's rate and `weight`, and its upper bound.
+    /// A flow's count by the row with the lowest upper bound (see [`least`]).
     pub(super) fn least(&self, flow: FlowId, weight: f64, count: impl Fn(usize) -> f64) -> Figure {
-        let (mut value, mut high) = (f64::INFINITY, f64::INFINITY);
-        for (row, &rate) in self.sender.params().rates.iter().enumerate() {
-            let sampled = self.sender.cells_of(flow, row).map(&count).sum::<f64>().max(0.0) / weight;
-            let bound = upper(sampled, rate);
-            if bound < high {
-                (value, high) = (sampled / rate, bound);
-            }
-        }
-        Figure::within(value, 0.0, high)
+        least(self.in_rows(flow, weight, count))
+    }
+
+    /// For each row, the sum of a count over the flow's cells, divided by `weight`, and the row's sampling rate.
+    fn in_rows(&self, flow: FlowId, weight: f64, count: impl Fn(usize) -> f64) -> impl Iterator<Item = (f64, f64)> {
+        let rates = self.sender.params().rates.iter().enumerate();
+        rates.map(move |(row, &rate)| (self.sender.cells_of(flow, row).map(&count).sum::<f64>() / weight, rate))
     }
 }
 
+/// The count of a flow by the row with the lowest upper bound, since other flows can only raise counts [sanjuas11 §4.3],
+/// from each row's count of sampled packets and its rate: that count divided by the rate, and its upper bound.
+pub(crate) fn least(rows: impl Iterator<Item = (f64, f64)>) -> Figure {
+    let (mut value, mut high) = (f64::INFINITY, f64::INFINITY);
+    for (sampled, rate) in rows {
+        let sampled = sampled.max(0.0);
+        let bound = upper(sampled, rate);
+        if bound < high {
+            (value, high) = (sampled / rate, bound);
+        }
+    }
+    Figure::within(value, 0.0, high)
+}
+
 /// An upper 97.5% bound for the number of packets, if `sampled` were sampled at this rate; exact at rate 1.
-pub(crate) fn upper(sampled: f64, rate: f64) -> f64 {
+pub(super) fn upper(sampled: f64, rate: f64) -> f64 {
     // Bound for a Poisson mean by the square-root transform; for zero the bound is 3.7 [−ln .025].
     let missing = (1.0 - rate) * (Z95 * (sampled + 1.0).sqrt() + 0.5 * Z95 * Z95 - 0.2);
     (sampled + missing) / rate

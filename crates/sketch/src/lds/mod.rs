@@ -49,7 +49,7 @@ pub use sketch::{Foreign, Lds};
 mod codec;
 // Combines the sketches of two points.
 mod compare;
-pub(crate) use compare::upper;
+pub(crate) use compare::least;
 pub use compare::{Comparison, Figure, FlowEstimate};
 // Estimates from the cells with the fewest packets.
 mod select;

@@ -3,7 +3,7 @@
 use super::join::passing;
 use super::{FlowList, FlowRecord, JoinedFlows};
 use crate::estimate::{Estimate, Z95};
-use crate::lds::{Comparison, Figure, Listed, Rule, upper};
+use crate::lds::{Comparison, Figure, Listed, Rule, least};
 
 /// Sums up the delays of listed flows over intervals.
 #[derive(Clone, Debug, Default)]
@@ -105,8 +105,8 @@ impl FlowMeans {
             return Estimate { value: sums.lost, low: 0.0, high: sums.lost };
         }
         let rows = self.lacking.iter().skip(number * self.rates.len()).zip(&self.rates);
-        let bounds = rows.map(|(&lacking, &rate)| (upper(lacking.max(0.0), rate), lacking.max(0.0) / rate));
-        let (high, value) = bounds.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((sums.lost, sums.lost));
+        let Figure { value, interval } = least(rows.map(|(&lacking, &rate)| (lacking, rate)));
+        let high = interval.map_or(value, |(_, high)| high);
         Estimate { value, low: 0.0, high: high + passing(sums.passing) }
     }
 
