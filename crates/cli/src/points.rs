@@ -157,6 +157,11 @@ impl Point {
         self.ahead.front().map(|next| next.seen)
     }
 
+    /// The last packet that was read ahead.
+    pub(crate) fn farthest(&self) -> Option<&Crossing> {
+        self.ahead.back().map(|last| &last.seen.crossing)
+    }
+
     /// Addresses and ports of the next packet.
     pub(crate) fn key(&self) -> Option<FlowKey> {
         match &self.ahead.front()?.whose {

@@ -157,9 +157,11 @@ proptest! {
         let mut all = Conquest::new(&params).unwrap();
         let (before, after) = departures.split_at(part.min(departures.len()));
         for departure in before {
-            let most = exact.bytes_after(departure.flow);
+            let before = exact.state_bytes();
+            let mut bytes = (0..).step_by(100).map(|more| before + more);
+            let enough = bytes.find(|&bytes| exact.fits(departure.flow, bytes)).unwrap();
             exact.update(departure);
-            prop_assert!(exact.state_bytes() <= most);
+            prop_assert!(exact.state_bytes() <= enough && enough < 2 * before + 2_000);
             all.update(departure);
         }
         let mut sketch = Conquest::after(&exact, &params).unwrap();

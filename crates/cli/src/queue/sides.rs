@@ -52,6 +52,7 @@ impl Sides {
     pub(super) fn next(&mut self) -> Result<Option<Departure>> {
         if std::mem::take(&mut self.is_given) {
             self.egress.advance()?;
+            prefetch(&self.taps, &self.egress);
         }
         loop {
             let departs = self.egress.at();
@@ -86,7 +87,9 @@ impl Sides {
             }
             None => {}
         }
-        point.advance()
+        point.advance()?;
+        prefetch(&self.taps, point);
+        Ok(())
     }
 
     /// The name of the flow of the packet returned last.
@@ -155,6 +158,14 @@ impl Sides {
         }
         warnings.extend(doubts);
         warnings
+    }
+}
+
+/// Prefetches what the packet read last will need.
+#[inline]
+fn prefetch(taps: &Taps, point: &Point) {
+    if let Some(crossing) = point.farthest() {
+        taps.prefetch(crossing.packet);
     }
 }
 

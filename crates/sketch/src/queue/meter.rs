@@ -183,7 +183,7 @@ impl QueueMeter {
     /// Hands over to snapshots if one more departure does not fit the memory.
     fn make_room(&mut self, departure: &Departure) {
         let (Departures::Exact(exact), Some(most)) = (&self.departures, self.exact_bytes) else { return };
-        if exact.bytes_after(departure.flow) <= most {
+        if exact.fits(departure.flow, most) {
             return;
         }
         // Never fails: the parameters were checked in `new`.

@@ -1,11 +1,17 @@
+use crate::batch::prefetch;
 use dwell_types::{Crossing, Nanos, PacketId, Timestamp};
 
 /// The packets between the taps where they arrive at a queue and the one where they depart [conquest §4].
+///
+/// A table of sets of slots, which doubles when the set of a packet is full, so that what few packets are in flight stay
+/// in the processor's caches.
 #[derive(Clone, Debug)]
 pub struct Taps {
-    /// `sets` × `ways`.
+    /// `sets` × `ways`, with capacity for `most_sets`.
     slots: Vec<Slot>,
     sets: u32,
+    /// `sets` times a power of two.
+    most_sets: u32,
     ways: usize,
     longest: Nanos,
     latest: Timestamp,
@@ -91,20 +97,43 @@ impl Taps {
     pub const SLOT_BYTES: usize = size_of::<Slot>();
     /// The default number of slots that a packet may take.
     pub const WAYS: usize = 8;
+    /// A table begins with as many slots as fit into this.
+    const FIRST_BYTES: usize = 64 << 10;
 
-    /// A table of as many slots as fit into `bytes`, at least one set; each packet may take any of `ways` slots, at
-    /// least one (one: the paper's table). Packets expire when they have waited for longer than `longest`.
+    /// A table that grows to as many slots as fit into `bytes`, at least one set; each packet may take any of `ways`
+    /// slots, at least one (one: the paper's table). Packets expire when they have waited for longer than `longest`.
     pub fn new(bytes: usize, ways: usize, longest: Nanos) -> Self {
+        Self::growing(Self::FIRST_BYTES, bytes, ways, longest)
+    }
+
+    fn growing(first_bytes: usize, bytes: usize, ways: usize, longest: Nanos) -> Self {
         let ways = ways.max(1);
-        let sets = (bytes / Self::SLOT_BYTES / ways).clamp(1, u32::MAX as usize);
+        let sets_in = |bytes: usize| (bytes / Self::SLOT_BYTES / ways).clamp(1, u32::MAX as usize);
+        let (mut sets, mut doublings) = (sets_in(bytes), 0);
+        while sets > sets_in(first_bytes) {
+            sets /= 2;
+            doublings += 1;
+        }
+        let most_sets = sets << doublings;
+        let mut slots = Vec::with_capacity(most_sets * ways);
+        slots.resize(sets * ways, Slot::EMPTY);
         Self {
-            slots: vec![Slot::EMPTY; sets * ways],
+            slots,
             sets: sets as u32,
+            most_sets: most_sets as u32,
             ways,
             longest,
             latest: Timestamp::from_nanos(i64::MIN),
             counts: TapCounts::default(),
         }
+    }
+
+    /// Prefetches the slots of a packet that will soon arrive or depart.
+    #[inline]
+    pub fn prefetch(&self, packet: PacketId) {
+        const SLOTS_PER_LINE: usize = 64 / size_of::<Slot>();
+        let first = self.set(packet);
+        self.slots[first..first + self.ways].iter().step_by(SLOTS_PER_LINE).for_each(prefetch);
     }
 
     /// Processes a packet that arrives, in the order of time.
@@ -229,13 +258,46 @@ impl Taps {
         slots.iter().position(|slot| slot.is_of(packet)).map(|way| first + way)
     }
 
-    /// The slot of the packet's set that it may take, and what that is used for: the first choice by [`Use`], and the
-    /// oldest of several.
-    fn place(&self, packet: PacketId) -> (Use, usize) {
-        let first = self.set(packet);
-        let choice = |at: usize| (self.used(self.slots[at]), self.slots[at].at);
+    /// The slot that a packet may take, and what that is used for. The table grows while that may free one.
+    fn place(&mut self, packet: PacketId) -> (Use, usize) {
+        loop {
+            let first = self.set(packet);
+            let mut slots = self.slots[first..first + self.ways].iter();
+            if let Some(way) = slots.position(|slot| slot.is_free()) {
+                return (Use::Free, first + way);
+            }
+            if self.sets == self.most_sets {
+                return self.least(first);
+            }
+            self.grow();
+        }
+    }
+
+    /// The slot of a full set that another packet may take, and what that is used for: the first choice by [`Use`], the
+    /// oldest of several, and of equally old ones the one with the smallest id.
+    fn least(&self, first: usize) -> (Use, usize) {
+        let choice = |at: usize| (self.used(self.slots[at]), self.slots[at].at, self.slots[at].packet);
         let at = (first..first + self.ways).min_by_key(|&at| choice(at)).unwrap_or(first);
         (choice(at).0, at)
+    }
+
+    /// Doubles the number of sets, each of which becomes two adjacent ones. From the last one down, these are empty or
+    /// the set itself.
+    #[cold]
+    fn grow(&mut self) {
+        let sets = self.sets as usize;
+        self.sets *= 2;
+        self.slots.resize(2 * sets * self.ways, Slot::EMPTY);
+        for at in (0..sets).rev().flat_map(|set| set * self.ways..(set + 1) * self.ways) {
+            let slot = std::mem::replace(&mut self.slots[at], Slot::EMPTY);
+            let first = self.set(PacketId(slot.packet));
+            let mut there = self.slots[first..first + self.ways].iter_mut();
+            if !slot.is_free()
+                && let Some(free) = there.find(|slot| slot.is_free())
+            {
+                *free = slot;
+            }
+        }
     }
 
     /// Packets seen departing after the longest delay, as in [`TapCounts`].
@@ -366,11 +428,12 @@ mod tests {
 
     proptest! {
         /// With room for all, packets are matched as in a reference map; with little room, every packet still has
-        /// exactly one fate.
+        /// exactly one fate, and the same whether the table has grown or not.
         #[test]
         fn matches_as_a_map(steps in prop::collection::vec((0u64..40, any::<bool>(), 0i64..40), 1..400)) {
             let mut large = Taps::new(1 << 16, 64, Nanos::new(200));
-            let mut small = Taps::new(8 * Taps::SLOT_BYTES, 2, Nanos::new(200));
+            let small = |first: usize| Taps::growing(first * Taps::SLOT_BYTES, 16 * Taps::SLOT_BYTES, 2, Nanos::new(200));
+            let (mut small, mut growing) = (small(16), small(2));
             let mut map: BTreeMap<u64, (i64, bool)> = BTreeMap::new();
             let mut now = 0;
             for (packet, arrives, gap) in steps {
@@ -380,6 +443,7 @@ mod tests {
                 if arrives {
                     large.insert(&seen);
                     small.insert(&seen);
+                    growing.insert(&seen);
                     match map.get(&packet) {
                         Some((_, true)) => { map.remove(&packet); }
                         Some((_, false)) => {}
@@ -392,11 +456,13 @@ mod tests {
                         None => { map.insert(packet, (now, true)); None }
                     };
                     prop_assert_eq!(large.take(&seen), expected);
-                    small.take(&seen);
+                    prop_assert_eq!(small.take(&seen), growing.take(&seen));
                 }
                 assert_conserved(&large.counts());
                 assert_conserved(&small.counts());
+                prop_assert_eq!(small.counts(), growing.counts());
             }
+            prop_assert_eq!(small.slots.len(), 16);
             prop_assert_eq!(large.counts().evicted, 0);
             prop_assert_eq!(large.counts().waiting, map.values().filter(|(_, departed)| !departed).count() as u64);
         }
