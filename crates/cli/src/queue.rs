@@ -3,6 +3,7 @@
 use crate::Failure;
 use crate::progress::Bar;
 use crate::signals::Signals;
+use crate::units;
 use anyhow::Result;
 use dwell_capture::file::Stop;
 use dwell_logs::SojournLog;
@@ -57,40 +58,32 @@ fn meter(arguments: &Arguments) -> Result<(Settings, QueueMeter), Failure> {
         Ok(meter) => return Ok((settings, meter)),
         Err(error) => error,
     };
-    let SettingsError::Memory { needed } = error else { return Err(Failure::Usage(error.to_string())) };
-    let would_do = |memory: &usize| {
-        let settings = self::settings(arguments, *memory);
-        settings.is_ok_and(|settings| QueueMeter::new(&settings).is_ok())
-    };
-    let enough = (10..50).map(|bits| 1 << bits).find(would_do).unwrap_or(needed).div_ceil(1024);
-    let hint = if arguments.sketch_bytes.is_some() { "" } else { " (--sketch-bytes limits the snapshots alone)" };
+    let SettingsError::Memory { .. } = error else { return Err(Failure::Usage(error.to_string())) };
     let memory = arguments.memory;
-    Err(Failure::Usage(format!("--memory of {memory} bytes is too small: {enough}KiB is enough{hint}")))
+    let enough = units::enough(memory, |memory| {
+        let meter = self::settings(arguments, memory).map(|settings| QueueMeter::new(&settings));
+        match meter {
+            Ok(Err(SettingsError::Memory { needed })) => needed + arguments.shares(memory).taps,
+            _ => memory,
+        }
+    });
+    let hint = if arguments.sketch_bytes.is_some() { "" } else { " (--sketch-bytes limits the snapshots alone)" };
+    Err(Failure::Usage(format!("--memory of {memory} bytes is too small: {enough} is enough{hint}")))
 }
 
-/// The maximum number of flows of an episode that are tracked individually.
-const MOST_FLOWS: usize = 1 << 10;
-const LEAST_FLOWS: usize = 8;
-
-/// The settings, including the division of memory. A quarter goes to the packets between captures, an eighth to the
-/// flows of an episode, at most a quarter to snapshots; the rest holds recent departures.
 fn settings(arguments: &Arguments, memory: usize) -> Result<Settings, Failure> {
-    const FLOW_BYTES: usize = QueueMeter::flow_bytes(MOST_FLOWS).div_ceil(MOST_FLOWS);
+    let shares = arguments.shares(memory);
     Ok(Settings {
         method: arguments.method,
-        memory: memory - taps_bytes(arguments, memory),
+        memory: memory - shares.taps,
         longest: arguments.longest,
-        params: arguments.params(memory)?,
+        params: arguments.params(shares.snapshots)?,
         quiet: arguments.quiet,
-        flows: (memory / 8 / FLOW_BYTES).clamp(LEAST_FLOWS, MOST_FLOWS),
+        flows: shares.flows,
         top: arguments.top as usize,
         has_timeline: arguments.plot.is_some(),
         has_comparison: arguments.compare_exact,
     })
-}
-
-fn taps_bytes(arguments: &Arguments, memory: usize) -> usize {
-    if arguments.sojourns.is_some() { 0 } else { memory / 4 }
 }
 
 /// The source of departing packets and their arrivals.
@@ -104,7 +97,7 @@ impl Source {
     fn open(arguments: &Arguments, stop: &Stop) -> Result<Self> {
         match &arguments.sojourns {
             Some(path) => Ok(Self::Log(SojournLog::open(path, arguments.seed, stop)?)),
-            None => Ok(Self::Sides(Sides::open(arguments, taps_bytes(arguments, arguments.bytes()), stop)?)),
+            None => Ok(Self::Sides(Sides::open(arguments, arguments.shares(arguments.bytes()).taps, stop)?)),
         }
     }
 

@@ -5,6 +5,7 @@ use crate::damage::Damage;
 use crate::frames;
 use crate::progress::Bar;
 use crate::signals::Signals;
+use crate::units;
 use crate::words;
 use dwell_capture::{CaptureFiles, FrameSource};
 use dwell_logs::EventLog;
@@ -14,7 +15,6 @@ use dwell_sketch::reuse::Reuse;
 use dwell_sketch::rtt::{Method, RttMeter, Settings, SettingsError};
 use dwell_sketch::top_flows::{self, TopFlows};
 use dwell_types::{Frame, LinkType, Match, Observation, Sink};
-use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -135,11 +135,12 @@ fn give(
 fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Result<ExitCode, Failure> {
     let names = names(arguments);
     let most_groups = usize::from(arguments.max_groups);
-    let mut events = EventLog::open(path, most_groups, names.map(|part| part.bytes), arguments.seed, signals.stop())?;
+    let names_bytes = names.map(|part| part.of(arguments.memory));
+    let mut events = EventLog::open(path, most_groups, names_bytes, arguments.seed, signals.stop())?;
     let settings = settings(arguments, vec![Match::Events], events.has_groups());
     let names = names.filter(|_| events.has_groups());
     let mut reuse = Reuse::new();
-    let tables = events.state_bytes() + size_of_val(&reuse) - names.map_or(0, |names| names.bytes);
+    let tables = events.state_bytes() + size_of_val(&reuse) - names.and(names_bytes).unwrap_or(0);
     let mut meter = meter(arguments, settings, tables, names)?;
     let mut outputs = Outputs::open(arguments)?;
     let mut followed = Followed::new(None);
@@ -215,47 +216,43 @@ fn settings(arguments: &Arguments, matches: Vec<Match>, has_groups: bool) -> Set
 /// The largest flows get a quarter of the memory, or their minimum if that is more.
 fn flows(arguments: &Arguments, settings: &Settings) -> Option<(TopFlows, Part)> {
     let flows = top_flows::Settings { lines: settings.lines(), top: arguments.top, memory: None, seed: arguments.seed };
-    let part = Part::of(arguments.memory, 4, flows.least_bytes()..=usize::MAX);
-    let memory = (arguments.method != Method::Exact).then_some(part.bytes);
+    let part = Part { one_in: 4, least: flows.least_bytes(), most: usize::MAX };
+    let memory = (arguments.method != Method::Exact).then_some(part.of(arguments.memory));
     arguments.flows.then(|| (TopFlows::new(&top_flows::Settings { memory, ..flows }), part))
 }
 
 /// Group names of a log get a sixteenth of the memory, within limits per name. `None` if memory is unbounded.
 fn names(arguments: &Arguments) -> Option<Part> {
     let most = usize::from(arguments.max_groups);
-    (arguments.method != Method::Exact).then(|| Part::of(arguments.memory, 16, 32 * most..=1_024 * most))
+    (arguments.method != Method::Exact).then_some(Part { one_in: 16, least: 32 * most, most: 1_024 * most })
 }
 
 /// A consumer that gets a fixed share of the memory, within limits.
 #[derive(Clone, Copy)]
 struct Part {
-    bytes: usize,
     /// The share is one byte in this many.
     one_in: usize,
+    least: usize,
+    most: usize,
 }
 
 impl Part {
-    fn of(memory: usize, one_in: usize, limits: RangeInclusive<usize>) -> Self {
-        Self { bytes: (memory / one_in).clamp(*limits.start(), *limits.end()), one_in }
+    fn of(self, memory: usize) -> usize {
+        (memory / self.one_in).clamp(self.least, self.most)
     }
 }
 
 /// A meter with the memory that is left by the tables of the observer or log, and by `part`.
 fn meter(arguments: &Arguments, settings: Settings, tables: usize, part: Option<Part>) -> Result<RttMeter, Failure> {
-    let memory = settings.memory.saturating_sub(tables + part.map_or(0, |part| part.bytes));
+    let besides = |memory: usize| tables + part.map_or(0, |part| part.of(memory));
+    let memory = settings.memory.saturating_sub(besides(settings.memory));
     RttMeter::new(&Settings { memory, ..settings }).map_err(|error| {
         Failure::Usage(match error {
-            SettingsError::Memory { needed, .. } => {
-                let rest = needed + tables;
-                let whole = part.map_or(rest, |Part { bytes, one_in }| {
-                    (rest + bytes).max(rest.div_ceil(one_in - 1).saturating_mul(one_in))
-                });
-                format!(
-                    "--memory of {} bytes is too small for these matches, groups and slots: {}KiB is enough",
-                    arguments.memory,
-                    whole.div_ceil(1024)
-                )
-            }
+            SettingsError::Memory { needed, .. } => format!(
+                "--memory of {} bytes is too small for these matches, groups and slots: {} is enough",
+                arguments.memory,
+                units::enough(arguments.memory, |memory| needed + besides(memory))
+            ),
             other => other.to_string(),
         })
     })

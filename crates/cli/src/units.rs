@@ -57,6 +57,18 @@ pub(crate) fn above_zero(expected: &'static str) -> impl Fn(&str) -> Result<f64,
     }
 }
 
+/// A memory that is enough where `memory` bytes are not. `needed` tells how many bytes are needed where so many are
+/// divided, at most as many if they are enough: shares grow with the whole.
+pub(crate) fn enough(memory: usize, needed: impl Fn(usize) -> usize) -> String {
+    const KIB: usize = 1024;
+    let (mut enough, mut bytes) = (memory, needed(memory));
+    while bytes > enough {
+        enough = bytes.div_ceil(KIB).saturating_mul(KIB);
+        bytes = needed(enough);
+    }
+    format!("{}KiB", enough / KIB)
+}
+
 /// Bytes, at most 1 TiB: `65536`, `64KiB`, `64K` (both 1024), `64kB` (1000), likewise M, G and T.
 pub(crate) fn bytes(text: &str) -> Result<usize, String> {
     const MOST: f64 = (1u64 << 40) as f64;

@@ -4,6 +4,7 @@ use super::arguments::{Arguments, Method};
 use super::{Answer, Comparison, describe};
 use crate::Failure;
 use crate::points::{Point, Seen};
+use crate::units;
 use dwell_logs::{REST, told_apart};
 use dwell_observe::crossing::Directions;
 use dwell_report::facts::Parameter;
@@ -82,16 +83,12 @@ const MOST_FLOWS: usize = 1 << 16;
 impl<'a> Packets<'a> {
     pub(super) fn new(arguments: &'a Arguments, directions: &Directions) -> Result<Self, Failure> {
         let memory = (arguments.method == Method::Auto).then_some(arguments.memory);
-        let Meters { forward, reverse, flows } = Meters::new(arguments, directions, memory).map_err(|error| {
-            let mut needed = error.needed;
+        let Meters { forward, reverse, flows } = Meters::new(arguments, directions, memory).map_err(|_| {
             // With more memory there are more flows, which need more memory.
-            while let Err(error) = Meters::new(arguments, directions, Some(needed))
-                && error.needed > needed
-            {
-                needed = error.needed;
-            }
-            let enough = needed.div_ceil(1024);
-            Failure::Usage(format!("--memory of {} bytes is too small: {enough}KiB would do", arguments.memory))
+            let needed =
+                |memory| Meters::new(arguments, directions, Some(memory)).map_or_else(|e| e.needed, |_| memory);
+            let enough = units::enough(arguments.memory, needed);
+            Failure::Usage(format!("--memory of {} bytes is too small: {enough} is enough", arguments.memory))
         })?;
         let flows = Vec::with_capacity(memory.map_or(0, |_| flows));
         Ok(Self { forward, reverse, flows, directions: directions.clone(), arguments })

@@ -8,6 +8,7 @@ use crate::Failure;
 use crate::beginning::Beginning;
 use crate::points::{Point, Seen};
 use crate::signals::Signals;
+use crate::units;
 use dwell_observe::crossing::Directions;
 use dwell_report::facts::Parameter;
 use dwell_report::owd::{Flow, Interval, Line};
@@ -125,9 +126,9 @@ impl<'a> Sketches<'a> {
         let needed = held + LEAST_WAITING * (points[0].state_bytes() / 2 + Join::SUMMARY_BYTES);
         if needed > memory {
             return Err(Failure::Usage(format!(
-                "--memory of {memory} bytes is too small for three sketches of this size at each point: {}KiB is \
-                 enough, or reduce --sketch-bytes and --flow-bytes",
-                needed.div_ceil(1024)
+                "--memory of {memory} bytes is too small for three sketches of this size at each point: {} is enough, \
+                 or reduce --sketch-bytes and --flow-bytes",
+                units::enough(memory, |_| needed)
             )));
         }
         Ok(Self {

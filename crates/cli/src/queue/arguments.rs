@@ -10,7 +10,7 @@ use dwell_observe::group::Grouping;
 use dwell_observe::parse::Key;
 use dwell_report::plot::Image;
 use dwell_sketch::conquest::{Cleaning, Counter, Culprit, Params, Rule, Unit};
-use dwell_sketch::queue::{Method, Taps};
+use dwell_sketch::queue::{Method, Shares, Taps};
 use dwell_types::{Nanos, Prefix};
 use std::path::PathBuf;
 
@@ -153,10 +153,6 @@ pub(super) enum Format {
     Csv,
 }
 
-/// Default for all snapshots together.
-const SKETCH_BYTES: usize = 1 << 20;
-/// Minimum, as in a switch.
-const LEAST_SKETCH: usize = 2 << 10;
 /// The paper's snapshots.
 const SNAPSHOTS: u32 = 8;
 const ROWS: u32 = 4;
@@ -214,10 +210,15 @@ impl Arguments {
         if self.method == Method::Exact { 64 << 20 } else { self.memory }
     }
 
-    /// The snapshots given on the command line, or the best ones in their share of the memory.
-    pub(super) fn params(&self, memory: usize) -> Result<Params, Failure> {
+    /// The shares of this many bytes.
+    pub(super) fn shares(&self, memory: usize) -> Shares {
+        let shares = Shares::of(memory, self.sojourns.is_none());
+        Shares { snapshots: self.sketch_bytes.unwrap_or(shares.snapshots), ..shares }
+    }
+
+    /// The snapshots given on the command line, or the best ones in this many bytes.
+    pub(super) fn params(&self, bytes: usize) -> Result<Params, Failure> {
         let culprit = Culprit { share: self.share, delay: self.threshold };
-        let bytes = self.sketch_bytes.unwrap_or((memory / 4).clamp(LEAST_SKETCH, SKETCH_BYTES));
         let fitting = Params::for_queue(bytes, culprit, self.longest, self.seed);
         let is_given = self.snapshots.is_some() || !self.window.is_empty() || self.columns.is_some();
         let params = match fitting {

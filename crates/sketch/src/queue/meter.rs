@@ -53,6 +53,35 @@ pub struct Settings {
     pub has_comparison: bool,
 }
 
+/// How the memory of a measurement is divided; the rest holds recent departures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shares {
+    /// Bytes for the packets between taps: a quarter.
+    pub taps: usize,
+    /// Bytes for snapshots: at most a quarter.
+    pub snapshots: usize,
+    /// Flows of an episode that are tracked individually, in an eighth.
+    pub flows: usize,
+}
+
+impl Shares {
+    const MOST_FLOWS: usize = 1 << 10;
+    const LEAST_FLOWS: usize = 8;
+    const MOST_SNAPSHOTS: usize = 1 << 20;
+    /// As in a switch.
+    const LEAST_SNAPSHOTS: usize = 2 << 10;
+
+    /// The shares of this many bytes.
+    pub fn of(memory: usize, has_taps: bool) -> Self {
+        const FLOW_BYTES: usize = QueueMeter::flow_bytes(Shares::MOST_FLOWS).div_ceil(Shares::MOST_FLOWS);
+        Self {
+            taps: if has_taps { memory / 4 } else { 0 },
+            snapshots: (memory / 4).clamp(Self::LEAST_SNAPSHOTS, Self::MOST_SNAPSHOTS),
+            flows: (memory / 8 / FLOW_BYTES).clamp(Self::LEAST_FLOWS, Self::MOST_FLOWS),
+        }
+    }
+}
+
 /// Why a meter cannot be built.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SettingsError {

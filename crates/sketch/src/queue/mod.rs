@@ -46,4 +46,4 @@ mod compare;
 pub use compare::{Comparison, Pair, Scores};
 // The meter, which combines all of these.
 mod meter;
-pub use meter::{Method, QueueMeter, Settings, SettingsError};
+pub use meter::{Method, QueueMeter, Settings, SettingsError, Shares};
