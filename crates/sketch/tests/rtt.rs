@@ -234,7 +234,7 @@ fn intervals_with_few_samples_say_how_little_they_know() {
         for &(at, is_request, number) in &events {
             if at >= begin + interval * each as i64 * 5_000_000 {
                 let [truth, told] =
-                    meters.each_mut().map(|meter| meter.estimate(Ambiguous::Bounds).remove(0).distribution);
+                    meters.each_mut().map(|meter| meter.end_interval(Ambiguous::Bounds).remove(0).distribution);
                 // The first one is the busy period.
                 if interval > 0 {
                     let [number, told_number] = [&truth, &told].map(|d| d.exchanges().unwrap());
@@ -244,7 +244,6 @@ fn intervals_with_few_samples_say_how_little_they_know() {
                     missed[1] += u32::from(!(told_median.low..=told_median.high).contains(&median.value));
                     compared += 1;
                 }
-                meters.iter_mut().for_each(RttMeter::reset_interval);
                 interval += 1;
             }
             let seen = sighting(Match::Events, Leg::Both, number, at);

@@ -147,8 +147,8 @@ impl Reports {
         observed: &Observed<'_>,
         outputs: &mut Outputs,
     ) -> Result<()> {
-        let report = self.report(meter, observed);
-        meter.reset_interval();
+        let answers = self.up_to_now(meter).end_interval(self.ambiguous);
+        let report = self.report(answers, meter, observed);
         self.intervals.begin_next();
         self.span = NOTHING;
         self.frames_before = observed.frames();
@@ -166,7 +166,8 @@ impl Reports {
         observed: &Observed<'_>,
         mut outputs: Outputs,
     ) -> Result<(), Failure> {
-        let mut last = self.report(meter, observed);
+        let answers = self.up_to_now(meter).estimate(self.ambiguous);
+        let mut last = self.report(answers, meter, observed);
         if let Some(frames) = observed.frames() {
             let found = [self.disorder_of_frames(), self.captured_twice(), self.nothing_seen(&frames)];
             for words in found.into_iter().flatten() {
@@ -211,11 +212,15 @@ impl Reports {
         })
     }
 
-    fn report(&mut self, meter: &mut RttMeter, observed: &Observed<'_>) -> RttReport {
+    /// The meter at the present time.
+    fn up_to_now<'a>(&self, meter: &'a mut RttMeter) -> &'a mut RttMeter {
         meter.advance(self.disorder.present());
+        meter
+    }
+
+    fn report(&mut self, answers: Vec<Answer>, meter: &RttMeter, observed: &Observed<'_>) -> RttReport {
         let exchanges_per_id = observed.exchanges_per_id();
-        let answers: Vec<Answer> = meter
-            .estimate(self.ambiguous)
+        let answers: Vec<Answer> = answers
             .into_iter()
             .map(|answer| Answer { distribution: answer.distribution.with_shared_ids(exchanges_per_id), ..answer })
             .collect();

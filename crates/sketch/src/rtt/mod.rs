@@ -312,11 +312,34 @@ impl RttMeter {
 
     /// The answers of all series with observations, in the order of matches, legs and groups.
     pub fn estimate(&mut self, ambiguous: Ambiguous) -> Vec<Answer> {
+        let fates = self.settle();
+        self.answers(&fates, ambiguous)
+    }
+
+    /// The same, and begins a new interval: delays and counts are reset, open requests stay.
+    pub fn end_interval(&mut self, ambiguous: Ambiguous) -> Vec<Answer> {
+        let fates = self.settle();
+        let answers = self.answers(&fates, ambiguous);
+        self.most_bytes = self.most_bytes.max(self.state_bytes());
+        for (rule, fates) in self.rules.iter_mut().zip(fates) {
+            rule.reported = fates.into_boxed_slice();
+            self.doors[rule.matching as usize].tell(|tag, responses| rule.meter.pass_by(tag, responses));
+            rule.meter.forget_risk();
+        }
+        self.store.reset();
+        answers
+    }
+
+    /// Processes all events and samples; returns the fates of each rule, for which large tables are scanned.
+    fn settle(&mut self) -> Vec<Vec<Fates>> {
         self.flush();
         self.store.settle();
+        self.rules.iter().map(|rule| rule.fates(&self.doors)).collect()
+    }
+
+    fn answers(&self, fates: &[Vec<Fates>], ambiguous: Ambiguous) -> Vec<Answer> {
         let mut answers = Vec::new();
-        for rule in &self.rules {
-            let fates = rule.fates(&self.doors);
+        for (rule, fates) in self.rules.iter().zip(fates) {
             for (tag, now) in fates.iter().enumerate() {
                 let then = rule.reported.get(tag).copied().unwrap_or_default();
                 let index = rule.first_series + tag;
@@ -339,18 +362,6 @@ impl RttMeter {
             }
         }
         answers
-    }
-
-    /// Begins a new interval: delays and counts are reset, open requests stay.
-    pub fn reset_interval(&mut self) {
-        self.flush();
-        self.most_bytes = self.most_bytes.max(self.state_bytes());
-        for rule in &mut self.rules {
-            rule.reported = rule.fates(&self.doors).into_boxed_slice();
-            self.doors[rule.matching as usize].tell(|tag, responses| rule.meter.pass_by(tag, responses));
-            rule.meter.forget_risk();
-        }
-        self.store.reset();
     }
 
     /// How each rule is being measured.

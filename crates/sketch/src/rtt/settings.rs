@@ -39,7 +39,7 @@ pub struct Settings {
     pub rate: Option<f64>,
     /// Seed of all hashes.
     pub seed: u64,
-    /// Whether [`super::RttMeter::reset_interval`] will be called.
+    /// Whether [`super::RttMeter::end_interval`] will be called.
     pub has_intervals: bool,
     /// Whether samples are kept until [`super::RttMeter::take_samples`].
     pub keeps_samples: bool,
