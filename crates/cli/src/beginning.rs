@@ -20,19 +20,21 @@ pub(crate) struct Beginning {
     pub(crate) delay: Nanos,
 }
 
-/// Examines the beginnings of captures if all can be read twice. Directions given in `asked` take precedence.
+/// Examines the beginnings of captures if all can be read twice. Directions given in `asked` take precedence; otherwise
+/// they are found, where points with `is_one_clock` agree about the time.
 pub(crate) fn look(
     senders: &[PathBuf],
     receiver: &Path,
     reading: &Reading,
     asked: Directions,
+    is_one_clock: bool,
     stop: &Stop,
 ) -> Result<Beginning> {
     if senders.iter().any(|path| !path.is_file()) || !receiver.is_file() {
         return Ok(Beginning { directions: asked, ..Beginning::default() });
     }
     let pairs = delays(senders, receiver, reading, &asked, stop)?;
-    let directions = if asked == Directions::Forward { pairs.directions() } else { asked };
+    let directions = if asked == Directions::Forward { pairs.directions(is_one_clock) } else { asked };
     Ok(Beginning { delay: pairs.forward_mean(&directions), directions })
 }
 

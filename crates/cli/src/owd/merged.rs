@@ -39,7 +39,8 @@ impl Pair<'_> {
     pub(crate) fn look(&self, signals: &Signals) -> Result<Beginning> {
         let [sender, receiver] = &self.paths;
         let asked = Directions::asked(&self.point.from, self.reverse);
-        beginning::look(std::slice::from_ref(sender), receiver, &self.point.reading(None), asked, signals.stop())
+        let senders = std::slice::from_ref(sender);
+        beginning::look(senders, receiver, &self.point.reading(None), asked, false, signals.stop())
     }
 
     /// Opens both points, for packets in these directions.

@@ -2,7 +2,7 @@
 
 use dwell_types::{Address, Nanos, Prefix};
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Which packets go from the first point, the sender, to the second, the receiver, and which go back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,8 +17,8 @@ pub enum Directions {
         /// Whether the other direction is measured.
         has_back: bool,
     },
-    /// Found from the captures: addresses in ascending order, and whether packets from them go back.
-    Found(Vec<(Address, bool)>),
+    /// Found from the captures: whether packets from an address go back.
+    Found(HashMap<Address, bool>),
 }
 
 /// If there are more addresses than this, messages state only their number.
@@ -38,11 +38,7 @@ impl Directions {
             Self::Asked { from, .. } if from.iter().any(|prefix| prefix.contains(source)) => Some(false),
             Self::Asked { has_back, .. } => has_back.then_some(true),
             Self::Found(sides) => {
-                let side = |address| {
-                    let at = sides.binary_search_by_key(&address, |&(address, _)| address).ok()?;
-                    Some(sides[at].1)
-                };
-                side(source).or_else(|| side(destination).map(|is_back| !is_back))
+                sides.get(&source).copied().or_else(|| sides.get(&destination).map(|is_back| !is_back))
             }
         }
     }
@@ -58,12 +54,13 @@ impl Directions {
             Self::Forward => return None,
             Self::Asked { from, .. } => from.clone(),
             Self::Found(sides) => {
-                let forward = sides.iter().filter(|&&(_, is_back)| !is_back);
-                let forward: Vec<_> = forward.map(|&(address, _)| Prefix::new(address, 128)).collect();
+                let forward = sides.iter().filter(|&(_, is_back)| !is_back);
+                let mut forward: Vec<_> = forward.map(|(&address, _)| address).collect();
                 if forward.len() > MOST_NAMED {
                     return Some(format!("{} addresses", forward.len()));
                 }
-                forward
+                forward.sort_unstable();
+                forward.into_iter().map(|address| Prefix::new(address, 128)).collect()
             }
         };
         Some(from.iter().map(ToString::to_string).collect::<Vec<_>>().join(","))
@@ -123,8 +120,9 @@ impl PairDelays {
     /// The two directions of a pair are compared with each other, so a clock offset does not matter: the forward one
     /// has the larger apparent delay from the sender to the receiver. The pairs classified in this way bound the
     /// offset, by which pairs with only one direction are classified. A source is on the side indicated by most of its
-    /// packets.
-    pub fn directions(&self) -> Directions {
+    /// packets. Where both directions of a pair pass the two points in the same order, as at a queue for all packets, none
+    /// are found. `is_one_clock`: the two points hardly disagree about the time.
+    pub fn directions(&self, is_one_clock: bool) -> Directions {
         let pairs =
             || self.0.iter().filter(|((source, destination), _)| source != destination && !source.is_unspecified());
         let mut votes = BTreeMap::<_, i128>::new();
@@ -138,7 +136,10 @@ impl PairDelays {
             }
         }
         let told = pairs().filter_map(|((source, _), delays)| Some((delays, votes.get(source)?.cmp(&0))));
-        let Some(offset) = border(told) else { return Directions::default() };
+        let told: Vec<_> = told.collect();
+        let Some(offset) = border(&told).filter(|_| !all_go_forward(&told, is_one_clock)) else {
+            return Directions::default();
+        };
         for (source, delays) in unanswered {
             *votes.entry(source).or_default() += delays.mean().cmp(&offset) as i128 * delays.count;
         }
@@ -147,10 +148,26 @@ impl PairDelays {
     }
 }
 
+/// Whether packets that seem to go back rather go forward, with shorter delays than the others: they do not arrive before
+/// they are sent, and some take longer than some that go forward. Where the two points have clocks of their own, these
+/// may seem so because one drifts; then delays must also be those of packets that wait, a few for much longer than most:
+/// of packets that really go back, a few seem to take much less. If there are few packets, the clocks alone decide.
+fn all_go_forward(told: &[(&Delays, Ordering)], is_one_clock: bool) -> bool {
+    const FEW: i128 = 10;
+    let of = |way: Ordering| told.iter().filter(move |told| told.1 == way).map(|told| told.0);
+    let is_sent_first = of(Ordering::Less).map(|back| back.mean().signum() * back.count).sum::<i128>() >= 0;
+    let many = || of(Ordering::Less).filter(|back| back.count >= FEW);
+    let waiting = many().filter(|back| back.mean() - back.least < back.most - back.mean()).count();
+    let least = of(Ordering::Greater).map(|forward| forward.least).min();
+    let most = of(Ordering::Less).map(|back| back.most).max();
+    let is_waiting = is_one_clock || 2 * waiting > many().count();
+    is_sent_first && (many().next().is_none() || least <= most && is_waiting)
+}
+
 /// The clock offset: the threshold between the delays of forward packets (greater) and those of reverse packets (less)
 /// that contradicts the fewest pairs. Extreme delays bound it best, means if clock errors exceed the delays.
-fn border<'a>(told: impl Iterator<Item = (&'a Delays, Ordering)>) -> Option<i128> {
-    let ends = told.flat_map(|(delays, way)| match way {
+fn border(told: &[(&Delays, Ordering)]) -> Option<i128> {
+    let ends = told.iter().flat_map(|(delays, way)| match way {
         Ordering::Greater => vec![(delays.least, -1), (delays.mean(), -1)],
         Ordering::Less => vec![(delays.most, 1), (delays.mean(), 1)],
         Ordering::Equal => Vec::new(),
@@ -184,7 +201,7 @@ mod tests {
             let ends = (address(source), address(destination));
             (0..count).for_each(|_| delays.iter().for_each(|delay| all.add(ends, Nanos::new(AHEAD + delay))));
         }
-        let directions = all.directions();
+        let directions = all.directions(false);
         let way = |&number: &u32| directions.is_reverse(address(number), Address::default());
         [false, true].map(|is_reverse| (1..100).filter(|number| way(number) == Some(is_reverse)).collect())
     }
@@ -221,6 +238,32 @@ mod tests {
     fn a_source_goes_the_way_of_most_of_its_packets() {
         let pairs = [(1, 51, 90, [1_000; 2]), (51, 1, 40, [-1_000; 2]), (51, 2, 10, [5_000; 2]), (3, 3, 9, [7_000; 2])];
         assert_eq!(found(&pairs), [vec![1], vec![51]]);
+    }
+
+    /// Both directions pass one queue, from the first point to the second: most packets wait for a short time and a few
+    /// for long, or the other way round, and replies are smaller. The controls that must not count as this: the other
+    /// direction goes back, whether clocks agree or not, and waits as long.
+    #[test]
+    fn a_queue_may_be_passed_by_both_directions() {
+        let directions = |waits: &[i64], is_one_clock: bool, ahead: i64, back: i64| {
+            let mut all = PairDelays::default();
+            for (number, &wait) in waits.iter().cycle().take(400).enumerate() {
+                let (client, server) = (address(1 + number as u32 % 7), address(51));
+                all.add((client, server), Nanos::new(ahead + 5_000 + wait));
+                all.add((server, client), Nanos::new(ahead + back * (1_000 + wait)));
+            }
+            all.directions(is_one_clock)
+        };
+        let waits = [0, 0, 0, 200, 900, 0, 4_000, 0, 100, 90_000, 0];
+        let standing = [0, 80_000, 90_000, 95_000, 93_000];
+        for (waits, is_one_clock) in [(&waits[..], true), (&waits, false), (&standing, true)] {
+            assert_eq!(directions(waits, is_one_clock, 0, 1), Directions::Forward);
+            let back = directions(waits, is_one_clock, 0, -1);
+            assert!(matches!(&back, Directions::Found(sides) if sides.len() == 8));
+            for ahead in [-1_000_000, -40_000, 40_000, 1_000_000] {
+                assert_eq!(directions(waits, is_one_clock, ahead, -1), back);
+            }
+        }
     }
 
     /// Without a pair with both directions, the clock offset is unknown, and all packets must count as forward.
