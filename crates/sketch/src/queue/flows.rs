@@ -2,6 +2,9 @@
 
 use crate::table::{Entry, Place, Table};
 use dwell_types::FlowId;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 
 /// The flows of an episode and their bytes, up to a maximum number of flows. Bytes that departed after the last long
 /// delay are also counted separately (the tail), since they may turn out not to belong to the episode.
@@ -9,6 +12,8 @@ use dwell_types::FlowId;
 pub(super) struct Flows {
     table: Table<Flow>,
     most: usize,
+    /// Once the table is full: every flow with the bytes that it had when it was last the smallest.
+    smallest: BinaryHeap<Reverse<Size>>,
     /// By `Flow::name`.
     names: Vec<String>,
     /// Total capacity of the names.
@@ -33,6 +38,9 @@ struct Flow {
     peak_share: f64,
     name: u32,
 }
+
+/// A flow's bytes, then its name, by which equal ones are ordered, and the flow.
+type Size = (u64, u32, u64);
 
 impl Entry for Flow {
     #[inline]
@@ -90,6 +98,7 @@ impl Flows {
         Self {
             table: Table::new(slots, slots),
             most,
+            smallest: BinaryHeap::with_capacity(most),
             names: Vec::with_capacity(most),
             name_bytes: 0,
             epoch: 0,
@@ -103,15 +112,17 @@ impl Flows {
 
     /// Heap bytes of a table of this many flows, without names.
     pub(super) const fn bytes(flows: usize) -> usize {
-        Table::<Flow>::bytes_of(Self::slots(flows)) + flows * size_of::<String>()
+        Table::<Flow>::bytes_of(Self::slots(flows)) + flows * (size_of::<Reverse<Size>>() + size_of::<String>())
     }
 
     pub(super) fn heap_bytes(&self) -> usize {
-        self.table.bytes() + self.names.capacity() * size_of::<String>() + self.name_bytes
+        let sizes = self.smallest.capacity() * size_of::<Reverse<Size>>();
+        self.table.bytes() + sizes + self.names.capacity() * size_of::<String>() + self.name_bytes
     }
 
     pub(super) fn clear(&mut self) {
         self.table.rebuild(|_| false);
+        self.smallest.clear();
         self.names.clear();
         (self.name_bytes, self.epoch, self.has_all) = (0, 0, true);
     }
@@ -144,11 +155,11 @@ impl Flows {
             self.names.push(name);
             Flow { flow: flow.0, name: self.names.len() as u32 - 1, ..Flow::default() }
         } else {
-            let smallest = self.take_smallest();
-            let before = std::mem::replace(&mut self.names[smallest.name as usize], name);
+            let (bytes, number, _) = self.replace_smallest(flow);
+            let before = std::mem::replace(&mut self.names[number as usize], name);
             self.name_bytes -= before.capacity();
             self.has_all = false;
-            Flow { flow: flow.0, name: smallest.name, bytes: smallest.bytes, error: smallest.bytes, ..Flow::default() }
+            Flow { flow: flow.0, name: number, bytes, error: bytes, ..Flow::default() }
         };
         match self.table.find(flow.0) {
             Place::Found(at) => at,
@@ -159,13 +170,27 @@ impl Flows {
         }
     }
 
-    /// The smallest flow; of several, the one whose name is stored first.
-    fn take_smallest(&mut self) -> Flow {
-        let smallest = self.table.iter().min_by_key(|flow| (flow.bytes, flow.name)).copied().unwrap_or_default();
-        if let Place::Found(at) = self.table.find(smallest.flow) {
-            self.table.remove(at);
+    /// Takes the smallest flow out of the table, of several the one whose name is stored first, and puts another one
+    /// into its place in `smallest`. Bytes only grow: the first one there that has not grown is the smallest.
+    fn replace_smallest(&mut self, by: FlowId) -> Size {
+        if self.smallest.is_empty() {
+            self.smallest.extend(self.table.iter().map(|flow| Reverse((flow.bytes, flow.name, flow.flow))));
         }
-        smallest
+        while let Some(mut first) = self.smallest.peek_mut() {
+            let Reverse((bytes, name, flow)) = *first;
+            let Place::Found(at) = self.table.find(flow) else {
+                PeekMut::pop(first);
+                continue;
+            };
+            let now = self.table.get(at).bytes;
+            if now == bytes {
+                self.table.remove(at);
+                first.0.2 = by.0;
+                return (bytes, name, flow);
+            }
+            first.0.0 = now;
+        }
+        Size::default()
     }
 
     /// Bytes of a flow up to the last long delay: lower and upper bound.
@@ -178,7 +203,7 @@ impl Flows {
     /// At most `most` flows with culprits, those with the most bytes first.
     pub(super) fn culprits(&self, most: usize) -> Vec<FlowInQueue> {
         let mut culprits: Vec<&Flow> = self.table.iter().filter(|flow| flow.culprits > 0).collect();
-        culprits.sort_by_key(|flow| (std::cmp::Reverse(self.ends(flow)), flow.name));
+        culprits.sort_by_key(|flow| (Reverse(self.ends(flow)), flow.name));
         let told = |flow: &&Flow| {
             let (bytes, most_bytes) = self.ends(flow);
             FlowInQueue {
