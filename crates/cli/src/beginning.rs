@@ -38,7 +38,9 @@ pub(crate) fn look(
     Ok(Beginning { delay: pairs.forward_mean(&directions), directions })
 }
 
-/// The delays between each pair of addresses, without clock correction. Logs contain no addresses.
+/// The delays between each pair of addresses, without clock correction, in the first packets that all captures may hold:
+/// from when the last one begins. If there are none, the clocks disagree, and all begin at their beginning. Logs contain
+/// no addresses.
 fn delays(
     senders: &[PathBuf],
     receiver: &Path,
@@ -47,6 +49,23 @@ fn delays(
     stop: &Stop,
 ) -> Result<PairDelays> {
     let open = |path: &Path| Point::open(path, reading, directions, Nanos::ZERO, stop);
+    let mut begin = None;
+    for path in senders.iter().map(PathBuf::as_path).chain([receiver]) {
+        begin = begin.max(open(path)?.at());
+    }
+    let open_later = |path: &Path| {
+        let mut point = open(path)?;
+        while point.at().is_some() && point.at() < begin {
+            point.advance()?;
+        }
+        Ok(point)
+    };
+    let pairs = delays_of(senders, receiver, open_later)?;
+    if pairs.is_empty() { delays_of(senders, receiver, open) } else { Ok(pairs) }
+}
+
+/// The delays between each pair of addresses in the first packets of points that are opened by `open`.
+fn delays_of(senders: &[PathBuf], receiver: &Path, open: impl Fn(&Path) -> Result<Point>) -> Result<PairDelays> {
     let mut sent = HashMap::new();
     for sender in senders {
         let mut point = open(sender)?;

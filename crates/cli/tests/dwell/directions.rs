@@ -77,11 +77,16 @@ fn run(captures: Captures, command: &str) -> Run {
 
 /// A hundred clients and a hundred servers.
 fn many() -> Captures {
+    exchanges(1_000, MILLI)
+}
+
+/// So many packets of each direction, one every `gap` nanoseconds.
+fn exchanges(number: u32, gap: i64) -> Captures {
     let mut captures = Captures::default();
-    for number in 0..1_000 {
+    for number in 0..number {
         let (client, server) = (0x1_0000 + number % 100, 0x2_0000 + number % 100);
-        captures.there(i64::from(number) * MILLI, client, server);
-        captures.back(i64::from(number) * MILLI, server, client);
+        captures.there(i64::from(number) * gap, client, server);
+        captures.back(i64::from(number) * gap, server, client);
     }
     captures
 }
@@ -98,6 +103,22 @@ fn many_addresses_are_told() {
     assert_eq!(report["method"]["from"], "100 addresses");
     let sketches = run(many(), "queue").ok().json();
     assert_eq!((&sketches["packets"]["matched"], &sketches["packets"]["elsewhere"]), (&1_000.into(), &2_000.into()));
+}
+
+/// One capture begins when the other has more packets than are examined: those of the same time are compared.
+#[test]
+fn a_capture_may_begin_later() {
+    let late = 800 * MILLI;
+    for point in [0, 1] {
+        let mut captures = exchanges(50_000, MILLI / 50);
+        captures.0[point].retain(|&(at, _)| at > late + AHEAD);
+        let report = run(captures, "owd").json();
+        for (line, mean) in [("total", 5 * MILLI + AHEAD), ("reverse", 3 * MILLI - AHEAD)] {
+            let line = &report[line];
+            assert_eq!((&line["lost"], &line["delay_ns"]["mean"]["value"]), (&0.into(), &(mean as f64).into()));
+            assert!(line["received"].as_u64() > Some(7_000), "{line}");
+        }
+    }
 }
 
 /// Sources without answers and packets seen at one point only are measured; packets of unknown direction are reported.

@@ -105,6 +105,11 @@ impl PairDelays {
         self.0.entry(ends).or_insert(Delays::NONE).add(delay.get().into());
     }
 
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The mean delay of the packets that go forward; zero if there are none.
     pub fn forward_mean(&self, directions: &Directions) -> Nanos {
         let pairs = self.0.iter();
