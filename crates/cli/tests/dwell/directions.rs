@@ -121,6 +121,22 @@ fn a_capture_may_begin_later() {
     }
 }
 
+/// Addresses that come later than the packets that are examined first are examined, too.
+#[test]
+fn addresses_may_come_later() {
+    let mut captures = Captures::default();
+    for number in 0..100_000 {
+        let (client, server) = (0x1_0000 + number / 100, 0x2_0000 + number / 100);
+        captures.there(i64::from(number) * MILLI / 50, client, server);
+        captures.back(i64::from(number) * MILLI / 50, server, client);
+    }
+    let report = run(captures, "owd").json();
+    for (line, mean) in [("total", 5 * MILLI + AHEAD), ("reverse", 3 * MILLI - AHEAD)] {
+        let line = &report[line];
+        assert_eq!((&line["received"], &line["delay_ns"]["mean"]["value"]), (&100_000.into(), &(mean as f64).into()));
+    }
+}
+
 /// Sources without answers and packets seen at one point only are measured; packets of unknown direction are reported.
 #[test]
 fn what_cannot_be_told_is_said() {

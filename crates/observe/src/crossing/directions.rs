@@ -3,6 +3,7 @@
 use dwell_types::{Address, Nanos, Prefix};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 /// Which packets go from the first point, the sender, to the second, the receiver, and which go back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,14 +18,17 @@ pub enum Directions {
         /// Whether the other direction is measured.
         has_back: bool,
     },
-    /// Found from the captures: whether packets from an address go back.
-    Found(HashMap<Address, bool>),
+    /// Found from the captures: whether packets from an address go back. Shared by all points.
+    Found(Arc<HashMap<Address, bool>>),
 }
 
 /// If there are more addresses than this, messages state only their number.
 const MOST_NAMED: usize = 8;
 
 impl Directions {
+    /// The maximum number of addresses that are found: some 6 MB.
+    pub const MOST_FOUND: usize = 1 << 17;
+
     /// Packets from these sources go forward, or all packets if `from` is empty.
     pub fn asked(from: &[Prefix], has_back: bool) -> Self {
         if from.is_empty() { Self::Forward } else { Self::Asked { from: from.to_vec(), has_back } }
@@ -40,6 +44,16 @@ impl Directions {
             Self::Found(sides) => {
                 sides.get(&source).copied().or_else(|| sides.get(&destination).map(|is_back| !is_back))
             }
+        }
+    }
+
+    /// Adds the addresses that others have found and these have not, up to [`Self::MOST_FOUND`].
+    pub fn learn(&mut self, others: &Self) {
+        if let (Self::Found(sides), Self::Found(others)) = (self, others) {
+            let sides = Arc::make_mut(sides);
+            let room = Self::MOST_FOUND.saturating_sub(sides.len());
+            let new: Vec<_> = others.iter().filter(|(address, _)| !sides.contains_key(address)).take(room).collect();
+            sides.extend(new);
         }
     }
 
@@ -110,6 +124,16 @@ impl PairDelays {
         self.0.is_empty()
     }
 
+    /// How many of the packets have no known direction, and how many there are.
+    pub fn unknown(&self, directions: &Directions) -> (u64, u64) {
+        let count = |(sum, all): (i128, i128), (&(source, destination), delays): (&(Address, Address), &Delays)| {
+            let is_unknown = directions.is_reverse(source, destination).is_none();
+            (sum + if is_unknown { delays.count } else { 0 }, all + delays.count)
+        };
+        let (unknown, all) = self.0.iter().fold((0, 0), count);
+        (unknown as u64, all as u64)
+    }
+
     /// The mean delay of the packets that go forward; zero if there are none.
     pub fn forward_mean(&self, directions: &Directions) -> Nanos {
         let pairs = self.0.iter();
@@ -149,7 +173,7 @@ impl PairDelays {
             *votes.entry(source).or_default() += delays.mean().cmp(&offset) as i128 * delays.count;
         }
         votes.retain(|_, votes| *votes != 0);
-        Directions::Found(votes.into_iter().map(|(source, votes)| (source, votes < 0)).collect())
+        Directions::Found(Arc::new(votes.into_iter().map(|(source, votes)| (source, votes < 0)).collect()))
     }
 }
 
