@@ -237,7 +237,7 @@ impl Point {
                 self.elsewhere += 1;
                 // Link-local packets can occur at either point, so their direction is not expected to be found.
                 let is_neighbour = source.is_unspecified() || source.is_link_local();
-                self.untold += u64::from(matches!(directions, Directions::Found(_)) && !is_neighbour);
+                self.untold += u64::from(directions.is_unknown(source, destination) && !is_neighbour);
                 continue;
             };
             self.ahead.push_back(Ahead::new(crossing, self.shift, is_reverse, Whose::Flow(flow)));

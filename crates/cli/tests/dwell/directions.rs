@@ -137,7 +137,8 @@ fn addresses_may_come_later() {
     }
 }
 
-/// Sources without answers and packets seen at one point only are measured; packets of unknown direction are reported.
+/// Sources without answers and packets seen at one point only are measured; packets of unknown direction are reported,
+/// and packets between hosts of one side are not lost.
 #[test]
 fn what_cannot_be_told_is_said() {
     let mut captures = many();
@@ -148,11 +149,16 @@ fn what_cannot_be_told_is_said() {
     for number in 0..7 {
         captures.pass(0x4_0000, 0x4_0001, [Some((340 + number) * MILLI), None]);
     }
+    // Neighbours on one side, which talk to the other side elsewhere.
+    for number in 0..5 {
+        captures.pass(0x1_0001, 0x1_0002, [Some((340 + number) * MILLI), None]);
+        captures.pass(0x2_0001, 0x2_0002, [None, Some((340 + number) * MILLI + AHEAD)]);
+    }
     let run = run(captures, "owd");
     let report = run.json();
     let counts = |line: &str| ["sent", "received", "lost"].map(|name| report[line][name].as_u64().unwrap());
     assert_eq!((counts("total"), counts("reverse")), ([1_002, 1_001, 1], [1_002, 1_001, 1]));
-    assert_eq!(report["points"]["sender"]["elsewhere"], 7);
+    assert_eq!(["sender", "receiver"].map(|point| report["points"][point]["elsewhere"].as_u64().unwrap()), [12, 5]);
     assert!(run.err.contains("near.pcap: 7 packets are left out") && run.err.contains("--from PREFIX"), "{}", run.err);
     assert!(run.err.contains("the clocks disagree"), "{}", run.err);
     assert_eq!(run.err.lines().count(), 2, "{}", run.err);

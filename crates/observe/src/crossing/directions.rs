@@ -34,17 +34,23 @@ impl Directions {
         if from.is_empty() { Self::Forward } else { Self::Asked { from: from.to_vec(), has_back } }
     }
 
-    /// Whether a packet goes back; `None` if its direction is not measured, or if neither its source nor its
-    /// destination is known.
+    /// Whether a packet goes back; `None` if its direction is not measured, if it stays on its side, or if neither its
+    /// source nor its destination is known.
     pub fn is_reverse(&self, source: Address, destination: Address) -> Option<bool> {
         match self {
             Self::Forward => Some(false),
             Self::Asked { from, .. } if from.iter().any(|prefix| prefix.contains(source)) => Some(false),
             Self::Asked { has_back, .. } => has_back.then_some(true),
             Self::Found(sides) => {
-                sides.get(&source).copied().or_else(|| sides.get(&destination).map(|is_back| !is_back))
+                let (from, to) = (sides.get(&source), sides.get(&destination));
+                if from == to { None } else { from.copied().or_else(|| to.map(|is_back| !is_back)) }
             }
         }
+    }
+
+    /// Whether the direction of a packet should have been found and was not.
+    pub fn is_unknown(&self, source: Address, destination: Address) -> bool {
+        matches!(self, Self::Found(sides) if !sides.contains_key(&source) && !sides.contains_key(&destination))
     }
 
     /// Adds the addresses that others have found and these have not, up to [`Self::MOST_FOUND`].
@@ -127,8 +133,8 @@ impl PairDelays {
     /// How many of the packets have no known direction, and how many there are.
     pub fn unknown(&self, directions: &Directions) -> (u64, u64) {
         let count = |(sum, all): (i128, i128), (&(source, destination), delays): (&(Address, Address), &Delays)| {
-            let is_unknown = directions.is_reverse(source, destination).is_none();
-            (sum + if is_unknown { delays.count } else { 0 }, all + delays.count)
+            let unknown = if directions.is_unknown(source, destination) { delays.count } else { 0 };
+            (sum + unknown, all + delays.count)
         };
         let (unknown, all) = self.0.iter().fold((0, 0), count);
         (unknown as u64, all as u64)
