@@ -102,16 +102,32 @@ struct Delays {
     count: i128,
     least: i128,
     most: i128,
+    last: i128,
+    /// How many were longer than the last one of the opposite direction before them, shorter, and equal.
+    longer: i128,
+    shorter: i128,
+    equal: i128,
 }
 
 impl Delays {
-    const NONE: Self = Self { sum: 0, count: 0, least: i128::MAX, most: i128::MIN };
+    const NONE: Self =
+        Self { sum: 0, count: 0, least: i128::MAX, most: i128::MIN, last: 0, longer: 0, shorter: 0, equal: 0 };
 
     fn add(&mut self, delay: i128) {
         self.sum += delay;
         self.count += 1;
         self.least = self.least.min(delay);
         self.most = self.most.max(delay);
+        self.last = delay;
+    }
+
+    /// Compares a delay with that of the packet before it in the opposite direction.
+    fn compare(&mut self, delay: i128, before: i128) {
+        match delay.cmp(&before) {
+            Ordering::Greater => self.longer += 1,
+            Ordering::Less => self.shorter += 1,
+            Ordering::Equal => self.equal += 1,
+        }
     }
 
     fn mean(&self) -> i128 {
@@ -122,7 +138,13 @@ impl Delays {
 impl PairDelays {
     /// Adds the delay of a packet from a source to a destination.
     pub fn add(&mut self, ends: (Address, Address), delay: Nanos) {
-        self.0.entry(ends).or_insert(Delays::NONE).add(delay.get().into());
+        let delay = delay.get().into();
+        let before = self.0.get(&(ends.1, ends.0)).map(|back| back.last);
+        let delays = self.0.entry(ends).or_insert(Delays::NONE);
+        delays.add(delay);
+        if let Some(before) = before {
+            delays.compare(delay, before);
+        }
     }
 
     /// Whether there are none.
@@ -185,18 +207,24 @@ impl PairDelays {
 
 /// Whether packets that seem to go back rather go forward, with shorter delays than the others: they do not arrive before
 /// they are sent, and some take longer than some that go forward. Where the two points have clocks of their own, these
-/// may seem so because one drifts; then delays must also be those of packets that wait, a few for much longer than most:
-/// of packets that really go back, a few seem to take much less. If there are few packets, the clocks alone decide.
+/// may seem so because one drifts. Then packets must also be out of order with those just before them in the opposite
+/// direction, and their delays be those of packets that wait, a few for much longer than most: of packets that really
+/// go back, a few seem to take much less. If there are few packets, the clocks alone decide.
 fn all_go_forward(told: &[(&Delays, Ordering)], is_one_clock: bool) -> bool {
     const FEW: i128 = 10;
+    /// At least one delay in so many is out of order.
+    const MIXED: i128 = 10;
     let of = |way: Ordering| told.iter().filter(move |told| told.1 == way).map(|told| told.0);
-    let is_sent_first = of(Ordering::Less).map(|back| back.mean().signum() * back.count).sum::<i128>() >= 0;
-    let many = || of(Ordering::Less).filter(|back| back.count >= FEW);
+    let (forward, back) = (|| of(Ordering::Greater), || of(Ordering::Less));
+    let is_sent_first = back().map(|back| back.mean().signum() * back.count).sum::<i128>() >= 0;
+    let many = || back().filter(|back| back.count >= FEW);
+    let is_apart = forward().map(|forward| forward.least).min() > back().map(|back| back.most).max();
     let waiting = many().filter(|back| back.mean() - back.least < back.most - back.mean()).count();
-    let least = of(Ordering::Greater).map(|forward| forward.least).min();
-    let most = of(Ordering::Less).map(|back| back.most).max();
-    let is_waiting = is_one_clock || 2 * waiting > many().count();
-    is_sent_first && (many().next().is_none() || least <= most && is_waiting)
+    let in_order = forward().map(|way| way.longer).chain(back().map(|way| way.shorter)).sum::<i128>();
+    let compared = forward().chain(back()).map(|way| way.longer + way.shorter + way.equal).sum::<i128>();
+    let is_mixed = (compared - in_order) * MIXED >= compared;
+    let is_waiting = is_one_clock || is_mixed && 2 * waiting > many().count();
+    is_sent_first && (many().next().is_none() || !is_apart && is_waiting)
 }
 
 /// The clock offset: the threshold between the delays of forward packets (greater) and those of reverse packets (less)
@@ -282,15 +310,25 @@ mod tests {
     fn a_queue_may_be_passed_by_both_directions() {
         let directions = |waits: &[i64], is_one_clock: bool, ahead: i64, back: i64| {
             let mut all = PairDelays::default();
-            for (number, &wait) in waits.iter().cycle().take(400).enumerate() {
-                let (client, server) = (address(1 + number as u32 % 7), address(51));
-                all.add((client, server), Nanos::new(ahead + 5_000 + wait));
-                all.add((server, client), Nanos::new(ahead + back * (1_000 + wait)));
+            let mut waits = waits.iter().cycle();
+            for number in 0..400 {
+                let (client, server) = (address(1 + number % 7), address(51));
+                let mut wait = || waits.next().copied().unwrap_or_default();
+                all.add((client, server), Nanos::new(ahead + 5_000 + wait()));
+                all.add((server, client), Nanos::new(ahead + back * (1_000 + wait())));
             }
             all.directions(is_one_clock)
         };
         let waits = [0, 0, 0, 200, 900, 0, 4_000, 0, 100, 90_000, 0];
         let standing = [0, 80_000, 90_000, 95_000, 93_000];
+        // A clock that drifts, between points that are passed in opposite directions.
+        let mut drifting = PairDelays::default();
+        for number in 0..400 {
+            let (client, server, ahead) = (address(1), address(51), 1_000_000 + number * number);
+            drifting.add((client, server), Nanos::new(ahead + 5_000));
+            drifting.add((server, client), Nanos::new(ahead - 1_000));
+        }
+        assert!(matches!(drifting.directions(false), Directions::Found(_)));
         for (waits, is_one_clock) in [(&waits[..], true), (&waits, false), (&standing, true)] {
             assert_eq!(directions(waits, is_one_clock, 0, 1), Directions::Forward);
             let back = directions(waits, is_one_clock, 0, -1);
