@@ -168,6 +168,24 @@ pub(crate) fn offset(text: &str) -> Result<Nanos, String> {
     Ok(Nanos::new(sign * span(magnitude).map_err(|_| "expected a time such as -3ms, 250us or 0".to_owned())?.get()))
 }
 
+/// Bits per second above zero: `10e9`, `10G`, `2.5Gbit/s`, `100Mbps`.
+pub(crate) fn bits(text: &str) -> Result<f64, String> {
+    let (number, unit) = if text.parse::<f64>().is_ok() { (text, "") } else { split(text) };
+    let prefix = ["bit/s", "bps", "bit"].iter().find_map(|end| unit.strip_suffix(end)).unwrap_or(unit);
+    let scale = match prefix {
+        "" => 1.0,
+        "k" | "K" => 1e3,
+        "M" => 1e6,
+        "G" => 1e9,
+        "T" => 1e12,
+        _ => f64::NAN,
+    };
+    let rate = number.parse::<f64>().map(|number| number * scale);
+    rate.ok()
+        .filter(|&rate| rate > 0.0 && rate.is_finite())
+        .ok_or_else(|| "expected bits per second above 0, such as 10e9, 10G or 100Mbit/s".to_owned())
+}
+
 fn split(text: &str) -> (&str, &str) {
     let at = text.find(|c: char| c.is_alphabetic()).unwrap_or(text.len());
     (text[..at].trim(), &text[at..])
@@ -233,6 +251,24 @@ mod tests {
         }
         for text in ["", "4KiB,", "8KiB..4KiB", "..4KiB", "4KiB..", "1..2..3"] {
             assert!(memories(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn rates() {
+        for (text, expected) in [
+            ("10e9", 10e9),
+            ("10G", 10e9),
+            ("2.5Gbit/s", 2.5e9),
+            ("100Mbps", 100e6),
+            ("64 kbit", 64e3),
+            ("8", 8.0),
+            ("8bps", 8.0),
+        ] {
+            assert_eq!(bits(text), Ok(expected), "{text}");
+        }
+        for text in ["", "0", "-1G", "10GB", "10GiB", "fast", "inf", "NaN", "G", "1e300T"] {
+            assert!(bits(text).is_err(), "{text}");
         }
     }
 

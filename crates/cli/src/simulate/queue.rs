@@ -43,8 +43,8 @@ pub(super) struct QueueArguments {
     /// Number of departing packets.
     #[arg(long, value_name = "N", value_parser = units::count, requires = "queue", help_heading = "Queue")]
     packets: Option<u64>,
-    /// Line rate in bits per second, instead of 10e9.
-    #[arg(long, value_name = "BITS", value_parser = units::above_zero("bits per second above 0, such as 10e9"), requires = "queue", help_heading = "Queue")]
+    /// Line rate in bits per second, instead of 10G.
+    #[arg(long, value_name = "BITS", value_parser = units::bits, requires = "queue", help_heading = "Queue")]
     rate: Option<f64>,
     /// Buffer size, instead of that of the traffic.
     #[arg(long, value_name = "SIZE", value_parser = units::bytes, requires = "queue", help_heading = "Queue")]

@@ -27,7 +27,7 @@ pub(super) struct Arguments {
     #[command(flatten)]
     pub(super) asked: Asked,
     /// Line rate behind the queue, in bits per second.
-    #[arg(long, value_name = "N", value_parser = units::above_zero("bits per second, above 0"), default_value = "10e9")]
+    #[arg(long, value_name = "BITS", value_parser = units::bits, default_value = "10G")]
     line_rate: f64,
     /// Longest delay to cover with finished windows.
     #[arg(long, value_name = "TIME", value_parser = units::span, default_value = "6.4ms")]
