@@ -135,12 +135,12 @@ fn give(
 fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Result<ExitCode, Failure> {
     let names = names(arguments);
     let most_groups = usize::from(arguments.max_groups);
-    let names_bytes = names.map(|part| part.of(arguments.memory));
-    let mut events = EventLog::open(path, most_groups, names_bytes, arguments.seed, signals.stop())?;
+    let bytes = |part: Part| part.of(arguments.memory);
+    let mut events = EventLog::open(path, most_groups, names.map(bytes), arguments.seed, signals.stop())?;
     let settings = settings(arguments, vec![Match::Events], events.has_groups());
     let names = names.filter(|_| events.has_groups());
     let mut reuse = Reuse::new();
-    let tables = events.state_bytes() + size_of_val(&reuse) - names.and(names_bytes).unwrap_or(0);
+    let tables = events.state_bytes() + size_of_val(&reuse) - names.map_or(0, bytes);
     let mut meter = meter(arguments, settings, tables, names)?;
     let mut outputs = Outputs::open(arguments)?;
     let mut followed = Followed::new(None);

@@ -34,7 +34,10 @@ impl Sides {
         let (ingress, egress) = (ingress.unwrap_or_default(), egress.cloned().unwrap_or_default());
         let reading = arguments.reading();
         let asked = Directions::asked(&arguments.from, false);
-        let directions = beginning::look(ingress, &egress, &reading, asked, true, stop)?.directions;
+        let directions = match asked {
+            Directions::Forward => beginning::look(ingress, &egress, &reading, asked, true, stop)?.directions,
+            asked => asked,
+        };
         let open = |path| Point::open(path, &reading, &directions, Nanos::ZERO, stop);
         Ok(Self {
             ingress: ingress.iter().map(|path| open(path)).collect::<Result<_>>()?,

@@ -103,15 +103,15 @@ struct Delays {
     least: i128,
     most: i128,
     last: i128,
-    /// How many were longer than the last one of the opposite direction before them, shorter, and equal.
+    /// How many were compared with the last one of the opposite direction, and were longer or shorter.
+    compared: i128,
     longer: i128,
     shorter: i128,
-    equal: i128,
 }
 
 impl Delays {
     const NONE: Self =
-        Self { sum: 0, count: 0, least: i128::MAX, most: i128::MIN, last: 0, longer: 0, shorter: 0, equal: 0 };
+        Self { sum: 0, count: 0, least: i128::MAX, most: i128::MIN, last: 0, compared: 0, longer: 0, shorter: 0 };
 
     fn add(&mut self, delay: i128) {
         self.sum += delay;
@@ -123,11 +123,9 @@ impl Delays {
 
     /// Compares a delay with that of the packet before it in the opposite direction.
     fn compare(&mut self, delay: i128, before: i128) {
-        match delay.cmp(&before) {
-            Ordering::Greater => self.longer += 1,
-            Ordering::Less => self.shorter += 1,
-            Ordering::Equal => self.equal += 1,
-        }
+        self.compared += 1;
+        self.longer += i128::from(delay > before);
+        self.shorter += i128::from(delay < before);
     }
 
     fn mean(&self) -> i128 {
@@ -221,7 +219,7 @@ fn all_go_forward(told: &[(&Delays, Ordering)], is_one_clock: bool) -> bool {
     let is_apart = forward().map(|forward| forward.least).min() > back().map(|back| back.most).max();
     let waiting = many().filter(|back| back.mean() - back.least < back.most - back.mean()).count();
     let in_order = forward().map(|way| way.longer).chain(back().map(|way| way.shorter)).sum::<i128>();
-    let compared = forward().chain(back()).map(|way| way.longer + way.shorter + way.equal).sum::<i128>();
+    let compared = forward().chain(back()).map(|way| way.compared).sum::<i128>();
     let is_mixed = (compared - in_order) * MIXED >= compared;
     let is_waiting = is_one_clock || is_mixed && 2 * waiting > many().count();
     is_sent_first && (many().next().is_none() || !is_apart && is_waiting)

@@ -39,8 +39,13 @@ struct Flow {
     name: u32,
 }
 
-/// A flow's bytes, then its name, by which equal ones are ordered, and the flow.
-type Size = (u64, u32, u64);
+/// The bytes of a flow, which are compared first, then its name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Size {
+    bytes: u64,
+    name: u32,
+    flow: u64,
+}
 
 impl Entry for Flow {
     #[inline]
@@ -155,11 +160,11 @@ impl Flows {
             self.names.push(name);
             Flow { flow: flow.0, name: self.names.len() as u32 - 1, ..Flow::default() }
         } else {
-            let (bytes, number, _) = self.replace_smallest(flow);
-            let before = std::mem::replace(&mut self.names[number as usize], name);
+            let smallest = self.replace_smallest(flow);
+            let before = std::mem::replace(&mut self.names[smallest.name as usize], name);
             self.name_bytes -= before.capacity();
             self.has_all = false;
-            Flow { flow: flow.0, name: number, bytes, error: bytes, ..Flow::default() }
+            Flow { flow: flow.0, name: smallest.name, bytes: smallest.bytes, error: smallest.bytes, ..Flow::default() }
         };
         match self.table.find(flow.0) {
             Place::Found(at) => at,
@@ -174,21 +179,22 @@ impl Flows {
     /// into its place in `smallest`. Bytes only grow: the first one there that has not grown is the smallest.
     fn replace_smallest(&mut self, by: FlowId) -> Size {
         if self.smallest.is_empty() {
-            self.smallest.extend(self.table.iter().map(|flow| Reverse((flow.bytes, flow.name, flow.flow))));
+            let sizes = self.table.iter().map(|&Flow { bytes, name, flow, .. }| Size { bytes, name, flow });
+            self.smallest.extend(sizes.map(Reverse));
         }
         while let Some(mut first) = self.smallest.peek_mut() {
-            let Reverse((bytes, name, flow)) = *first;
-            let Place::Found(at) = self.table.find(flow) else {
+            let Reverse(smallest) = *first;
+            let Place::Found(at) = self.table.find(smallest.flow) else {
                 PeekMut::pop(first);
                 continue;
             };
             let now = self.table.get(at).bytes;
-            if now == bytes {
+            if now == smallest.bytes {
                 self.table.remove(at);
-                first.0.2 = by.0;
-                return (bytes, name, flow);
+                first.0.flow = by.0;
+                return smallest;
             }
-            first.0.0 = now;
+            first.0.bytes = now;
         }
         Size::default()
     }

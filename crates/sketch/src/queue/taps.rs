@@ -3,8 +3,8 @@ use dwell_types::{Crossing, Nanos, PacketId, Timestamp};
 
 /// The packets between the taps where they arrive at a queue and the one where they depart [conquest §4].
 ///
-/// A table of sets of slots, which doubles when the set of a packet is full, so that what few packets are in flight stay
-/// in the processor's caches.
+/// A table of sets of slots, which doubles when the set of a packet is full: while few packets are in flight, it stays in
+/// the processor's caches.
 #[derive(Clone, Debug)]
 pub struct Taps {
     /// `sets` × `ways`, with capacity for `most_sets`.
