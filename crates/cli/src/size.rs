@@ -7,8 +7,7 @@ use crate::output::Output;
 use crate::units::{self, share};
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use dwell_report::json;
-use dwell_report::size::{Exact, SCHEMA, Size, SizeReport, Traffic};
-use std::io;
+use dwell_report::size::{Exact, SCHEMA, Size, SizeReport, Traffic, table};
 use std::process::ExitCode;
 
 // Between two points.
@@ -65,14 +64,13 @@ enum Format {
     Json,
 }
 
-/// The answer to a question, and its own table.
+/// The answer to a question.
 struct Answer {
     question: &'static str,
     method: &'static str,
     traffic: Traffic,
     exact: Option<Exact>,
     sizes: Vec<Size>,
-    table: fn(&SizeReport, &mut Output) -> io::Result<()>,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -94,7 +92,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     };
     let mut to = Output::open(None)?;
     match asked.format {
-        Format::Table => (answer.table)(&report, &mut to)?,
+        Format::Table => table::write(&report, &mut to)?,
         Format::Json => json::write(&report, &mut to)?,
     }
     to.finish()?;
@@ -104,15 +102,4 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 /// The error for parameters for which no size can be found.
 fn usage(error: impl ToString) -> Failure {
     Failure::Usage(error.to_string())
-}
-
-/// A share in percent, with two significant digits below 1%.
-fn percent(share: f64) -> String {
-    match share * 100.0 {
-        percent if percent >= 9.95 => format!("{percent:.0}%"),
-        percent if percent >= 0.995 => format!("{percent:.1}%"),
-        percent if percent >= 0.0995 => format!("{percent:.2}%"),
-        percent if percent >= 0.00095 => format!("{percent:.3}%"),
-        _ => "<0.001%".to_owned(),
-    }
 }

@@ -1,6 +1,7 @@
 //! Parsers for numbers, sizes, times and choices on the command line.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use dwell_report::size_flag;
 use dwell_sketch::Exchanges;
 use dwell_types::Nanos;
 use std::ops::RangeInclusive;
@@ -66,7 +67,7 @@ pub(crate) fn enough(memory: usize, needed: impl Fn(usize) -> usize) -> String {
         enough = bytes.div_ceil(KIB).saturating_mul(KIB);
         bytes = needed(enough);
     }
-    format!("{}KiB", enough / KIB)
+    size_flag(enough)
 }
 
 /// Bytes, at most 1 TiB: `65536`, `64KiB`, `64K` (both 1024), `64kB` (1000), likewise M, G and T.

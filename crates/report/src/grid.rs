@@ -1,4 +1,4 @@
-//! Columns of text: the first one left-aligned, the others right-aligned.
+//! Columns of text: usually the first one left-aligned, the others right-aligned.
 
 use crate::text;
 use std::io::{self, Write};
@@ -47,26 +47,33 @@ impl Grid {
     }
 
     pub(crate) fn write(&self, to: &mut impl Write) -> io::Result<()> {
-        self.write_aligned(false, to)
+        self.write_aligned(|column, _| column == 0, to)
     }
 
     /// Like [`Self::write`], but with the last column left-aligned, for words instead of numbers.
     pub(crate) fn write_left(&self, to: &mut impl Write) -> io::Result<()> {
-        self.write_aligned(true, to)
+        self.write_aligned(|column, last| column == 0 || column == last, to)
     }
 
-    fn write_aligned(&self, ends_left: bool, to: &mut impl Write) -> io::Result<()> {
+    /// Like [`Self::write`], but with the first column right-aligned, for numbers instead of words.
+    pub(crate) fn write_right(&self, to: &mut impl Write) -> io::Result<()> {
+        self.write_aligned(|_, _| false, to)
+    }
+
+    /// `is_left` tells of a column and the last one whether it is left-aligned.
+    fn write_aligned(&self, is_left: impl Fn(usize, usize) -> bool, to: &mut impl Write) -> io::Result<()> {
         let widths = self.widths();
+        let last = widths.len().saturating_sub(1);
         for row in &self.rows {
             match row {
                 Row::Heading(text) => writeln!(to, "{text}")?,
                 Row::Cells(cells) => {
                     let mut line = String::new();
-                    for (i, (cell, &width)) in cells.iter().zip(&widths).enumerate() {
-                        match i {
-                            0 => line.push_str(&format!("{cell:<width$}")),
-                            _ if ends_left && i + 1 == widths.len() => line.push_str(&format!("{:GAP$}{cell}", "")),
-                            _ => line.push_str(&format!("{cell:>0$}", width + GAP)),
+                    for (column, (cell, &width)) in cells.iter().zip(&widths).enumerate() {
+                        let gap = if column == 0 { 0 } else { GAP };
+                        match is_left(column, last) {
+                            true => line.push_str(&format!("{:gap$}{cell:<width$}", "")),
+                            false => line.push_str(&format!("{cell:>0$}", width + gap)),
                         }
                     }
                     writeln!(to, "{}", line.trim_end())?;

@@ -15,7 +15,7 @@ pub mod size;
 mod footing;
 mod grid;
 mod text;
-pub use text::moment;
+pub use text::{exact_bytes, moment, size_flag};
 // Building blocks of the machine-readable formats.
 mod csv;
 pub mod json;

@@ -62,6 +62,19 @@ pub(crate) fn bytes(number: u64) -> String {
     format!("{value:.digits$} {unit}")
 }
 
+/// `64 KiB`, `5000 B`: exact, in the largest unit that leaves no remainder.
+pub fn exact_bytes(number: usize) -> String {
+    let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
+    let unit = units.into_iter().find(|(bits, _)| number > 0 && number.is_multiple_of(1 << bits));
+    let (bits, unit) = unit.unwrap_or((0, "B"));
+    format!("{} {unit}", number >> bits)
+}
+
+/// [`exact_bytes`] as the value of a flag: `64KiB`.
+pub fn size_flag(number: usize) -> String {
+    exact_bytes(number).replace(' ', "")
+}
+
 /// `12.3 ms`, or a dash if not known.
 pub(crate) fn delay(estimate: Option<Estimate<i64>>) -> String {
     estimate.map_or_else(|| "–".into(), |e| Nanos::new(e.value).to_string())
@@ -237,6 +250,9 @@ mod tests {
         assert_eq!(shares.map(percent), ["100%", ">99.9%", "99%", "42%", "3.2%", "<0.1%", "0%"]);
         let sizes = [0, 1_023, 65_536, 1_572_864, 1 << 26];
         assert_eq!(sizes.map(bytes), ["0 B", "1023 B", "64 KiB", "1.5 MiB", "64 MiB"]);
+        let sizes = [0, 5_000, 4_096, 1_049_600, 1 << 20, 3 << 30];
+        assert_eq!(sizes.map(exact_bytes), ["0 B", "5000 B", "4 KiB", "1025 KiB", "1 MiB", "3 GiB"]);
+        assert_eq!(size_flag(65_536), "64KiB");
         let numbers = [0.05, 2.5, 400.0, 8_000.0, 25_000.0, 12_500_000.0, 3e9, -2e6];
         assert_eq!(numbers.map(short), ["0.05", "2.5", "400", "8000", "25k", "12.5M", "3G", "-2M"]);
     }

@@ -2,6 +2,7 @@
 
 use crate::words;
 use dwell_evaluate::compare::{Errors, LARGEST, LegResult, Line, MatchResult, MethodFacts, Results};
+use dwell_report::exact_bytes;
 use dwell_types::Nanos;
 use std::io::{self, Write};
 
@@ -57,7 +58,7 @@ fn block(results: &Results, matching: &str, leg: &LegResult, to: &mut impl Write
     }
     let names: Vec<String> = leg.results.iter().map(|line| name(results, line)).collect();
     let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
-    let sizes: Vec<String> = leg.results.iter().map(|line| size(line.memory_bytes)).collect();
+    let sizes: Vec<String> = leg.results.iter().map(|line| exact_bytes(line.memory_bytes)).collect();
     let head = width + 2 + sizes.iter().map(|size| size.chars().count()).max().unwrap_or(0);
     write!(to, "\n{:head$}", "")?;
     for quantity in QUANTILES {
@@ -84,7 +85,7 @@ fn name(results: &Results, line: &Line) -> String {
 
 fn cells(line: &Line, to: &mut impl Write) -> io::Result<()> {
     if let Some(needed) = line.needed_bytes {
-        return writeln!(to, "  needs {}", size(needed.next_multiple_of(1024)));
+        return writeln!(to, "  needs {}", exact_bytes(needed.next_multiple_of(1024)));
     }
     let find = |quantity: &str| line.errors.get(quantity);
     for errors in QUANTILES.map(find) {
@@ -118,7 +119,7 @@ fn recommendation(matched: &MatchResult, seeds: u64) -> String {
         _ if best.max_error_octaves == 0.0 => String::new(),
         _ => format!(", worst leg ({})", best.worst_leg),
     };
-    let (method, memory, error) = (best.method, size(best.memory_bytes), error(Some(best.max_error_octaves)));
+    let (method, memory, error) = (best.method, exact_bytes(best.memory_bytes), error(Some(best.max_error_octaves)));
     if best.is_good {
         return format!("{name}: {method} in {memory} is enough: max error {error}, median of {seeds}{leg}.");
     }
@@ -147,14 +148,6 @@ pub(super) fn covered(share: Option<f64>) -> String {
     share.map_or_else(|| "–".to_owned(), |share| format!("{:.0}%", share * 100.0))
 }
 
-pub(super) fn size(bytes: usize) -> String {
-    match bytes {
-        b if b >= 1 << 20 && b.is_multiple_of(1 << 20) => format!("{} MiB", b >> 20),
-        b if b >= 1 << 10 && b.is_multiple_of(1 << 10) => format!("{} KiB", b >> 10),
-        b => format!("{b} B"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,6 +164,5 @@ mod tests {
         ] {
             assert_eq!(error(octaves), text);
         }
-        assert_eq!([size(4096), size(1 << 20), size(5000)], ["4 KiB", "1 MiB", "5000 B"]);
     }
 }

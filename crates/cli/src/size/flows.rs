@@ -2,16 +2,14 @@
 
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
-use super::{Answer, Asked, percent, usage};
+use super::{Answer, Asked, usage};
 use crate::Failure;
-use crate::output::Output;
 use crate::owd::{LOST, MOST_LISTED};
 use crate::units::{self, share};
 use clap::Args;
-use dwell_report::size::{self, Parameters, Size, SizeError, SizeReport};
+use dwell_report::size::{self, Parameters, Size, SizeError};
 use dwell_simulate::crossing::flows::TwoPareto;
 use dwell_sketch::lds::{Forecast, Lds, Params, Traffic};
-use std::io::{self, Write};
 
 /// Size of the sketch of flows of dwell owd --flows --method lda for a given error of a flow's mean delay, or the error
 /// of a given size.
@@ -99,7 +97,6 @@ pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
         },
         exact: None,
         sizes: vec![size(params, &traffic, known, flow_packets)?],
-        table,
     })
 }
 
@@ -153,31 +150,4 @@ fn size(params: Params, traffic: &Traffic, known: bool, asked: Option<u64>) -> R
         },
         errors,
     })
-}
-
-fn table(report: &SizeReport, to: &mut Output) -> io::Result<()> {
-    for Size { memory_bytes, command, parameters, errors } in &report.sizes {
-        let Parameters::Lds { rows, columns, cells_per_flow, rates, cell_bits } = parameters else { continue };
-        writeln!(
-            to,
-            "{memory_bytes} bytes per interval at each point: {rows} rows of {columns} cells of {cell_bits} bits"
-        )?;
-        writeln!(to, "(timestamp sum, digest, packet count); {cells_per_flow} per flow and row")?;
-        if rates.iter().any(|&rate| rate < 1.0) {
-            let rates: Vec<String> = rates.iter().map(|&rate| percent(rate)).collect();
-            writeln!(to, "rows sample {} of the packets", rates.join(", "))?;
-        }
-        if let Some(command) = command {
-            writeln!(to, "as in {command}")?;
-        }
-        writeln!(to, "\n{:>8}  {:>17}", "packets", "error of the mean")?;
-        for SizeError { flow_packets, error, .. } in errors {
-            let error = error.map_or_else(|| "none".to_owned(), percent);
-            writeln!(to, "{:>8}  {error:>17}", flow_packets.unwrap_or_default())?;
-        }
-    }
-    writeln!(
-        to,
-        "\npackets: size of a flow. error of the mean: the median over such flows; none: most have no estimate."
-    )
 }

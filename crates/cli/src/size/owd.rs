@@ -4,13 +4,11 @@
 
 use super::{Answer, Asked, usage};
 use crate::Failure;
-use crate::output::Output;
 use crate::units;
 use clap::Args;
-use dwell_report::size::{Bank, Parameters, Size, SizeError, SizeReport, Traffic};
+use dwell_report::size::{Bank, Parameters, Size, SizeError, Traffic};
 use dwell_sketch::lda::{Expected, Params};
 use dwell_types::Nanos;
-use std::io::{self, Write};
 use std::ops::RangeInclusive;
 
 /// Size of the sketch of dwell owd --method lda for a given error of the mean delay, or the error of a given size.
@@ -62,7 +60,6 @@ pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
         },
         exact: None,
         sizes: vec![size(&params, &expected, arguments)],
-        table,
     })
 }
 
@@ -98,28 +95,4 @@ fn size(params: &Params, expected: &Expected, arguments: &Arguments) -> Size {
         },
         errors: [low, (low * high).sqrt(), high].map(error).to_vec(),
     }
-}
-
-fn table(report: &SizeReport, to: &mut Output) -> io::Result<()> {
-    for Size { memory_bytes, command, parameters, errors } in &report.sizes {
-        let Parameters::Lda { cells, cell_bits, banks } = parameters else { continue };
-        writeln!(to, "{memory_bytes} bytes per interval at each point: {cells} cells of {cell_bits} bits")?;
-        if let Some(command) = command {
-            writeln!(to, "as in {command}")?;
-        }
-        writeln!(to, "\n{:>8}  {:>10}", "rows", "sampled")?;
-        for bank in banks {
-            writeln!(to, "{:>8}  {:>9.4}%", bank.rows, bank.probability * 100.0)?;
-        }
-        writeln!(to, "\n{:>8}  {:>10}  {:>17}", "loss", "packets", "error of the mean")?;
-        for line in errors {
-            let [loss, sample, error] = [line.loss_share, line.samples, line.error].map(Option::unwrap_or_default);
-            writeln!(to, "{:>7.3}%  {sample:>10.0}  {:>16.3}%", loss * 100.0, error * 100.0)?;
-        }
-    }
-    writeln!(
-        to,
-        "\npackets: sampled for the mean. error of the mean: standard error; 95% of intervals err by less\nthan twice \
-         that."
-    )
 }

@@ -2,16 +2,14 @@
 
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
-use super::{Answer, Asked, percent, usage};
+use super::{Answer, Asked, usage};
 use crate::Failure;
-use crate::output::Output;
 use crate::units::{self, share};
 use clap::Args;
-use dwell_report::size::{Parameters, Size, SizeError, SizeReport, Traffic};
+use dwell_report::size::{Parameters, Size, SizeError, Traffic};
 use dwell_simulate::queue::{Background, Bursts, Discipline, Passages, Settings};
 use dwell_sketch::conquest::{Conquest, Counter, Culprit, Expected, Params, Trial};
 use dwell_types::{Nanos, Timestamp};
-use std::io::{self, Write};
 
 /// Size of the snapshots of dwell queue --method conquest for a given error of a flow's size in the queue, or the error
 /// of a given size.
@@ -97,7 +95,6 @@ pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
         },
         exact: None,
         sizes: vec![size(&params, &expected, culprit, longest)],
-        table,
     })
 }
 
@@ -174,28 +171,4 @@ fn size(params: &Params, expected: &Expected, culprit: Culprit, longest: Nanos) 
             ..SizeError::default()
         }],
     }
-}
-
-fn table(report: &SizeReport, to: &mut Output) -> io::Result<()> {
-    for Size { memory_bytes, command, parameters, errors } in &report.sizes {
-        let Parameters::Conquest { snapshots, windows_ns, counter, rows, columns } = parameters else { continue };
-        let windows: Vec<String> = windows_ns.iter().map(|&window| Nanos::new(window).to_string()).collect();
-        writeln!(to, "{memory_bytes} bytes: {snapshots} snapshots of windows of {}", windows.join(", "))?;
-        match rows {
-            Some(rows) => writeln!(to, "each {rows} rows of {columns} counters ({counter})")?,
-            None => writeln!(to, "each {columns} entries ({counter})")?,
-        }
-        if let Some(command) = command {
-            writeln!(to, "as in {command}")?;
-        }
-        let word = |share: Option<f64>| share.map_or_else(|| "none".to_owned(), percent);
-        for line in errors {
-            writeln!(to, "\nerror of a flow's size   {:>8} of the queue", word(line.error))?;
-            writeln!(to, "  due to windows         {:>8}", word(line.windows_error))?;
-            writeln!(to, "  due to counters        {:>8}", word(line.counters_error))?;
-            writeln!(to, "culprit precision        {:>8}", word(line.precision))?;
-            writeln!(to, "culprit recall           {:>8}", word(line.recall))?;
-        }
-    }
-    writeln!(to, "\nerror: mean over those of {PACKETS} simulated packets that reached the threshold.")
 }

@@ -4,18 +4,17 @@
 
 use super::{Answer, Asked, usage};
 use crate::Failure;
-use crate::output::Output;
 use crate::rtt::matching;
 use crate::units::{self, share};
 use clap::Args;
-use dwell_report::size::{self, Exact, Parameters, Size, SizeError, SizeReport};
+use dwell_report::size::{self, Exact, Parameters, Size, SizeError};
+use dwell_report::size_flag;
 use dwell_simulate::Distribution;
 use dwell_simulate::exchange::{Arrivals, End, ExchangeWorkload, Settings as Stream, Workload};
 use dwell_sketch::Structure;
 use dwell_sketch::fridge::Traffic;
 use dwell_sketch::rtt::{Method, RttMeter, Settings, SettingsError};
 use dwell_types::{Match, Nanos};
-use std::io::{self, Write};
 
 /// Memory of dwell rtt to measure every exchange, or to sample enough for a given error of p50, p95 and p99.
 ///
@@ -78,7 +77,6 @@ pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
         },
         exact: Some(exact(arguments)),
         sizes: sampled(arguments, &traffic),
-        table,
     })
 }
 
@@ -163,7 +161,7 @@ fn sampled(arguments: &Arguments, traffic: &Traffic) -> Vec<Size> {
             command: Some(format!(
                 "dwell rtt --match {} --method fridge --memory {}",
                 arguments.matching.name(),
-                kib(bytes as u64)
+                size_flag(bytes)
             )),
             parameters: Parameters::Fridge { slots, entry_probability: probability },
             errors: QUANTILES.map(error).to_vec(),
@@ -174,45 +172,4 @@ fn sampled(arguments: &Arguments, traffic: &Traffic) -> Vec<Size> {
         }
     }
     sizes
-}
-
-fn table(report: &SizeReport, to: &mut Output) -> io::Result<()> {
-    let size::Traffic::Rtt { matching, .. } = report.traffic else { return Ok(()) };
-    if let Some(Exact { open_requests, most_open_requests, memory_bytes }) = report.exact {
-        writeln!(to, "{open_requests:.0} requests are open on average, hardly ever more than {most_open_requests:.0}")?;
-        match memory_bytes {
-            Some(bytes) => writeln!(to, "every exchange: dwell rtt --match {matching} --memory {}", kib(bytes))?,
-            None => writeln!(to, "every exchange: would need more than 1 TiB")?,
-        }
-    }
-    writeln!(to, "\nsampled: dwell rtt --match {matching} --method fridge\n")?;
-    writeln!(
-        to,
-        "{:>10} {:>9} {:>12} {:>10} {:>8} {:>8} {:>8}",
-        "memory", "slots", "probability", "samples", "p50", "p95", "p99"
-    )?;
-    for Size { memory_bytes, parameters, errors, .. } in &report.sizes {
-        let Parameters::Fridge { slots, entry_probability } = parameters else { continue };
-        let samples = errors.iter().find_map(|line| line.samples).unwrap_or_default();
-        write!(to, "{:>10} {slots:>9} {entry_probability:>12.6} {samples:>10.0}", kib(*memory_bytes))?;
-        for error in errors.iter().filter_map(|line| line.error) {
-            write!(to, " {:>8}", percent_or_factor(error))?;
-        }
-        writeln!(to)?;
-    }
-    writeln!(
-        to,
-        "\nprobability: that a request enters the fridge, which finds it at run time, at up to 1.4 times these\n\
-         errors. p50, p95, p99: standard errors; 95% of runs err by less than twice that."
-    )
-}
-
-fn kib(bytes: u64) -> String {
-    let kib = bytes as f64 / 1024.0;
-    if kib >= 1024.0 { format!("{}MiB", kib / 1024.0) } else { format!("{kib}KiB") }
-}
-
-/// A share in percent, or a factor from twice on.
-fn percent_or_factor(share: f64) -> String {
-    if share < 1.0 { format!("{:.1}%", share * 100.0) } else { format!("×{:.1}", 1.0 + share) }
 }

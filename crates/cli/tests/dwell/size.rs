@@ -6,7 +6,7 @@ use serde_json::Value;
 /// Bytes, and the error at the largest loss, in percent.
 fn size(arguments: &[&str]) -> (usize, f64) {
     let text = String::from_utf8(dwell(&[&["size", "owd"], arguments].concat()).ok().out).unwrap();
-    let bytes = text.split(' ').next().unwrap().parse().unwrap();
+    let bytes = text.split(' ').next().unwrap().replace(',', "").parse().unwrap();
     let mut rows = text.lines().filter(|line| line.ends_with('%'));
     let error =
         rows.next_back().unwrap().split_whitespace().next_back().unwrap().trim_end_matches('%').parse().unwrap();
@@ -78,32 +78,25 @@ fn nonsense_is_refused_in_one_line() {
     assert_eq!(dwell(&["size"]).code, 2);
 }
 
-/// Memory in KiB and error at p99 in percent, for each row.
-fn rows(arguments: &[&str]) -> (String, Vec<(f64, f64)>) {
-    let text = String::from_utf8(dwell(&[&["size", "rtt"], arguments].concat()).ok().out).unwrap();
-    let row = |line: &str| {
-        let mut words = line.split_whitespace();
-        let first = words.next()?;
-        let kib = match first.strip_suffix("KiB") {
-            Some(kib) => kib.parse::<f64>().ok()?,
-            None => first.strip_suffix("MiB")?.parse::<f64>().ok()? * 1024.0,
-        };
-        Some((kib, words.next_back()?.strip_suffix('%')?.parse().ok()?))
-    };
-    let rows = text.lines().filter_map(row).collect();
-    (text, rows)
+/// The answer, with KiB and the error of p99 of each fridge.
+fn fridges(arguments: &[&str]) -> (Value, Vec<(f64, f64)>) {
+    let report = dwell(&[&["size", "rtt", "--format", "json"], arguments].concat()).ok().json();
+    let row =
+        |size: &Value| (size["memory_bytes"].as_f64().unwrap() / 1024.0, size["errors"][2]["error"].as_f64().unwrap());
+    let rows = report["sizes"].as_array().unwrap().iter().map(row).collect();
+    (report, rows)
 }
 
 #[test]
 fn one_point_by_error_or_by_memory() {
     let traffic = ["--requests-per-second", "100000", "--mean", "50ms", "--p99", "500ms", "--answered", "40%"];
-    let (text, tried) = rows(&[&["--error", "3%"], &traffic[..]].concat());
+    let (report, tried) = fridges(&[&["--error", "3%"], &traffic[..]].concat());
     // 100,000 × (.4 × .05 + .6 × 60) requests, of which most are never answered.
-    assert!(text.starts_with("3602000 requests are open on average"), "{text}");
+    assert_eq!(report["exact"]["open_requests"].as_f64().unwrap().round(), 3_602_000.0);
     assert!(tried.len() > 3 && tried.windows(2).all(|pair| pair[1].0 == 2.0 * pair[0].0 && pair[1].1 < pair[0].1));
     let (kib, error) = *tried.last().unwrap();
-    assert!(error <= 3.0 && tried[tried.len() - 2].1 > 3.0, "{tried:?}");
-    let (_, same) = rows(&[&["--memory", &format!("{kib}KiB")], &traffic[..]].concat());
+    assert!(error <= 0.03 && tried[tried.len() - 2].1 > 0.03, "{tried:?}");
+    let (_, same) = fridges(&[&["--memory", &format!("{kib}KiB")], &traffic[..]].concat());
     assert_eq!(same, [(kib, error)]);
 }
 
@@ -111,8 +104,8 @@ fn one_point_by_error_or_by_memory() {
 #[test]
 fn what_is_said_to_be_exact_is() {
     let traffic = ["--requests-per-second", "2000", "--mean", "30ms", "--p99", "300ms", "--span", "10s"];
-    let (text, _) = rows(&[&["--error", "5%"], &traffic[..]].concat());
-    let memory = text.split_once("dwell rtt --match dns --memory ").unwrap().1.split_whitespace().next().unwrap();
+    let (report, _) = fridges(&[&["--error", "5%"], &traffic[..]].concat());
+    let memory = report["exact"]["memory_bytes"].to_string();
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log.csv");
     let mut lines: Vec<(u64, String)> = Vec::new();
@@ -126,7 +119,7 @@ fn what_is_said_to_be_exact_is() {
     lines.sort();
     let text: String = lines.iter().map(|(_, line)| format!("{line}\n")).collect();
     std::fs::write(&log, format!("at_ns,kind,id\n{text}")).unwrap();
-    let run = dwell(&["rtt", "--events", log.to_str().unwrap(), "--memory", memory, "--format", "json"]).ok();
+    let run = dwell(&["rtt", "--events", log.to_str().unwrap(), "--memory", &memory, "--format", "json"]).ok();
     let report: serde_json::Value = serde_json::from_slice(&run.out).unwrap();
     assert_eq!(
         (&report["method"]["exact"], &report["results"][0]["samples"]),

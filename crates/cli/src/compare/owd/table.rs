@@ -1,8 +1,9 @@
 //! A comparison as a table: one line per memory and method.
 
-use super::super::table::{covered, size};
+use super::super::table::covered;
 use crate::words;
 use dwell_evaluate::compare::owd::{Errors, Line, Results};
+use dwell_report::exact_bytes;
 use dwell_types::Nanos;
 use std::io::{self, Write};
 
@@ -48,7 +49,7 @@ fn truth(results: &Results, to: &mut impl Write) -> io::Result<()> {
 }
 
 fn lines(results: &Results, to: &mut impl Write) -> io::Result<()> {
-    let sizes: Vec<String> = results.results.iter().map(|line| size(line.memory_bytes)).collect();
+    let sizes: Vec<String> = results.results.iter().map(|line| exact_bytes(line.memory_bytes)).collect();
     let width = results.methods.iter().map(|method| method.name.len()).max().unwrap_or(0);
     let gap = 2 + sizes.iter().map(|size| size.chars().count()).max().unwrap_or(0);
     let head = width + gap;
@@ -67,7 +68,7 @@ fn lines(results: &Results, to: &mut impl Write) -> io::Result<()> {
 
 fn cells(line: &Line, to: &mut impl Write) -> io::Result<()> {
     if let Some(needed) = line.needed_bytes {
-        return writeln!(to, "  needs {}", size(needed.next_multiple_of(64)));
+        return writeln!(to, "  needs {}", exact_bytes(needed.next_multiple_of(64)));
     }
     for (quantity, _) in QUANTITIES {
         let errors = line.errors.get(quantity);
@@ -90,7 +91,8 @@ fn recommendation(results: &Results) -> String {
         };
         return format!("{reason}.");
     };
-    let (method, memory, error) = (best.method.name(), size(best.memory_bytes), error(Some(best.mean_error_relative)));
+    let (method, memory, error) =
+        (best.method.name(), exact_bytes(best.memory_bytes), error(Some(best.mean_error_relative)));
     let median = format!("error of the mean {error}, median of seeds and intervals");
     if best.is_good {
         return format!("{method} in {memory} is enough: {median}.");

@@ -2,6 +2,9 @@
 
 use serde::Serialize;
 
+// The human-readable form.
+pub mod table;
+
 /// The name and version of the schema of [`SizeReport`].
 pub const SCHEMA: &str = "dwell.size/1";
 
