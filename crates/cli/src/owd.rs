@@ -26,8 +26,9 @@ mod weights;
 mod packets;
 use packets::Packets;
 mod sketches;
+pub(crate) use arguments::SKETCH_BYTES;
 use sketches::Sketches;
-pub(crate) use sketches::{LOST, MOST_LISTED};
+pub(crate) use sketches::{LOST, memory_flag};
 // `owd sketch` sketches one point, `owd join` joins the sketches of two.
 mod join;
 mod sketch;

@@ -10,7 +10,7 @@ use dwell_logs::SojournLog;
 use dwell_report::facts::{Memory, Method as MethodFacts, Parameter, Span};
 use dwell_report::queue::{Arrivals, Depth, Packets, QueueReport, SCHEMA};
 use dwell_sketch::conquest::{Cleaning, Conquest, Counter, Params};
-use dwell_sketch::queue::{Method, QueueMeter, Settings, SettingsError};
+use dwell_sketch::queue::{QueueMeter, Settings, SettingsError};
 use dwell_types::{Departure, Nanos, Timestamp};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
 
 /// The settings, and a meter with them.
 fn meter(arguments: &Arguments) -> Result<(Settings, QueueMeter), Failure> {
-    let settings = settings(arguments, arguments.bytes())?;
+    let settings = settings(arguments, arguments.limit())?;
     let error = match QueueMeter::new(&settings) {
         Ok(meter) => return Ok((settings, meter)),
         Err(error) => error,
@@ -61,9 +61,9 @@ fn meter(arguments: &Arguments) -> Result<(Settings, QueueMeter), Failure> {
     let SettingsError::Memory { .. } = error else { return Err(Failure::Usage(error.to_string())) };
     let memory = arguments.memory;
     let enough = units::enough(memory, |memory| {
-        let meter = self::settings(arguments, memory).map(|settings| QueueMeter::new(&settings));
+        let meter = self::settings(arguments, Some(memory)).map(|settings| QueueMeter::new(&settings));
         match meter {
-            Ok(Err(SettingsError::Memory { needed })) => needed + arguments.shares(memory).taps,
+            Ok(Err(SettingsError::Memory { needed })) => needed + arguments.shares(Some(memory)).taps.unwrap_or(0),
             _ => memory,
         }
     });
@@ -71,11 +71,11 @@ fn meter(arguments: &Arguments) -> Result<(Settings, QueueMeter), Failure> {
     Err(Failure::Usage(format!("--memory of {memory} bytes is too small: {enough} is enough{hint}")))
 }
 
-fn settings(arguments: &Arguments, memory: usize) -> Result<Settings, Failure> {
+fn settings(arguments: &Arguments, memory: Option<usize>) -> Result<Settings, Failure> {
     let shares = arguments.shares(memory);
     Ok(Settings {
         method: arguments.method,
-        memory: memory - shares.taps,
+        memory: memory.unwrap_or(0) - shares.taps.unwrap_or(0),
         longest: arguments.longest,
         params: arguments.params(shares.snapshots)?,
         quiet: arguments.quiet,
@@ -97,7 +97,7 @@ impl Source {
     fn open(arguments: &Arguments, stop: &Stop) -> Result<Self> {
         match &arguments.sojourns {
             Some(path) => Ok(Self::Log(SojournLog::open(path, arguments.seed, stop)?)),
-            None => Ok(Self::Sides(Sides::open(arguments, arguments.shares(arguments.bytes()).taps, stop)?)),
+            None => Ok(Self::Sides(Sides::open(arguments, arguments.shares(arguments.limit()).taps, stop)?)),
         }
     }
 
@@ -200,7 +200,7 @@ fn answer(arguments: &Arguments, settings: &Settings, source: &Source, meter: &Q
         frames,
         packets,
         memory: Memory {
-            budget_bytes: (arguments.method != Method::Exact).then_some(arguments.memory as u64),
+            budget_bytes: arguments.limit().map(|bytes| bytes as u64),
             state_bytes: (meter.state_bytes() + between) as u64,
         },
         method: MethodFacts {

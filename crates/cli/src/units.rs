@@ -70,6 +70,9 @@ pub(crate) fn enough(memory: usize, needed: impl Fn(usize) -> usize) -> String {
     size_flag(enough)
 }
 
+/// The default of `--memory`.
+pub(crate) const MEMORY: &str = "64MiB";
+
 /// Bytes, at most 1 TiB: `65536`, `64KiB`, `64K` (both 1024), `64kB` (1000), likewise M, G and T.
 pub(crate) fn bytes(text: &str) -> Result<usize, String> {
     const MOST: f64 = (1u64 << 40) as f64;
@@ -87,8 +90,8 @@ pub(crate) fn bytes(text: &str) -> Result<usize, String> {
         _ => return Err("expected a size such as 64KiB, 1.5MiB or 65536".to_owned()),
     };
     match number.parse::<f64>() {
-        Ok(value) if value > 0.0 && value * scale <= MOST => Ok((value * scale) as usize),
-        _ => Err("expected a size above zero and up to 1TiB, such as 64KiB, 1.5MiB or 65536".to_owned()),
+        Ok(value) if value * scale >= 1.0 && value * scale <= MOST => Ok((value * scale) as usize),
+        _ => Err("expected a size of at least a byte and up to 1TiB, such as 64KiB, 1.5MiB or 65536".to_owned()),
     }
 }
 
@@ -235,7 +238,7 @@ mod tests {
         ] {
             assert_eq!(bytes(text), Ok(expected), "{text}");
         }
-        for text in ["", "0", "-1K", "64KB2", "many", "1e30G", "NaN", "1.1TiB"] {
+        for text in ["", "0", "0.5", "-1K", "64KB2", "many", "1e30G", "NaN", "1.1TiB"] {
             assert!(bytes(text).is_err(), "{text}");
         }
     }
@@ -250,7 +253,7 @@ mod tests {
         ] {
             assert_eq!(memories(text), Ok(Memories(expected.to_vec())), "{text}");
         }
-        for text in ["", "4KiB,", "8KiB..4KiB", "..4KiB", "4KiB..", "1..2..3"] {
+        for text in ["", "4KiB,", "8KiB..4KiB", "..4KiB", "4KiB..", "1..2..3", "0.5..4KiB"] {
             assert!(memories(text).is_err(), "{text}");
         }
     }

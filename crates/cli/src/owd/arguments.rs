@@ -189,7 +189,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     pub(super) expected: ExpectedArguments,
     /// Memory limit of all data structures together, excluding read buffers. Not used by --method exact.
-    #[arg(long, value_name = "SIZE", value_parser = crate::units::memory, default_value = "64MiB", help_heading = "Method and memory")]
+    #[arg(long, value_name = "SIZE", value_parser = crate::units::memory, default_value = crate::units::MEMORY, help_heading = "Method and memory")]
     pub(super) memory: usize,
     #[command(flatten)]
     pub(super) output: OutputArguments,
@@ -251,7 +251,7 @@ pub(super) struct JoinArguments {
 }
 
 /// The paper's 72 kbit.
-pub(super) const SKETCH_BYTES: usize = 9_000;
+pub(crate) const SKETCH_BYTES: usize = 9_000;
 
 /// 4 rows of 4,095 cells.
 pub(super) const FLOW_BYTES: usize = 256 << 10;

@@ -1,7 +1,7 @@
 //! `dwell owd sketch`: sketches the packets that pass one point, interval by interval.
 
 use super::arguments::SketchArguments;
-use super::sketches::{MOST_LISTED, cutter, params};
+use super::sketches::{cutter, params};
 use super::weights::Weights;
 use crate::Failure;
 use crate::output::{self, Output};
@@ -11,7 +11,7 @@ use crate::signals::Signals;
 use crate::words;
 use anyhow::Result;
 use dwell_observe::crossing::Directions;
-use dwell_sketch::summary::{FlowList, Message, Summary};
+use dwell_sketch::summary::{FlowList, Message, Shares, Summary};
 use dwell_types::{Address, FlowKey, Nanos};
 use std::collections::HashMap;
 use std::io::Write;
@@ -54,7 +54,7 @@ pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<E
     let weights = Weights::new(&arguments.point, signals.stop())?;
     let flow_bytes = arguments.flows.then_some(arguments.flow_bytes);
     let params = params(arguments.sketch_bytes, flow_bytes, &weights, &arguments.expected, &arguments.point)?;
-    let mut flows = FlowList::new(if arguments.flows { MOST_LISTED } else { 0 });
+    let mut flows = FlowList::new(if arguments.flows { Shares::MOST_LISTED } else { 0 });
     let mut cutter = cutter(&params, &arguments.point, arguments.shift)?;
     let directions = Directions::asked(&arguments.point.from, false);
     let mut sources = arguments.point.from.is_empty().then(FirstSources::default);

@@ -15,20 +15,12 @@ use dwell_report::owd::{Flow, Interval, Line};
 use dwell_sketch::lda;
 use dwell_sketch::lds;
 use dwell_sketch::owd::Side;
-use dwell_sketch::summary::{Combined, Cutter, FlowList, FlowMeans, Join, Params};
+use dwell_sketch::summary::{Combined, Cutter, FlowList, FlowMeans, Join, Params, Shares};
 use dwell_types::Nanos;
 use std::collections::BTreeMap;
 
-/// Maximum number of flows that a sender lists with names and packet counts.
-pub(crate) const MOST_LISTED: usize = 4_096;
 /// Packets that a flow is assumed to lose in an interval.
 pub(crate) const LOST: f64 = 1.0;
-/// Bytes of a listed flow, with its name and its packet counts in the sender's sketches.
-const LISTED_BYTES: usize = 352;
-/// Minimum number of waiting sketches: one of each point.
-const LEAST_WAITING: usize = 2;
-/// Each point holds two sketches, since its next cut may still move.
-const SKETCHES: usize = 4 + LEAST_WAITING;
 
 /// Sketch parameters for this many bytes and the expected traffic. With `flow_bytes` also those of a sketch of flows,
 /// with several cells per row, since an interval may have a lost or reordered packet.
@@ -51,6 +43,18 @@ pub(super) fn params(
 
 pub(super) fn cutter(params: &Params, arguments: &PointArguments, shift: Nanos) -> Result<Cutter, Failure> {
     Cutter::new(params.clone(), arguments.interval(), shift).map_err(|error| Failure::Usage(error.to_string()))
+}
+
+/// The flag that `dwell owd` needs, after a space, to hold such sketches; empty if its default memory is enough.
+pub(crate) fn memory_flag(lda: lda::Params, lds: Option<lds::Params>) -> String {
+    let has_flows = lds.is_some();
+    let params = Params { lda, lds };
+    let Ok(point) = Cutter::new(params, Nanos::from_secs(1), Nanos::ZERO) else { return String::new() };
+    let needed = |memory| Shares::of(memory, has_flows).least_bytes(&point);
+    match units::bytes(units::MEMORY) {
+        Ok(usual) if needed(usual) > usual => format!(" --memory {}", units::enough(usual, needed)),
+        _ => String::new(),
+    }
 }
 
 /// The parameters of a sketch, for the report.
@@ -107,38 +111,35 @@ impl<'a> Sketches<'a> {
             return Err(Failure::Usage(format!("{words} with --from, probably {from}")));
         }
         let memory = arguments.memory;
-        let spare = memory.saturating_sub(LEAST_WAITING * Join::SUMMARY_BYTES);
-        // A quarter of it for the list of flows; of the rest two fifths for sketches of all packets, three for those of
-        // flows.
-        let [all, of_flows, list] =
-            if arguments.wants_flows() { [spare / 10 * 3, spare / 20 * 9, spare / 4] } else { [spare, 0, 0] };
-        let bytes = arguments.sketch_bytes.unwrap_or(SKETCH_BYTES.min(all / SKETCHES));
-        let flow_bytes = arguments.flow_bytes.unwrap_or(FLOW_BYTES.min(of_flows / SKETCHES));
-        let most_flows = MOST_LISTED.min(list / LISTED_BYTES);
         let weights = Weights::new(&arguments.point, signals.stop())?;
-        let flow_bytes = arguments.wants_flows().then_some(flow_bytes);
-        let params = params(bytes, flow_bytes, &weights, &arguments.expected, &arguments.point)?;
-        let flows = FlowList::new(most_flows);
-        let point = |shift| cutter(&params, &arguments.point, shift);
-        let delay = Nanos::new(delay.get().saturating_sub(arguments.clock_offset.get()));
-        let points = [point(Nanos::ZERO)?, point(delay)?];
-        let held = points.iter().map(Cutter::state_bytes).sum::<usize>() + most_flows * LISTED_BYTES;
-        let needed = held + LEAST_WAITING * (points[0].state_bytes() / 2 + Join::SUMMARY_BYTES);
-        if needed > memory {
+        let divided = |memory: usize| {
+            let shares = Shares::of(memory, arguments.wants_flows());
+            let bytes = arguments.sketch_bytes.unwrap_or(SKETCH_BYTES.min(shares.sketch));
+            let flow_bytes = arguments.flow_bytes.unwrap_or(FLOW_BYTES.min(shares.flow_sketch));
+            let flow_bytes = arguments.wants_flows().then_some(flow_bytes);
+            let params = params(bytes, flow_bytes, &weights, &arguments.expected, &arguments.point)?;
+            let point = cutter(&params, &arguments.point, Nanos::ZERO)?;
+            Ok::<_, Failure>((shares, params, point))
+        };
+        let (shares, params, sender) = divided(memory)?;
+        if shares.least_bytes(&sender) > memory {
+            let needed = |memory| divided(memory).map_or(memory, |(shares, _, sender)| shares.least_bytes(&sender));
             return Err(Failure::Usage(format!(
                 "--memory of {memory} bytes is too small for three sketches of this size at each point: {} is enough, \
                  or reduce --sketch-bytes and --flow-bytes",
-                units::enough(memory, |_| needed)
+                units::enough(memory, needed)
             )));
         }
+        let delay = Nanos::new(delay.get().saturating_sub(arguments.clock_offset.get()));
+        let receiver = cutter(&params, &arguments.point, delay)?;
         Ok(Self {
             arguments,
             params,
             weights,
-            points,
-            flows,
+            flows: FlowList::new(shares.listed),
             means: FlowMeans::default(),
-            join: Join::bounded(memory - held),
+            join: Join::bounded(memory - shares.held_bytes(&sender)),
+            points: [sender, receiver],
             total: Combined::default(),
             done: Vec::new(),
         })

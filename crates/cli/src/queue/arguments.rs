@@ -76,7 +76,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_parser = units::one_of(Method::ALL, Method::name), default_value = Method::Auto.name(), help_heading = "Method and memory")]
     pub(super) method: Method,
     /// Memory limit of all data structures together, excluding read buffers. Not used by --method exact.
-    #[arg(long, value_name = "SIZE", value_parser = units::memory, default_value = "64MiB", help_heading = "Method and memory")]
+    #[arg(long, value_name = "SIZE", value_parser = units::memory, default_value = units::MEMORY, help_heading = "Method and memory")]
     pub(super) memory: usize,
     /// Bytes of all snapshots together. Default: 1 MiB, or a quarter of the memory if less.
     #[arg(long, value_name = "SIZE", value_parser = units::bytes, conflicts_with_all = ["snapshots", "window", "rows", "columns"],
@@ -205,13 +205,13 @@ impl Arguments {
         Reading { is_log: false, names }
     }
 
-    /// The bytes from which shares of memory are derived; `--method exact` has no limit and uses the default's.
-    pub(super) fn bytes(&self) -> usize {
-        if self.method == Method::Exact { 64 << 20 } else { self.memory }
+    /// The memory limit; `--method exact` has none.
+    pub(super) fn limit(&self) -> Option<usize> {
+        (self.method != Method::Exact).then_some(self.memory)
     }
 
-    /// The shares of this many bytes.
-    pub(super) fn shares(&self, memory: usize) -> Shares {
+    /// The shares of this many bytes, or of memory without a limit.
+    pub(super) fn shares(&self, memory: Option<usize>) -> Shares {
         let shares = Shares::of(memory, self.sojourns.is_none());
         Shares { snapshots: self.sketch_bytes.unwrap_or(shares.snapshots), ..shares }
     }

@@ -29,7 +29,7 @@ pub(super) struct Sides {
 
 impl Sides {
     /// Opens the captures, with this many bytes for the packets between them.
-    pub(super) fn open(arguments: &Arguments, bytes: usize, stop: &Stop) -> Result<Self> {
+    pub(super) fn open(arguments: &Arguments, bytes: Option<usize>, stop: &Stop) -> Result<Self> {
         let (egress, ingress) = arguments.captures.split_last().unzip();
         let (ingress, egress) = (ingress.unwrap_or_default(), egress.cloned().unwrap_or_default());
         let reading = arguments.reading();

@@ -79,7 +79,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "METHOD", value_parser = one_of(Method::ALL, Method::name), default_value = Method::Auto.name(), help_heading = "Method and memory")]
     pub(super) method: Method,
     /// Memory limit of all data structures together, excluding read buffers. Not used by --method exact.
-    #[arg(long, value_name = "SIZE", value_parser = crate::units::memory, default_value = "64MiB", help_heading = "Method and memory")]
+    #[arg(long, value_name = "SIZE", value_parser = crate::units::memory, default_value = crate::units::MEMORY, help_heading = "Method and memory")]
     pub(super) memory: usize,
     /// Slots per fridge or array, instead of as many as fit the memory.
     #[arg(long, value_name = "N", value_parser = crate::units::between::<u32>(2..=u32::MAX.into()), help_heading = "Method and memory")]

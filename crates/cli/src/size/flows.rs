@@ -4,12 +4,14 @@
 
 use super::{Answer, Asked, usage};
 use crate::Failure;
-use crate::owd::{LOST, MOST_LISTED};
+use crate::owd::{LOST, SKETCH_BYTES, memory_flag};
 use crate::units::{self, share};
 use clap::Args;
 use dwell_report::size::{self, Parameters, Size, SizeError};
 use dwell_simulate::crossing::flows::TwoPareto;
+use dwell_sketch::lda;
 use dwell_sketch::lds::{Forecast, Lds, Params, Traffic};
+use dwell_sketch::summary::Shares;
 
 /// Size of the sketch of flows of dwell owd --flows --method lda for a given error of a flow's mean delay, or the error
 /// of a given size.
@@ -67,7 +69,7 @@ const SAMPLE: usize = 4_096;
 
 pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
     let &Arguments { packets_per_interval, flows, tail, loss, cv, flow_cv, flow_packets, .. } = arguments;
-    let known = arguments.known || flows <= MOST_LISTED as u64;
+    let known = arguments.known || flows <= Shares::MOST_LISTED as u64;
     if packets_per_interval < flows {
         return Err(usage(format!(
             "--flows: {flows} flows of {packets_per_interval} packets: expected no more flows than packets"
@@ -136,11 +138,13 @@ fn size(params: Params, traffic: &Traffic, known: bool, asked: Option<u64>) -> R
     let errors = flows.into_iter().map(error).collect();
     let bytes = Lds::new(Params { columns: params.cells_per_flow, ..params.clone() }).map_err(usage)?.state_bytes()
         + (params.cells() as usize - params.rows() * params.cells_per_flow as usize) * Lds::CELL_BYTES;
-    let is_of_command =
-        traffic.flows <= MOST_LISTED as u64 && Params::budget(bytes, LOST, 0).is_ok_and(|command| command == params);
+    let is_of_command = traffic.flows <= Shares::MOST_LISTED as u64
+        && Params::budget(bytes, LOST, 0).is_ok_and(|command| command == params);
+    let lda = lda::Params::budget(SKETCH_BYTES).map_err(usage)?;
+    let memory = memory_flag(lda, Some(params.clone()));
     Ok(Size {
         memory_bytes: bytes as u64,
-        command: is_of_command.then(|| format!("dwell owd --method lda --flows --flow-bytes {bytes}")),
+        command: is_of_command.then(|| format!("dwell owd --method lda --flows --flow-bytes {bytes}{memory}")),
         parameters: Parameters::Lds {
             rows: params.rows(),
             columns: params.columns,

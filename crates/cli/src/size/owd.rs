@@ -4,6 +4,7 @@
 
 use super::{Answer, Asked, usage};
 use crate::Failure;
+use crate::owd::memory_flag;
 use crate::units;
 use clap::Args;
 use dwell_report::size::{Bank, Parameters, Size, SizeError, Traffic};
@@ -82,8 +83,9 @@ fn size(params: &Params, expected: &Expected, arguments: &Arguments) -> Size {
         format!(" --longest {}ns", arguments.longest.get())
     };
     let command = format!(
-        "dwell owd --method lda --sketch-bytes {bytes} --packets-per-interval {} --loss {low}..{high}{longest}",
-        expected.packets
+        "dwell owd --method lda --sketch-bytes {bytes} --packets-per-interval {} --loss {low}..{high}{longest}{}",
+        expected.packets,
+        memory_flag(params.clone(), None)
     );
     Size {
         memory_bytes: bytes as u64,

@@ -46,9 +46,9 @@ pub(super) struct Arguments {
     /// Length of the capture, or of an interval.
     #[arg(long, value_name = "TIME", value_parser = units::span, default_value = "60s")]
     span: Nanos,
-    /// How long to wait for a response.
-    #[arg(long, value_name = "TIME", value_parser = units::span, default_value = "128s")]
-    expiry: Nanos,
+    /// How long to wait for a response. Default: as in dwell rtt, 128s, and a day for tcp-flow.
+    #[arg(long, value_name = "TIME", value_parser = units::wait)]
+    expiry: Option<Nanos>,
 }
 
 /// Quantiles that must have the requested error.
@@ -59,7 +59,7 @@ const MOST: usize = 1 << 40;
 
 pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
     let traffic = traffic(arguments)?;
-    let &Arguments { matching, requests_per_second, mean, p99, answered, span, expiry, .. } = arguments;
+    let &Arguments { matching, requests_per_second, mean, p99, answered, span, .. } = arguments;
     if let Some(memory) = arguments.asked.memory {
         arguments.meter(Method::Fridge, memory).map_err(usage)?;
     }
@@ -73,7 +73,7 @@ pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
             p99_ns: p99.get(),
             answered_share: answered,
             span_ns: span.get(),
-            expiry_ns: expiry.get(),
+            expiry_ns: arguments.expiry().get(),
         },
         exact: Some(exact(arguments)),
         sizes: sampled(arguments, &traffic),
@@ -99,9 +99,19 @@ fn traffic(arguments: &Arguments) -> Result<Traffic, Failure> {
 }
 
 impl Arguments {
+    fn expiry(&self) -> Nanos {
+        self.expiry.unwrap_or(Settings::usual_expiry(self.matching))
+    }
+
+    /// The command that measures such traffic in `memory` bytes, with these flags.
+    fn command(&self, flags: &str, memory: usize) -> String {
+        let expiry = self.expiry.map(|expiry| format!(" --expiry {}ns", expiry.get())).unwrap_or_default();
+        format!("dwell rtt --match {}{flags}{expiry} --memory {}", self.matching.name(), size_flag(memory))
+    }
+
     /// A meter of the rule in `memory` bytes.
     fn meter(&self, method: Method, memory: usize) -> Result<RttMeter, SettingsError> {
-        RttMeter::new(&Settings::new(method, vec![self.matching], memory, self.expiry))
+        RttMeter::new(&Settings::new(method, vec![self.matching], memory, self.expiry()))
     }
 
     /// The structure in which a meter of `memory` bytes holds requests; `None` if the memory is too small.
@@ -129,14 +139,15 @@ impl Arguments {
 
 /// Memory that holds all open requests.
 fn exact(arguments: &Arguments) -> Exact {
-    let &Arguments { requests_per_second: rate, answered, expiry, span, .. } = arguments;
+    let &Arguments { requests_per_second: rate, answered, span, .. } = arguments;
     let seconds = |time: Nanos| time.get() as f64 / 1e9;
     // Requests without a response stay until they expire, or until the end.
-    let orphans = (1.0 - answered) * seconds(expiry.min(span));
+    let orphans = (1.0 - answered) * seconds(arguments.expiry().min(span));
     let open = rate * (answered * seconds(arguments.mean) + orphans);
     let most = open + 5.0 * open.sqrt();
     let bytes = memories().find(|&bytes| arguments.room(bytes) as f64 >= most);
-    Exact { open_requests: open, most_open_requests: most, memory_bytes: bytes.map(|bytes| bytes as u64) }
+    let command = bytes.map(|bytes| arguments.command("", bytes));
+    Exact { open_requests: open, most_open_requests: most, memory_bytes: bytes.map(|bytes| bytes as u64), command }
 }
 
 fn memories() -> impl Iterator<Item = usize> {
@@ -158,11 +169,7 @@ fn sampled(arguments: &Arguments, traffic: &Traffic) -> Vec<Size> {
         };
         sizes.push(Size {
             memory_bytes: bytes as u64,
-            command: Some(format!(
-                "dwell rtt --match {} --method fridge --memory {}",
-                arguments.matching.name(),
-                size_flag(bytes)
-            )),
+            command: Some(arguments.command(" --method fridge", bytes)),
             parameters: Parameters::Fridge { slots, entry_probability: probability },
             errors: QUANTILES.map(error).to_vec(),
         });

@@ -29,13 +29,15 @@ fn error_and_memory_are_two_ways_to_ask() {
 #[test]
 fn the_sketch_that_is_sized_is_built() {
     let [near, server] = ["near", "server"].map(|point| testdata(&format!("one-way/{point}.pcap.xz")));
-    for traffic in [
-        "--packets-per-interval 20000 --loss 0.1%..5%",
-        "--packets-per-interval 5000 --loss 0.7% --longest 300ms",
-        "--packets-per-interval 1000000",
+    for asked in [
+        "--error 1% --packets-per-interval 20000 --loss 0.1%..5%",
+        "--error 1% --packets-per-interval 5000 --loss 0.7% --longest 300ms",
+        "--error 1% --packets-per-interval 1000000",
+        // More than fits the default memory.
+        "--memory 16MiB --packets-per-interval 100000000",
     ] {
-        let asked = ["size", "owd", "--error", "1%", "--format", "json"].into_iter().chain(traffic.split(' '));
-        let report = dwell(&asked.collect::<Vec<_>>()).ok().json();
+        let arguments = ["size", "owd", "--format", "json"].into_iter().chain(asked.split(' '));
+        let report = dwell(&arguments.collect::<Vec<_>>()).ok().json();
         let size = &report["sizes"][0];
         let command = size["command"].as_str().unwrap().strip_prefix("dwell owd ").unwrap().split(' ');
         let captures = [near.as_str(), &server, "--from", "10.10.0.0/16,fd00:10::/32", "--format", "json"];
@@ -44,16 +46,12 @@ fn the_sketch_that_is_sized_is_built() {
         assert_eq!(
             (&method["cells"], &method["sketch_bytes"]),
             (&size["parameters"]["cells"], &size["memory_bytes"]),
-            "{traffic}"
+            "{asked}"
         );
         for bank in size["parameters"]["banks"].as_array().unwrap() {
             let (rows, share) = (&bank["rows"], bank["probability"].as_f64().unwrap());
             let words = format!("{rows} rows of {:.2}%", share * 100.0);
-            assert!(
-                method["banks"].as_str().unwrap().contains(&words),
-                "{traffic}: {words} not in {}",
-                method["banks"]
-            );
+            assert!(method["banks"].as_str().unwrap().contains(&words), "{asked}: {words} not in {}", method["banks"]);
         }
     }
 }

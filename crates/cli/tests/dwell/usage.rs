@@ -240,8 +240,10 @@ fn the_memory_that_is_enough_is_named() {
     let all = "tcp-handshake,tcp-ack,tcp-ts,tcp-flow,dns,ntp,icmp-echo,quic-spin";
     let many = ["--inside", "10.0.0.0/8", "--group", "src", "--max-groups", "8191"];
     let (rtt, owd, queue) = (["rtt", &ntp], ["owd", &near, &server], ["queue", &near, &server]);
+    let sketched = ["--method", "lda", "--from", "10.10.0.0/16,fd00:10::/32", "--sketch-bytes", "20000"];
     let log = ["rtt", "--events", "log.csv", "--max-groups", "2000"];
-    let some: [(&[&str], &[&str]); 18] = [
+    let of_flows = [&sketched[..], &["--flows", "--flow-bytes", "30000"]].concat();
+    let some: [(&[&str], &[&str]); 20] = [
         (&rtt, &[]),
         (&rtt, &["--flows"]),
         (&rtt, &["--method", "fridge"]),
@@ -256,6 +258,8 @@ fn the_memory_that_is_enough_is_named() {
         (&owd, &[]),
         (&owd, &["--flows"]),
         (&owd, &["--flows", "--from", "10.0.0.0/8"]),
+        (&owd, &sketched),
+        (&owd, &of_flows),
         (&queue, &[]),
         (&queue, &["--plot", "queue.svg"]),
         (&queue, &["--sketch-bytes", "1MiB"]),

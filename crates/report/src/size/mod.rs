@@ -81,6 +81,8 @@ pub struct Exact {
     pub most_open_requests: f64,
     /// Memory that holds this many; `null` if no size does.
     pub memory_bytes: Option<u64>,
+    /// The command that measures every exchange in this memory; `null` likewise.
+    pub command: Option<String>,
 }
 
 /// A sketch of a given size.

@@ -13,27 +13,26 @@ use std::io::{self, Write};
 /// Those of the writer.
 pub fn write(report: &SizeReport, to: &mut impl Write) -> io::Result<()> {
     match &report.traffic {
-        Traffic::Rtt { matching, .. } => write_rtt(report, matching, to),
+        Traffic::Rtt { .. } => write_rtt(report, to),
         Traffic::Owd { .. } => write_owd(report, to),
         Traffic::Flows { .. } => write_flows(report, to),
         Traffic::Queue { .. } => write_queue(report, to),
     }
 }
 
-fn write_rtt(report: &SizeReport, matching: &str, to: &mut impl Write) -> io::Result<()> {
-    if let Some(Exact { open_requests, most_open_requests, memory_bytes }) = report.exact {
-        let [usual, most] = [open_requests, most_open_requests].map(whole);
+fn write_rtt(report: &SizeReport, to: &mut impl Write) -> io::Result<()> {
+    if let Some(Exact { open_requests, most_open_requests, command, .. }) = &report.exact {
+        let [usual, most] = [*open_requests, *most_open_requests].map(whole);
         writeln!(to, "{usual} requests are open on average, hardly ever more than {most}")?;
-        match memory_bytes {
-            Some(bytes) => writeln!(
-                to,
-                "every exchange: dwell rtt --match {matching} --memory {}",
-                text::size_flag(bytes as usize)
-            )?,
+        match command {
+            Some(command) => writeln!(to, "every exchange: {command}")?,
             None => writeln!(to, "every exchange: would need more than 1 TiB")?,
         }
     }
-    writeln!(to, "\nsampled: dwell rtt --match {matching} --method fridge\n")?;
+    if let Some(command) = report.sizes.last().and_then(|size| size.command.as_ref()) {
+        writeln!(to, "sampled:        {command}")?;
+    }
+    writeln!(to)?;
     let mut grid = Grid::default();
     grid.row(["memory", "slots", "probability", "samples", "p50", "p95", "p99"].map(Into::into).to_vec());
     for Size { memory_bytes, parameters, errors, .. } in &report.sizes {

@@ -56,8 +56,8 @@ pub struct Settings {
 /// How the memory of a measurement is divided; the rest holds recent departures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shares {
-    /// Bytes for the packets between taps: a quarter.
-    pub taps: usize,
+    /// Bytes for the packets between taps: a quarter; `None` for no limit.
+    pub taps: Option<usize>,
     /// Bytes for snapshots: at most a quarter.
     pub snapshots: usize,
     /// Flows of an episode that are tracked individually, in an eighth.
@@ -71,13 +71,14 @@ impl Shares {
     /// As in a switch.
     const LEAST_SNAPSHOTS: usize = 2 << 10;
 
-    /// The shares of this many bytes.
-    pub fn of(memory: usize, has_taps: bool) -> Self {
+    /// The shares of this many bytes, or of memory without a limit.
+    pub fn of(memory: Option<usize>, has_taps: bool) -> Self {
         const FLOW_BYTES: usize = QueueMeter::flow_bytes(Shares::MOST_FLOWS).div_ceil(Shares::MOST_FLOWS);
+        let part = |divisor: usize| memory.map_or(usize::MAX, |memory| memory / divisor);
         Self {
-            taps: if has_taps { memory / 4 } else { 0 },
-            snapshots: (memory / 4).clamp(Self::LEAST_SNAPSHOTS, Self::MOST_SNAPSHOTS),
-            flows: (memory / 8 / FLOW_BYTES).clamp(Self::LEAST_FLOWS, Self::MOST_FLOWS),
+            taps: if has_taps { memory.map(|memory| memory / 4) } else { Some(0) },
+            snapshots: part(4).clamp(Self::LEAST_SNAPSHOTS, Self::MOST_SNAPSHOTS),
+            flows: (part(8) / FLOW_BYTES).clamp(Self::LEAST_FLOWS, Self::MOST_FLOWS),
         }
     }
 }

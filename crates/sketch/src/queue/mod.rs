@@ -9,8 +9,8 @@
 //! departed within the longest delay never will. An episode begins with the first departure of a packet that waited for
 //! at least *τ*, and ends with the last such departure before a pause longer than `quiet`.
 //!
-//! **State**: [`Taps`] is a table that grows to a fixed size, 16 bytes per packet, in sets of 8 ways; a full set then
-//! evicts its oldest packet. [`QueueMeter`] remembers every departure as long as that fits, 36 to 54 bytes each, and
+//! **State**: [`Taps`] is a table that grows to a fixed size, if there is one, 16 bytes per packet, in sets of 8 ways; a
+//! full set then evicts its oldest packet. [`QueueMeter`] remembers every departure as long as that fits, 36 to 54 bytes each, and
 //! hands over to snapshots when it does not: the departures remembered by then are put into them, so that later answers
 //! need nothing else from before. The flows of an episode are kept by space-saving, 135 bytes each and their names; 512
 //! time bins take 12 KiB.

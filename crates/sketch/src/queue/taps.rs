@@ -10,8 +10,8 @@ pub struct Taps {
     /// `sets` × `ways`, with capacity for `most_sets`.
     slots: Vec<Slot>,
     sets: u32,
-    /// `sets` times a power of two.
-    most_sets: u32,
+    /// `sets` times a power of two; `None` for no limit.
+    most_sets: Option<u32>,
     ways: usize,
     longest: Nanos,
     latest: Timestamp,
@@ -100,27 +100,28 @@ impl Taps {
     /// A table begins with as many slots as fit into this.
     const FIRST_BYTES: usize = 64 << 10;
 
-    /// A table that grows to as many slots as fit into `bytes`, at least one set; each packet may take any of `ways`
-    /// slots, at least one (one: the paper's table). Packets expire when they have waited for longer than `longest`.
-    pub fn new(bytes: usize, ways: usize, longest: Nanos) -> Self {
+    /// A table that grows to as many slots as fit into `bytes`, at least one set, or without a limit to as many as
+    /// packets that have not expired need; each packet may take any of `ways` slots, at least one (one: the paper's
+    /// table). Packets expire when they have waited for longer than `longest`.
+    pub fn new(bytes: Option<usize>, ways: usize, longest: Nanos) -> Self {
         Self::growing(Self::FIRST_BYTES, bytes, ways, longest)
     }
 
-    fn growing(first_bytes: usize, bytes: usize, ways: usize, longest: Nanos) -> Self {
+    fn growing(first_bytes: usize, bytes: Option<usize>, ways: usize, longest: Nanos) -> Self {
         let ways = ways.max(1);
         let sets_in = |bytes: usize| (bytes / Self::SLOT_BYTES / ways).clamp(1, u32::MAX as usize);
-        let (mut sets, mut doublings) = (sets_in(bytes), 0);
+        let (mut sets, mut doublings) = (sets_in(bytes.unwrap_or(first_bytes)), 0);
         while sets > sets_in(first_bytes) {
             sets /= 2;
             doublings += 1;
         }
-        let most_sets = sets << doublings;
-        let mut slots = Vec::with_capacity(most_sets * ways);
+        let most_sets = bytes.map(|_| sets << doublings);
+        let mut slots = Vec::with_capacity(most_sets.unwrap_or(sets) * ways);
         slots.resize(sets * ways, Slot::EMPTY);
         Self {
             slots,
             sets: sets as u32,
-            most_sets: most_sets as u32,
+            most_sets: most_sets.map(|most| most as u32),
             ways,
             longest,
             latest: Timestamp::from_nanos(i64::MIN),
@@ -266,8 +267,15 @@ impl Taps {
             if let Some(way) = slots.position(|slot| slot.is_free()) {
                 return (Use::Free, first + way);
             }
-            if self.sets == self.most_sets {
-                return self.least(first);
+            match self.most_sets {
+                Some(most) if self.sets < most => {}
+                Some(_) => return self.least(first),
+                // Without a limit only packets that have not expired make the table grow.
+                None => match self.least(first) {
+                    overdue @ (Use::Overdue, _) => return overdue,
+                    least if self.sets > u32::MAX / 2 => return least,
+                    _ => {}
+                },
             }
             self.grow();
         }
@@ -345,7 +353,7 @@ mod tests {
 
     /// The share of packets that are matched in 65,536 slots, with this many in flight.
     fn reach(ways: usize, in_flight: u64) -> f64 {
-        let mut taps = Taps::new(65_536 * Taps::SLOT_BYTES, ways, Nanos::from_secs(1));
+        let mut taps = Taps::new(Some(65_536 * Taps::SLOT_BYTES), ways, Nanos::from_secs(1));
         assert_eq!(taps.state_bytes(), (1 << 20) + size_of::<Taps>());
         const PACKETS: u64 = 400_000;
         for packet in 0..PACKETS + in_flight {
@@ -379,7 +387,7 @@ mod tests {
 
     #[test]
     fn every_fate_is_told() {
-        let mut taps = Taps::new(2 * Taps::SLOT_BYTES, 2, Nanos::new(100));
+        let mut taps = Taps::new(Some(2 * Taps::SLOT_BYTES), 2, Nanos::new(100));
         taps.insert(&crossing(1, 0));
         taps.insert(&crossing(1, 1));
         assert_eq!(taps.take(&crossing(1, 10)), Some(Timestamp::from_nanos(0)));
@@ -405,7 +413,7 @@ mod tests {
     /// Packets that depart after the longest delay count as such as long as no other packet takes their slot.
     #[test]
     fn late_departures_are_told_from_lost_packets() {
-        let mut taps = Taps::new(2 * Taps::SLOT_BYTES, 2, Nanos::new(100));
+        let mut taps = Taps::new(Some(2 * Taps::SLOT_BYTES), 2, Nanos::new(100));
         (0..2).for_each(|packet| taps.insert(&crossing(packet, 0)));
         assert_eq!(taps.take(&crossing(0, 150)), None);
         taps.insert(&crossing(2, 160));
@@ -416,10 +424,28 @@ mod tests {
         assert_eq!((counts.unknown, counts.overdue_waits), (2, (Nanos::new(150), Nanos::new(150))));
     }
 
+    /// Without a limit no packet is evicted, and those that have expired take no memory from others for long.
+    #[test]
+    fn a_table_without_a_limit_is_as_large_as_what_waits() {
+        let packets = 100_000;
+        let mut taps = Taps::new(None, Taps::WAYS, Nanos::from_secs(1));
+        (0..packets).for_each(|packet| taps.insert(&crossing(packet, packet as i64)));
+        assert!((0..packets).all(|packet| taps.take(&crossing(packet, packets as i64)).is_some()));
+        let bytes = taps.state_bytes();
+        assert!(bytes < packets as usize * Taps::SLOT_BYTES * 16, "{bytes}");
+        // As many wait at a time, but none of them ever departs.
+        let gap = 1_000_000_000 / packets as i64;
+        (packets..10 * packets).for_each(|packet| taps.insert(&crossing(packet, packet as i64 * gap)));
+        let counts = taps.counts();
+        assert_conserved(&counts);
+        assert_eq!((counts.matched, counts.evicted), (packets, 0));
+        assert!(taps.state_bytes() <= 2 * bytes, "{} {bytes}", taps.state_bytes());
+    }
+
     /// Packets seen only departing never evict one that waits.
     #[test]
     fn what_waits_is_kept_from_what_is_unknown() {
-        let mut taps = Taps::new(64 * Taps::SLOT_BYTES, 8, Nanos::from_secs(1));
+        let mut taps = Taps::new(Some(64 * Taps::SLOT_BYTES), 8, Nanos::from_secs(1));
         (0..16).for_each(|packet| taps.insert(&crossing(packet, packet as i64)));
         let before = taps.counts();
         (1_000..2_000).for_each(|packet| assert_eq!(taps.take(&crossing(packet, packet as i64)), None));
@@ -431,8 +457,9 @@ mod tests {
         /// exactly one fate, and the same whether the table has grown or not.
         #[test]
         fn matches_as_a_map(steps in prop::collection::vec((0u64..40, any::<bool>(), 0i64..40), 1..400)) {
-            let mut large = Taps::new(1 << 16, 64, Nanos::new(200));
-            let small = |first: usize| Taps::growing(first * Taps::SLOT_BYTES, 16 * Taps::SLOT_BYTES, 2, Nanos::new(200));
+            let mut large = Taps::new(Some(1 << 16), 64, Nanos::new(200));
+            let small =
+                |first: usize| Taps::growing(first * Taps::SLOT_BYTES, Some(16 * Taps::SLOT_BYTES), 2, Nanos::new(200));
             let (mut small, mut growing) = (small(16), small(2));
             let mut map: BTreeMap<u64, (i64, bool)> = BTreeMap::new();
             let mut now = 0;

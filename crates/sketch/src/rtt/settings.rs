@@ -51,6 +51,11 @@ impl Settings {
     /// The usual expiry of flows, which last longer.
     pub const FLOW_EXPIRY: Nanos = Nanos::from_secs(86_400);
 
+    /// The usual expiry of a rule's requests.
+    pub fn usual_expiry(matching: Match) -> Nanos {
+        if matching == Match::TcpFlow { Self::FLOW_EXPIRY } else { Self::EXPIRY }
+    }
+
     /// One group, all parameters found while running, no intervals, and one expiry for all rules.
     pub fn new(method: Method, matches: Vec<Match>, memory: usize, expiry: Nanos) -> Self {
         Self {

@@ -42,6 +42,9 @@ pub use cutter::Cutter;
 // Encoding of summaries, and the messages of a file.
 mod message;
 pub use message::{Message, Messages, Summary};
+// How memory is divided where both points are at hand.
+mod shares;
+pub use shares::Shares;
 // Joins the summaries of both points.
 mod join;
 pub use join::{Combined, Join, Joined, JoinedFlows, Unusable};
