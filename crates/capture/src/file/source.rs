@@ -5,7 +5,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 /// Whether a path stands for standard input.
 pub(super) fn is_stdin(path: &Path) -> bool {
@@ -16,6 +17,8 @@ pub(super) fn is_stdin(path: &Path) -> bool {
 #[derive(Debug)]
 pub(super) struct Source {
     file: File,
+    /// Whether the bytes come from another process, such as tcpdump, which may have more to write after a stop.
+    is_pipe: bool,
     stop: Option<Stop>,
 }
 
@@ -24,7 +27,8 @@ impl Source {
     pub(super) fn open(path: &Path, stop: Option<&Stop>) -> io::Result<Self> {
         let file =
             if is_stdin(path) { File::from(io::stdin().as_fd().try_clone_to_owned()?) } else { File::open(path)? };
-        Ok(Self { file, stop: stop.cloned() })
+        let is_pipe = !file.metadata()?.is_file();
+        Ok(Self { file, is_pipe, stop: stop.cloned() })
     }
 }
 
@@ -32,27 +36,48 @@ impl Source {
 impl Read for Source {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if let Some(stop) = &self.stop {
-            stop.wait(self.file.as_fd())?;
+            stop.wait(self.file.as_fd(), self.is_pipe)?;
         }
         self.file.read(buffer)
     }
 }
 
-/// Ends reading from outside, even while the reader is blocked on input that never comes.
+/// Ends reading from outside, even while the reader is blocked on input that never comes. Pipes are read for a second
+/// longer: in `tcpdump | dwell`, Ctrl-C stops both, and tcpdump writes what it still holds before it ends.
 #[derive(Clone, Debug)]
-pub struct Stop(Arc<OwnedFd>);
+pub struct Stop(Arc<Asked>);
+
+#[derive(Debug)]
+struct Asked {
+    asked: OwnedFd,
+    /// When a reader noticed it first.
+    noticed: OnceLock<Instant>,
+}
 
 impl Stop {
     /// A stop that fires when `asked` becomes readable and from then on: it can be the read end of a pipe, or a socket.
     pub fn when_readable(asked: impl Into<OwnedFd>) -> Self {
-        Self(Arc::new(asked.into()))
+        Self(Arc::new(Asked { asked: asked.into(), noticed: OnceLock::new() }))
     }
 
-    /// Waits until `input` has bytes or has ended; an error once the stop has fired, whatever `input` has.
-    fn wait(&self, input: BorrowedFd<'_>) -> io::Result<()> {
-        let mut both = [PollFd::new(&self.0, PollFlags::IN), PollFd::from_borrowed_fd(input, PollFlags::IN)];
+    /// How long pipes are read after a stop, unless they end.
+    const GRACE: Duration = Duration::from_secs(1);
+
+    /// Waits until `input` has bytes or has ended; an error once the stop has fired, whatever `input` has, or for a pipe
+    /// some time later.
+    fn wait(&self, input: BorrowedFd<'_>, is_pipe: bool) -> io::Result<()> {
+        let Asked { asked, noticed } = &*self.0;
+        let mut both = [PollFd::new(asked, PollFlags::IN), PollFd::from_borrowed_fd(input, PollFlags::IN)];
         retry_on_intr(|| poll(&mut both, None))?;
-        if both[0].revents().is_empty() { Ok(()) } else { Err(io::Error::other(Stopped)) }
+        if both[0].revents().is_empty() {
+            return Ok(());
+        }
+        let left = Self::GRACE.saturating_sub(noticed.get_or_init(Instant::now).elapsed());
+        let mut input = [PollFd::from_borrowed_fd(input, PollFlags::IN)];
+        if is_pipe && !left.is_zero() && retry_on_intr(|| poll(&mut input, left.try_into().ok().as_ref()))? > 0 {
+            return Ok(());
+        }
+        Err(io::Error::other(Stopped))
     }
 }
 

@@ -133,6 +133,24 @@ fn a_signal_ends_a_live_capture_with_its_report() {
     }
 }
 
+/// In a pipeline Ctrl-C stops both sides, and what tcpdump still holds then is written after the signal.
+#[test]
+fn what_a_pipe_brings_until_it_ends_is_read_after_a_signal() {
+    let bytes = dwell(&["simulate", "-w", "-"]).out;
+    let (live, mut input) = Live::fed(&["rtt", "-", "--format", "json", "-o", "report.json"], &bytes[..bytes.len() / 2]);
+    live.signal("INT");
+    thread::sleep(Duration::from_millis(100));
+    input.write_all(&bytes[bytes.len() / 2..]).unwrap();
+    drop(input);
+    let (run, written) = live.end();
+    assert_eq!((run.code, run.err.as_str()), (0, ""));
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("-"), &bytes).unwrap();
+    let whole = dwell_in(folder.path(), &["rtt", "./-", "--format", "json"]).ok().json();
+    let report = report(written.path());
+    assert_eq!((&report["frames"], &report["results"]), (&whole["frames"], &whole["results"]));
+}
+
 /// Whether SIGHUP is ignored by this process, and so by those that it starts.
 fn ignores_hangup() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
