@@ -1,10 +1,11 @@
 //! What captures themselves tell before they are compared: which addresses are on which side, and the approximate delay.
 
 use crate::points::{Point, Reading};
+use crate::words;
 use anyhow::Result;
 use dwell_capture::file::Stop;
-use dwell_observe::crossing::{Directions, PairDelays};
-use dwell_types::{Address, Nanos, PacketId, Timestamp};
+use dwell_observe::crossing::{Directions, Sightings, Unreached};
+use dwell_types::{Nanos, PacketId, Timestamp};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -21,6 +22,35 @@ pub(crate) struct Beginning {
     pub(crate) directions: Directions,
     /// The mean delay from the senders to the receiver, without clock correction; zero if not known.
     pub(crate) delay: Nanos,
+    /// Packets to addresses that none reached.
+    unreached: Unreached,
+    /// Whether the direction of packets was to be found in captures that cannot be read twice.
+    is_unexamined: bool,
+}
+
+impl Beginning {
+    /// A warning if all packets were taken to go forward unseen.
+    pub(crate) fn unexamined(&self) -> Option<String> {
+        self.is_unexamined.then(|| {
+            "a pipe cannot be examined beforehand: all packets count as going from the first capture to the last; if \
+             they hold both directions, name the sender's side (--from PREFIX)"
+                .to_owned()
+        })
+    }
+
+    /// A warning if a packet in a hundred goes where none arrives: these may be losses, or pass another way.
+    pub(crate) fn unreached(&self) -> Option<String> {
+        const FEW: u64 = 20;
+        const SHARE: u64 = 100;
+        let Unreached { packets, sent, addresses } = self.unreached;
+        (packets >= FEW && packets * SHARE > sent).then(|| {
+            format!(
+                "{packets} of the first {sent} packets go to {} that none of them reached, and count as lost: if the way \
+                 there does not pass both points, leave them out (tcpdump -r FILE -w - 'not host …')",
+                words::of(addresses, "host")
+            )
+        })
+    }
 }
 
 /// Examines the beginnings of captures if all can be read twice, from when the last one begins, and longer while
@@ -35,7 +65,8 @@ pub(crate) fn look(
     stop: &Stop,
 ) -> Result<Beginning> {
     if senders.iter().any(|path| !path.is_file()) || !receiver.is_file() {
-        return Ok(Beginning { directions: asked, ..Beginning::default() });
+        let is_unexamined = asked == Directions::Forward && !reading.is_log;
+        return Ok(Beginning { directions: asked, is_unexamined, ..Beginning::default() });
     }
     let open = || {
         let points = senders.iter().map(PathBuf::as_path).chain([receiver]);
@@ -44,31 +75,32 @@ pub(crate) fn look(
     };
     let mut merged = open()?;
     merged.skip()?;
-    let mut pairs = merged.delays()?;
-    if pairs.is_empty() {
+    let mut first = merged.sightings()?;
+    if first.is_empty() {
         // Clocks disagree: perhaps all began at the same time.
         merged = open()?;
         merged.ahead = merged.beginnings_ahead();
-        pairs = merged.delays()?;
+        first = merged.sightings()?;
     }
     if asked != Directions::Forward {
-        return Ok(Beginning { delay: pairs.forward_mean(&asked), directions: asked });
+        let (delay, unreached) = (first.forward_mean(&asked), first.unreached(&asked));
+        return Ok(Beginning { directions: asked, delay, unreached, ..Beginning::default() });
     }
-    let mut directions = pairs.directions(is_one_clock);
-    merged.ahead = pairs.forward_mean(&directions);
-    let delay = merged.ahead;
+    let mut directions = first.directions(is_one_clock);
+    merged.ahead = first.forward_mean(&directions);
+    let (delay, unreached) = (merged.ahead, first.unreached(&directions));
     for _ in 1..PARTS {
-        if directions == Directions::Forward {
+        if !directions.has_back() {
             break;
         }
-        let pairs = merged.delays()?;
-        let (unknown, packets) = pairs.unknown(&directions);
+        let next = merged.sightings()?;
+        let (unknown, packets) = next.unknown(&directions);
         if unknown * FEW <= packets {
             break;
         }
-        directions.learn(&pairs.directions(is_one_clock));
+        directions.learn(&next.directions(is_one_clock));
     }
-    Ok(Beginning { directions, delay })
+    Ok(Beginning { directions, delay, unreached, ..Beginning::default() })
 }
 
 /// The packets of all captures, merged in the order of time.
@@ -117,28 +149,29 @@ impl Merged {
         Ok(())
     }
 
-    /// The delays between each pair of addresses in the next packets, without clock correction.
-    fn delays(&mut self) -> Result<PairDelays> {
-        let mut pairs = PairDelays::default();
+    /// What the next packets show.
+    fn sightings(&mut self) -> Result<Sightings> {
+        let mut sightings = Sightings::default();
         for _ in 0..PACKETS {
             let sent = |point: usize, at: Timestamp| if self.is_receiver(point) { at - self.ahead } else { at };
             let at = |(number, point): (usize, &Point)| Some((sent(number, point.at()?), number));
-            let Some((_, next)) = self.points.iter().enumerate().filter_map(at).min() else { break };
-            if let Some((ends, delay)) = self.take(next)? {
-                pairs.add(ends, delay);
+            let Some((at, next)) = self.points.iter().enumerate().filter_map(at).min() else { break };
+            let ends = self.points[next].key().map(|key| (key.source, key.destination)).unwrap_or_default();
+            sightings.see(ends, at, self.is_receiver(next));
+            if let Some(delay) = self.take(next)? {
+                sightings.add(ends, delay);
             }
         }
-        Ok(pairs)
+        Ok(sightings)
     }
 
-    /// Takes the next packet of a point. Returns its source, destination and delay if it has been seen on both sides for
-    /// the first time: of copies the first ones count.
-    fn take(&mut self, point: usize) -> Result<Option<((Address, Address), Nanos)>> {
+    /// Takes the next packet of a point. Returns its delay if it has been seen on both sides for the first time: of copies
+    /// the first ones count.
+    fn take(&mut self, point: usize) -> Result<Option<Nanos>> {
         let is_receiver = self.is_receiver(point);
         let point = &mut self.points[point];
         let Some(next) = point.peek() else { return Ok(None) };
         let (packet, at) = (next.crossing.packet, next.crossing.at);
-        let ends = point.key().map(|key| (key.source, key.destination)).unwrap_or_default();
         point.advance()?;
         let (seen, delay) = match self.young.get(&packet).or_else(|| self.old.get(&packet)) {
             None if is_receiver => (Seen::Received(at), None),
@@ -151,6 +184,6 @@ impl Merged {
         if self.young.len() >= PACKETS {
             self.old = std::mem::take(&mut self.young);
         }
-        Ok(delay.map(|delay| (ends, delay)))
+        Ok(delay)
     }
 }

@@ -68,6 +68,7 @@ fn compare(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
     outputs.take(comparison.take_intervals())?;
     let span = span([points.sender.span, points.receiver.span]);
     let mut warnings = points.warnings();
+    warnings.extend(beginning.unexamined().into_iter().chain(beginning.unreached()));
     warnings.extend(self::warnings(arguments, &points, &pair.paths, [sent, received], &answer));
     warnings.extend(points.is_stopped().then(|| signals.warning()));
     let code = points.code(signals);

@@ -31,7 +31,10 @@
 
 // Which way packets go between two points.
 mod directions;
-pub use directions::{Directions, PairDelays};
+pub use directions::{Directions, Found};
+// How to find that out.
+mod sightings;
+pub use sightings::{Sightings, Unreached};
 
 use crate::group::{Cut, Group, Grouping};
 use crate::observer::Frames;

@@ -76,6 +76,13 @@ impl Address {
         if self.is_v4() { self.low as u32 >> 16 == 0xa9fe } else { self.high >> 54 == 0xfe80 >> 6 }
     }
 
+    /// Whether packets to this address may go to several hosts: multicast, `ff00::/8` and `224.0.0.0/4`, or the limited
+    /// broadcast `255.255.255.255`.
+    #[inline]
+    pub const fn is_group(self) -> bool {
+        if self.is_v4() { self.low as u32 >> 28 == 0xe || self.low as u32 == u32::MAX } else { self.high >> 56 == 0xff }
+    }
+
     /// The two 64-bit halves, most significant first.
     #[inline]
     pub const fn halves(self) -> (u64, u64) {

@@ -104,8 +104,8 @@ pub(super) struct Sketches<'a> {
 
 impl<'a> Sketches<'a> {
     pub(super) fn new(arguments: &'a Arguments, beginning: &Beginning, signals: &Signals) -> Result<Self, Failure> {
-        let Beginning { directions, delay } = beginning;
-        if let Directions::Found(_) = directions {
+        let Beginning { directions, delay, .. } = beginning;
+        if matches!(directions, Directions::Found(_)) && directions.has_back() {
             let words = "the captures hold both directions, which sketches cannot tell apart: name the sender's side";
             let from = directions.from().unwrap_or_default();
             return Err(Failure::Usage(format!("{words} with --from, probably {from}")));

@@ -4,6 +4,7 @@ use super::arguments::Arguments;
 use crate::beginning;
 use crate::frames::frames;
 use crate::points::{Point, changed_between};
+use crate::words::CAPTURED_TWICE;
 use anyhow::Result;
 use dwell_capture::file::Stop;
 use dwell_observe::crossing::Directions;
@@ -20,6 +21,8 @@ pub(super) struct Sides {
     /// The longest wait that the taps allow.
     longest: Nanos,
     pub(super) directions: Directions,
+    /// A warning if directions could not be found.
+    unexamined: Option<String>,
     /// Whether the current packet of the egress has already been returned.
     is_given: bool,
     /// Packets in the reverse direction.
@@ -34,9 +37,13 @@ impl Sides {
         let (ingress, egress) = (ingress.unwrap_or_default(), egress.cloned().unwrap_or_default());
         let reading = arguments.reading();
         let asked = Directions::asked(&arguments.from, false);
-        let directions = match asked {
-            Directions::Forward => beginning::look(ingress, &egress, &reading, asked, true, stop)?.directions,
-            asked => asked,
+        let (directions, unexamined) = match asked {
+            Directions::Forward => {
+                let beginning = beginning::look(ingress, &egress, &reading, asked, true, stop)?;
+                let unexamined = beginning.unexamined();
+                (beginning.directions, unexamined)
+            }
+            asked => (asked, None),
         };
         let open = |path| Point::open(path, &reading, &directions, Nanos::ZERO, stop);
         Ok(Self {
@@ -45,6 +52,7 @@ impl Sides {
             taps: Taps::new(bytes, arguments.ways.into(), arguments.longest),
             longest: arguments.longest,
             directions,
+            unexamined,
             is_given: false,
             back: 0,
             gaps: Gaps::default(),
@@ -151,13 +159,15 @@ impl Sides {
 
     /// Warnings about the captures.
     pub(super) fn warnings(&self) -> Vec<String> {
-        let mut warnings: Vec<String> = self.points().flat_map(Point::warnings).collect();
+        let points = self.points().flat_map(Point::warnings);
+        let mut warnings: Vec<String> = points.chain(self.unexamined.clone()).collect();
         let (counts, longest) = (self.counts(), self.longest);
         let unexplained = unexplained(&counts, longest);
         let mut doubts: Vec<String> = doubt(&counts, longest).into_iter().chain(too_short(&counts, longest)).collect();
         doubts.extend(self.gaps.warnings(unexplained));
         if doubts.is_empty() {
-            doubts.extend(changed_between(counts.departed, counts.expired + counts.waiting, unexplained));
+            let changed = changed_between(counts.departed, counts.expired + counts.waiting, unexplained);
+            doubts.extend(changed.or_else(|| unseen(counts.departed, unexplained)));
         }
         warnings.extend(doubts);
         warnings
@@ -217,6 +227,17 @@ fn is_reached(counts: &TapCounts, longest: Nanos) -> bool {
 fn unexplained(counts: &TapCounts, longest: Nanos) -> u64 {
     let forgotten = if is_reached(counts, longest) { counts.forgotten } else { 0 };
     counts.unknown.saturating_sub(counts.backwards + counts.overdue + counts.evicted + forgotten)
+}
+
+/// Warns if many packets depart that were not seen to arrive.
+fn unseen(departed: u64, unexplained: u64) -> Option<String> {
+    const FEW: u64 = 20;
+    (unexplained >= FEW.max(departed / 50)).then(|| {
+        format!(
+            "{unexplained} of {departed} packets departed without being seen to arrive, and count as part of the queue: \
+             did they arrive where no capture was taken, do they go the other way (--from PREFIX), or {CAPTURED_TWICE}"
+        )
+    })
 }
 
 /// Warns if packets wait for longer than `longest`.

@@ -163,3 +163,69 @@ fn what_cannot_be_told_is_said() {
     assert!(run.err.contains("the clocks disagree"), "{}", run.err);
     assert_eq!(run.err.lines().count(), 2, "{}", run.err);
 }
+
+/// Hosts that exchange packets at one point only cross nothing, nor do groups that no packet reaches; a host that never
+/// answers may be a black hole: what is sent there is lost, and said to be.
+#[test]
+fn what_stays_on_its_side_is_not_lost() {
+    let mut captures = many();
+    for number in 0..100 {
+        let at = number * 10 * MILLI;
+        captures.pass(0x1_0000, 0x5_0000, [Some(at), None]);
+        captures.pass(0x5_0000, 0x1_0000, [Some(at + MILLI), None]);
+        captures.pass(0x2_0000, 0x6_0000, [None, Some(at + AHEAD)]);
+        captures.pass(0x6_0000, 0x2_0000, [None, Some(at + MILLI + AHEAD)]);
+    }
+    let report = run(captures, "owd").json();
+    let lost =
+        |report: &serde_json::Value, line: &str| ["sent", "lost"].map(|name| report[line][name].as_u64().unwrap());
+    assert_eq!((lost(&report, "total"), lost(&report, "reverse")), ([1_000, 0], [1_000, 0]));
+    assert_eq!(["sender", "receiver"].map(|point| report["points"][point]["elsewhere"].as_u64().unwrap()), [200, 200]);
+    let mut captures = many();
+    for number in 0..100 {
+        captures.pass(0x1_0000, 0x5_0000, [Some(number * 10 * MILLI), None]);
+    }
+    let run = run(captures, "owd");
+    assert_eq!((lost(&run.json(), "total"), lost(&run.json(), "reverse")), ([1_100, 100], [1_000, 0]));
+    assert!(run.err.contains("packets go to 1 host that none of them reached"), "{}", run.err);
+}
+
+/// Where one point sees both directions and the other only one, that is the one that is measured.
+#[test]
+fn one_direction_may_be_captured_at_one_point_only() {
+    let mut captures = exchanges(1_000, MILLI);
+    captures.0[1].retain(|&(_, datagram)| datagram.source < 0x2_0000);
+    let report = run(captures, "owd").ok().json();
+    let total = &report["total"];
+    assert_eq!(
+        (&total["sent"], &total["lost"], &report["reverse"]),
+        (&1_000.into(), &0.into(), &serde_json::Value::Null)
+    );
+    assert_eq!(report["points"]["sender"]["elsewhere"], 1_000);
+    // Where replies depart, but do not arrive, they are not in the queue.
+    let mut captures = exchanges(1_000, MILLI);
+    captures.0[0].retain(|&(_, datagram)| datagram.source < 0x2_0000);
+    let report = run(captures, "queue").ok().json();
+    let packets = &report["packets"];
+    assert_eq!(
+        (&packets["departed"], &packets["unknown"], &packets["elsewhere"]),
+        (&1_000.into(), &0.into(), &1_000.into())
+    );
+}
+
+/// A pipe cannot be read twice.
+#[test]
+fn directions_are_not_found_in_a_pipe() {
+    let folder = tempfile::tempdir().unwrap();
+    many().write(folder.path());
+    for command in ["owd", "queue"] {
+        let mut dwell = crate::run::command(&[command, "-", "far.pcap", "--format", "json"]);
+        let near = fs::File::open(folder.path().join("near.pcap")).unwrap();
+        let mut cat =
+            std::process::Command::new("cat").stdin(near).stdout(std::process::Stdio::piped()).spawn().unwrap();
+        let output = dwell.current_dir(folder.path()).stdin(cat.stdout.take().unwrap()).output().unwrap();
+        assert!(cat.wait().unwrap().success());
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert!(err.contains("a pipe cannot be examined beforehand") && err.contains("--from PREFIX"), "{err}");
+    }
+}

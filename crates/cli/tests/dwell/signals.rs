@@ -137,7 +137,8 @@ fn a_signal_ends_a_live_capture_with_its_report() {
 #[test]
 fn what_a_pipe_brings_until_it_ends_is_read_after_a_signal() {
     let bytes = dwell(&["simulate", "-w", "-"]).out;
-    let (live, mut input) = Live::fed(&["rtt", "-", "--format", "json", "-o", "report.json"], &bytes[..bytes.len() / 2]);
+    let (live, mut input) =
+        Live::fed(&["rtt", "-", "--format", "json", "-o", "report.json"], &bytes[..bytes.len() / 2]);
     live.signal("INT");
     thread::sleep(Duration::from_millis(100));
     input.write_all(&bytes[bytes.len() / 2..]).unwrap();

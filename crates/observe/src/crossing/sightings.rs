@@ -1,0 +1,398 @@
+//! How to find the direction of packets between two points from the packets themselves.
+
+use super::directions::{Directions, Found, Place};
+use dwell_types::{Address, Nanos, Timestamp};
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+/// Source and destination.
+type Ends = (Address, Address);
+
+/// What the first packets show: delays from the first point to the second between pairs of addresses, without clock
+/// correction (those of packets that go back are negative, if clocks agree), and which packets were seen where.
+#[derive(Clone, Debug, Default)]
+pub struct Sightings {
+    delays: BTreeMap<Ends, Delays>,
+    /// All packets, in the order of time.
+    seen: Vec<Sighting>,
+}
+
+/// A packet seen at a point.
+#[derive(Clone, Copy, Debug)]
+struct Sighting {
+    ends: Ends,
+    at: Timestamp,
+    is_at_receiver: bool,
+}
+
+/// Packets to addresses that no packet reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unreached {
+    /// How many there are.
+    pub packets: u64,
+    /// Of how many that were sent.
+    pub sent: u64,
+    /// To how many addresses.
+    pub addresses: u64,
+}
+
+/// The delays between a pair of addresses, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+struct Delays {
+    sum: i128,
+    count: i128,
+    least: i128,
+    most: i128,
+    last: i128,
+    /// How many were compared with the last one of the opposite direction, and were longer or shorter.
+    compared: i128,
+    longer: i128,
+    shorter: i128,
+}
+
+impl Delays {
+    const NONE: Self =
+        Self { sum: 0, count: 0, least: i128::MAX, most: i128::MIN, last: 0, compared: 0, longer: 0, shorter: 0 };
+
+    fn add(&mut self, delay: i128) {
+        self.sum += delay;
+        self.count += 1;
+        self.least = self.least.min(delay);
+        self.most = self.most.max(delay);
+        self.last = delay;
+    }
+
+    /// Compares a delay with that of the packet before it in the opposite direction.
+    fn compare(&mut self, delay: i128, before: i128) {
+        self.compared += 1;
+        self.longer += i128::from(delay > before);
+        self.shorter += i128::from(delay < before);
+    }
+
+    fn mean(&self) -> i128 {
+        self.sum / self.count.max(1)
+    }
+}
+
+impl Sightings {
+    /// Adds a packet seen at a point, by the sender's clock, as far as that is known.
+    pub fn see(&mut self, ends: Ends, at: Timestamp, is_at_receiver: bool) {
+        self.seen.push(Sighting { ends, at, is_at_receiver });
+    }
+
+    /// Adds the delay of a packet that was seen at both points.
+    pub fn add(&mut self, ends: Ends, delay: Nanos) {
+        let delay = delay.get().into();
+        let before = self.delays.get(&(ends.1, ends.0)).map(|back| back.last);
+        let delays = self.delays.entry(ends).or_insert(Delays::NONE);
+        delays.add(delay);
+        if let Some(before) = before {
+            delays.compare(delay, before);
+        }
+    }
+
+    /// Whether no packet was seen at both points.
+    pub fn is_empty(&self) -> bool {
+        self.delays.is_empty()
+    }
+
+    /// How many of the packets have no known direction, and how many there are.
+    pub fn unknown(&self, directions: &Directions) -> (u64, u64) {
+        let count = |(sum, all): (i128, i128), (&(source, destination), delays): (&Ends, &Delays)| {
+            let unknown = if directions.is_unknown(source, destination) { delays.count } else { 0 };
+            (sum + unknown, all + delays.count)
+        };
+        let (unknown, all) = self.delays.iter().fold((0, 0), count);
+        (unknown as u64, all as u64)
+    }
+
+    /// The mean delay of the packets that go forward; zero if there are none.
+    pub fn forward_mean(&self, directions: &Directions) -> Nanos {
+        let pairs = self.delays.iter();
+        let forward =
+            pairs.filter(|((source, destination), _)| directions.is_reverse(*source, *destination) == Some(false));
+        let (sum, count) = forward.fold((0, 0), |(sum, count), (_, delays)| (sum + delays.sum, count + delays.count));
+        Nanos::new(i64::try_from(sum / count.max(1)).unwrap_or(0))
+    }
+
+    /// The addresses on either side, if packets of both directions are found: pairs of addresses of which one direction
+    /// is seen at the sender first, and the other at the receiver.
+    ///
+    /// The two directions of a pair are compared with each other, so a clock offset does not matter: the forward one
+    /// has the larger apparent delay from the sender to the receiver. The pairs classified in this way bound the
+    /// offset, by which pairs with only one direction are classified. A source is on the side indicated by most of its
+    /// packets. Where both directions of a pair pass the two points in the same order, as at a queue for all packets, no
+    /// sides are found. `is_one_clock`: the two points hardly disagree about the time.
+    ///
+    /// Where no pair passes both points in both directions, but answers are seen at one of them, only one direction is
+    /// captured there: that of the packets that pass both. In any case hosts that only exchange packets at one of the
+    /// points are aside.
+    pub fn directions(&self, is_one_clock: bool) -> Directions {
+        let pairs = || {
+            self.delays.iter().filter(|((source, destination), _)| source != destination && !source.is_unspecified())
+        };
+        let mut votes = BTreeMap::<_, i128>::new();
+        let mut unanswered = Vec::new();
+        for (&(source, destination), delays) in pairs() {
+            match self.delays.get(&(destination, source)) {
+                Some(back) => {
+                    *votes.entry(source).or_default() += delays.mean().cmp(&back.mean()) as i128 * delays.count
+                }
+                None => unanswered.push((source, delays)),
+            }
+        }
+        let told = pairs().filter_map(|((source, _), delays)| Some((delays, votes.get(source)?.cmp(&0))));
+        let told: Vec<_> = told.collect();
+        let border = border(&told).filter(|_| !all_go_forward(&told, is_one_clock));
+        let mut places = self.aside();
+        if let Some(offset) = border {
+            for (source, delays) in unanswered {
+                *votes.entry(source).or_default() += delays.mean().cmp(&offset) as i128 * delays.count;
+            }
+            votes.retain(|_, votes| *votes != 0);
+            let place = |votes| if votes < 0 { Place::Receiver } else { Place::Sender };
+            places.extend(votes.into_iter().map(|(source, votes)| (source, place(votes))));
+        } else if told.is_empty() && self.is_answered() {
+            places.extend(self.one_way());
+        }
+        if places.is_empty() {
+            return Directions::Forward;
+        }
+        Directions::Found(Arc::new(Found { places, has_back: border.is_some() }))
+    }
+
+    /// The times between which a packet that is seen at one point is seen at the other, too, if it passes both: delays
+    /// and clock offset are taken to be at most twice the largest ones seen.
+    fn times_of_both(&self) -> Option<RangeInclusive<Timestamp>> {
+        const LEAST: i128 = 10_000_000;
+        let of = |is_at_receiver| self.seen.iter().filter(move |seen| seen.is_at_receiver == is_at_receiver);
+        let first = of(false).next()?.at.max(of(true).next()?.at);
+        let last = of(false).next_back()?.at.min(of(true).next_back()?.at);
+        let longest = self.delays.values().map(|delays| delays.least.abs().max(delays.most.abs())).max()?;
+        let margin = Nanos::new(i64::try_from(LEAST + 2 * longest).ok()?);
+        Some(first + margin..=last - margin)
+    }
+
+    /// What was seen at one point at times at which it would have been seen at the other, too.
+    fn alone(&self) -> impl Iterator<Item = &Sighting> {
+        let times = self.times_of_both();
+        let is_alone = move |seen: &&Sighting| {
+            times.as_ref().is_some_and(|times| times.contains(&seen.at)) && !self.delays.contains_key(&seen.ends)
+        };
+        self.seen.iter().filter(is_alone)
+    }
+
+    /// Packets that are measured at the point that they are sent from, at times at which they would be seen at the other
+    /// point, too, and how many of these have destinations that no packet reached.
+    pub fn unreached(&self, directions: &Directions) -> Unreached {
+        let reached: HashSet<_> = self.delays.keys().map(|ends| ends.1).collect();
+        let mut never = HashSet::new();
+        let (mut packets, mut sent) = (0, 0);
+        let Some(times) = self.times_of_both() else { return Unreached::default() };
+        for &Sighting { ends: (source, destination), at, is_at_receiver } in &self.seen {
+            if times.contains(&at) && directions.is_reverse(source, destination) == Some(is_at_receiver) {
+                sent += 1;
+                if !reached.contains(&destination) {
+                    packets += 1;
+                    never.insert(destination);
+                }
+            }
+        }
+        Unreached { packets, sent, addresses: never.len() as u64 }
+    }
+
+    /// Whether answers to packets that pass both points are seen at one of them.
+    fn is_answered(&self) -> bool {
+        self.alone()
+            .any(|Sighting { ends: (source, destination), .. }| self.delays.contains_key(&(*destination, *source)))
+    }
+
+    /// Sources and destinations of the packets that pass both points, if these are all in one direction.
+    fn one_way(&self) -> impl Iterator<Item = (Address, Place)> {
+        let ends = || self.delays.keys().copied();
+        let sources: HashSet<_> = ends().map(|(source, _)| source).collect();
+        let destinations: HashSet<_> = ends().map(|(_, destination)| destination).collect();
+        let only = |these: &HashSet<_>, others: &HashSet<_>| Vec::from_iter(these.difference(others).copied());
+        let [from, to] = [only(&sources, &destinations), only(&destinations, &sources)];
+        let at = |place| move |address| (address, place);
+        from.into_iter().map(at(Place::Sender)).chain(to.into_iter().map(at(Place::Receiver)))
+    }
+
+    /// Addresses of which no packet passes both points, although they send and receive at one of them: what they
+    /// exchange stays on its side. Groups never send.
+    fn aside(&self) -> HashMap<Address, Place> {
+        #[derive(Default)]
+        struct Seen {
+            sends: bool,
+            receives: bool,
+            /// At the sender, at the receiver.
+            at: [bool; 2],
+        }
+        let mut addresses = HashMap::<Address, Seen>::new();
+        for Sighting { ends: (source, destination), .. } in self.alone() {
+            addresses.entry(*source).or_default().sends = true;
+            addresses.entry(*destination).or_default().receives = true;
+        }
+        for (source, destination) in self.delays.keys() {
+            addresses.remove(source);
+            addresses.remove(destination);
+        }
+        for &Sighting { ends: (source, destination), is_at_receiver, .. } in &self.seen {
+            for address in [source, destination] {
+                if let Some(seen) = addresses.get_mut(&address) {
+                    seen.at[usize::from(is_at_receiver)] = true;
+                }
+            }
+        }
+        let is_aside = |address: Address, seen: &Seen| {
+            seen.at != [true; 2] && (seen.sends && seen.receives || seen.receives && address.is_group())
+        };
+        addresses.retain(|&address, seen| is_aside(address, seen));
+        addresses.into_keys().take(Directions::MOST_FOUND).map(|address| (address, Place::Aside)).collect()
+    }
+}
+
+/// Whether packets that seem to go back rather go forward, with shorter delays than the others: they do not arrive before
+/// they are sent, and some take longer than some that go forward. Where the two points have clocks of their own, these
+/// may seem so because one drifts. Then packets must also be out of order with those just before them in the opposite
+/// direction, and their delays be those of packets that wait, a few for much longer than most: of packets that really
+/// go back, a few seem to take much less. If there are few packets, the clocks alone decide.
+fn all_go_forward(told: &[(&Delays, Ordering)], is_one_clock: bool) -> bool {
+    const FEW: i128 = 10;
+    /// At least one delay in so many is out of order.
+    const MIXED: i128 = 10;
+    let of = |way: Ordering| told.iter().filter(move |told| told.1 == way).map(|told| told.0);
+    let (forward, back) = (|| of(Ordering::Greater), || of(Ordering::Less));
+    let is_sent_first = back().map(|back| back.mean().signum() * back.count).sum::<i128>() >= 0;
+    let many = || back().filter(|back| back.count >= FEW);
+    let is_apart = forward().map(|forward| forward.least).min() > back().map(|back| back.most).max();
+    let waiting = many().filter(|back| back.mean() - back.least < back.most - back.mean()).count();
+    let in_order = forward().map(|way| way.longer).chain(back().map(|way| way.shorter)).sum::<i128>();
+    let compared = forward().chain(back()).map(|way| way.compared).sum::<i128>();
+    let is_mixed = (compared - in_order) * MIXED >= compared;
+    let is_waiting = is_one_clock || is_mixed && 2 * waiting > many().count();
+    is_sent_first && (many().next().is_none() || !is_apart && is_waiting)
+}
+
+/// The clock offset: the threshold between the delays of forward packets (greater) and those of reverse packets (less)
+/// that contradicts the fewest pairs. Extreme delays bound it best, means if clock errors exceed the delays.
+fn border(told: &[(&Delays, Ordering)]) -> Option<i128> {
+    let ends = told.iter().flat_map(|(delays, way)| match way {
+        Ordering::Greater => vec![(delays.least, -1), (delays.mean(), -1)],
+        Ordering::Less => vec![(delays.most, 1), (delays.mean(), 1)],
+        Ordering::Equal => Vec::new(),
+    });
+    let mut ends: Vec<_> = ends.collect();
+    ends.sort_unstable();
+    let (mut agree, mut best) = (0, None);
+    for pair in ends.windows(2) {
+        agree += pair[0].1;
+        if pair[0].0 < pair[1].0 && best.is_none_or(|(most, _)| agree > most) {
+            best = Some((agree, (pair[0].0 + pair[1].0) / 2));
+        }
+    }
+    best.map(|(_, middle)| middle)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AHEAD: i64 = 1_000_000_000;
+
+    fn address(last: u32) -> Address {
+        Address::v4(0x0a00_0000 | last)
+    }
+
+    /// The sources found on either side, given pairs of addresses with packets of two delays each.
+    fn found(pairs: &[(u32, u32, usize, [i64; 2])]) -> [Vec<u32>; 2] {
+        let mut all = Sightings::default();
+        for &(source, destination, count, delays) in pairs {
+            let ends = (address(source), address(destination));
+            (0..count).for_each(|_| delays.iter().for_each(|delay| all.add(ends, Nanos::new(AHEAD + delay))));
+        }
+        let directions = all.directions(false);
+        let way = |&number: &u32| directions.is_reverse(address(number), Address::default());
+        [false, true].map(|is_reverse| (1..100).filter(|number| way(number) == Some(is_reverse)).collect())
+    }
+
+    /// Sources that get no answer, on both sides, with a short queue while others have a long one, must be classified.
+    #[test]
+    fn one_way_talkers_are_told() {
+        let pairs = [
+            (1, 51, 90, [200_000, 80_000_000]),
+            (51, 1, 40, [-9_000_000, -100_000]),
+            (2, 52, 10, [150_000, 900_000]),
+            (52, 2, 10, [-90_000, -90_000]),
+            (3, 53, 500, [110_000, 120_000]),
+            (54, 4, 500, [-110_000, -110_000]),
+            // Another pair of the same source gives a tighter bound on the offset.
+            (2, 55, 1, [20_000; 2]),
+            (4, 56, 5, [21_000; 2]),
+        ];
+        assert_eq!(found(&pairs), [vec![1, 2, 3, 4], vec![51, 52, 54]]);
+        // One mismatched packet must not affect the rest.
+        let strange = [(5, 57, 1, [-300_000_000; 2]), (57, 5, 1, [-400_000_000; 2])];
+        assert_eq!(found(&[&pairs[..], &strange].concat()), [vec![1, 2, 3, 4, 5], vec![51, 52, 54, 57]]);
+    }
+
+    /// Clock errors larger than the delays: the means must decide.
+    #[test]
+    fn clocks_may_jitter() {
+        let pairs =
+            [(1, 51, 90, [-500, 700]), (51, 1, 40, [-650, 550]), (3, 53, 500, [-450, 750]), (54, 4, 500, [-750, 500])];
+        assert_eq!(found(&pairs), [vec![1, 3], vec![51, 54]]);
+    }
+
+    #[test]
+    fn a_source_goes_the_way_of_most_of_its_packets() {
+        let pairs = [(1, 51, 90, [1_000; 2]), (51, 1, 40, [-1_000; 2]), (51, 2, 10, [5_000; 2]), (3, 3, 9, [7_000; 2])];
+        assert_eq!(found(&pairs), [vec![1], vec![51]]);
+    }
+
+    /// Both directions pass one queue, from the first point to the second: most packets wait for a short time and a few
+    /// for long, or the other way round, and replies are smaller. The controls that must not count as this: the other
+    /// direction goes back, whether clocks agree or not, and waits as long.
+    #[test]
+    fn a_queue_may_be_passed_by_both_directions() {
+        let directions = |waits: &[i64], is_one_clock: bool, ahead: i64, back: i64| {
+            let mut all = Sightings::default();
+            let mut waits = waits.iter().cycle();
+            for number in 0..400 {
+                let (client, server) = (address(1 + number % 7), address(51));
+                let mut wait = || waits.next().copied().unwrap_or_default();
+                all.add((client, server), Nanos::new(ahead + 5_000 + wait()));
+                all.add((server, client), Nanos::new(ahead + back * (1_000 + wait())));
+            }
+            all.directions(is_one_clock)
+        };
+        let waits = [0, 0, 0, 200, 900, 0, 4_000, 0, 100, 90_000, 0];
+        let standing = [0, 80_000, 90_000, 95_000, 93_000];
+        // A clock that drifts, between points that are passed in opposite directions.
+        let mut drifting = Sightings::default();
+        for number in 0..400 {
+            let (client, server, ahead) = (address(1), address(51), 1_000_000 + number * number);
+            drifting.add((client, server), Nanos::new(ahead + 5_000));
+            drifting.add((server, client), Nanos::new(ahead - 1_000));
+        }
+        assert!(matches!(drifting.directions(false), Directions::Found(_)));
+        for (waits, is_one_clock) in [(&waits[..], true), (&waits, false), (&standing, true)] {
+            assert_eq!(directions(waits, is_one_clock, 0, 1), Directions::Forward);
+            let back = directions(waits, is_one_clock, 0, -1);
+            assert!(matches!(&back, Directions::Found(found) if found.places.len() == 8));
+            for ahead in [-1_000_000, -40_000, 40_000, 1_000_000] {
+                assert_eq!(directions(waits, is_one_clock, ahead, -1), back);
+            }
+        }
+    }
+
+    /// Without a pair with both directions, the clock offset is unknown, and all packets must count as forward.
+    #[test]
+    fn without_answers_all_packets_go_there() {
+        let all: Vec<u32> = (1..100).collect();
+        assert_eq!(found(&[(1, 51, 9, [1_000; 2]), (52, 2, 9, [-1_000; 2])]), [all.clone(), vec![]]);
+        assert_eq!(found(&[(1, 51, 9, [1_000; 2]), (51, 1, 9, [1_000; 2])]), [all, vec![]]);
+    }
+}
