@@ -155,6 +155,42 @@ pub(crate) fn utc(at_ns: i64) -> (String, String) {
     (format!("{year:04}-{month:02}-{day:02}"), time)
 }
 
+/// How the times of a column are written: `09:14:03`, with the day if there are several, with decimals if they are less
+/// than a second apart.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Times {
+    has_day: bool,
+    decimals: usize,
+}
+
+impl Times {
+    /// With as many decimals, in threes, as the smallest difference needs.
+    pub(crate) fn of(times: impl IntoIterator<Item = i64>) -> Self {
+        let mut times: Vec<i64> = times.into_iter().collect();
+        times.sort_unstable();
+        times.dedup();
+        let gap = times.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).min().unwrap_or(0);
+        let decimals = [(0, 1_000_000_000), (3, 1_000_000), (6, 1_000)].into_iter().find(|&(_, unit)| gap % unit == 0);
+        Self { decimals: decimals.map_or(9, |(decimals, _)| decimals), ..Self::in_milliseconds(times) }
+    }
+
+    /// With three decimals.
+    pub(crate) fn in_milliseconds(times: impl IntoIterator<Item = i64>) -> Self {
+        let mut days = times.into_iter().map(|at_ns| utc(at_ns).0);
+        let first = days.next();
+        Self { has_day: days.any(|day| Some(day) != first), decimals: 3 }
+    }
+
+    pub(crate) fn text(self, at_ns: i64) -> String {
+        let (day, mut time) = utc(at_ns);
+        if self.decimals > 0 {
+            let nanos = format!("{:09}", at_ns.rem_euclid(1_000_000_000));
+            time = format!("{time}.{}", &nanos[..self.decimals]);
+        }
+        if self.has_day { format!("{day} {time}") } else { time }
+    }
+}
+
 /// `2026-11-12 09:14:03.120 UTC` of a time in nanoseconds since the epoch: as many decimals as it needs, in threes.
 pub fn moment(at_ns: i64) -> String {
     let (day, time) = utc(at_ns);
@@ -235,6 +271,20 @@ mod tests {
         ] {
             assert_eq!(moment(at_ns), expected);
         }
+    }
+
+    #[test]
+    fn times_are_told_apart() {
+        const SECOND: i64 = 1_000_000_000;
+        let texts =
+            |times: &[i64]| times.iter().map(|&at| Times::of(times.iter().copied()).text(at)).collect::<Vec<_>>();
+        assert_eq!(texts(&[5, SECOND + 5, 9 * SECOND + 5]), ["00:00:00", "00:00:01", "00:00:09"]);
+        assert_eq!(texts(&[0, 3 * SECOND / 2]), ["00:00:00.000", "00:00:01.500"]);
+        assert_eq!(texts(&[0, 20_000, SECOND]), ["00:00:00.000000", "00:00:00.000020", "00:00:01.000000"]);
+        assert_eq!(texts(&[7, 8]), ["00:00:00.000000007", "00:00:00.000000008"]);
+        assert_eq!(texts(&[0, 86_400 * SECOND]), ["1970-01-01 00:00:00", "1970-01-02 00:00:00"]);
+        assert_eq!(texts(&[SECOND / 4]), ["00:00:00"]);
+        assert_eq!(Times::in_milliseconds([1]).text(1), "00:00:00.000");
     }
 
     #[test]

@@ -42,10 +42,11 @@ pub(crate) struct Arguments {
     #[arg(long = "match", value_name = "LIST", value_delimiter = ',', value_parser = matching,
         help_heading = "What is measured")]
     matches: Vec<Match>,
-    /// Prefixes of the inside network, such as 10.0.0.0/8 or 2001:db8::/32; legs are then named outward and inward.
+    /// Prefixes of the inside network, such as 10.0.0.0/8 or 2001:db8::/32; legs are then named outward, inward, inside and outside.
     #[arg(long, value_name = "PREFIX", value_delimiter = ',', help_heading = "What is measured")]
     pub(super) inside: Vec<Prefix>,
-    /// Group delays by src/24, dst/48, vlan, port, src-port, dst-port, dscp or protocol; several with commas.
+    /// Group delays by src/24, dst/48, vlan, port (the lower one, mostly the service), src-port, dst-port, dscp or
+    /// protocol of the request; several with commas.
     #[arg(long, value_name = "KEY", help_heading = "What is measured")]
     pub(super) group: Option<Grouping>,
     /// Also report the flows with the most bytes, each with its delays.

@@ -3,7 +3,7 @@
 use super::{ChangeLine, LocalizeReport, Network, PathLine, PathsReport, PlanReport, Probe, SegmentLine};
 use crate::footing::{self, item};
 use crate::grid::Grid;
-use crate::text;
+use crate::text::{self, Times};
 use dwell_sketch::estimate::Estimate;
 use dwell_types::Nanos;
 use std::io::{self, Write};
@@ -106,12 +106,13 @@ pub fn write_localize(report: &LocalizeReport, to: &mut impl Write) -> io::Resul
         text::count(intervals.baseline as u64)
     )?;
     writeln!(to)?;
-    delays(&report.segments, to)?;
-    losses(&report.segments, to)?;
+    let times = times(report);
+    delays(&report.segments, times, to)?;
+    losses(&report.segments, times, to)?;
     for line in report.path_lines.iter().take(SHOWN) {
-        path(line, to)?;
+        path(line, times, to)?;
     }
-    changes(&report.changes, to)?;
+    changes(&report.changes, times, to)?;
     let rate = format!(
         "* marks an alarm; at most {} of intervals have a false alarm if intervals are independent",
         text::percent(report.false_alarms)
@@ -151,8 +152,18 @@ fn mark(alarm: bool) -> &'static str {
     if alarm { " *" } else { "" }
 }
 
+/// How the times of alarms and their beginnings are written.
+fn times(report: &LocalizeReport) -> Times {
+    let delays = report.segments.iter().filter_map(|line| line.delay);
+    let losses = report.segments.iter().filter_map(|line| line.loss);
+    let paths = report.path_lines.iter().filter_map(|line| line.delay);
+    let changes = report.changes.iter().flat_map(|line| [line.since_ns, line.first_alarm_ns, line.last_alarm_ns]);
+    let since = delays.map(|d| d.since_ns).chain(losses.map(|loss| loss.since_ns)).chain(paths.map(|d| d.since_ns));
+    Times::of(since.chain(changes).chain([report.intervals.last_ns]))
+}
+
 /// Segments that are slower than usual, in order of probability; writes nothing if there are none.
-fn delays(segments: &[SegmentLine], to: &mut impl Write) -> io::Result<()> {
+fn delays(segments: &[SegmentLine], times: Times, to: &mut impl Write) -> io::Result<()> {
     let mut slower: Vec<_> = segments.iter().filter_map(|line| Some((line, line.delay?))).collect();
     slower.retain(|(_, delay)| delay.alarm || delay.excess_ns > 0.0);
     if slower.is_empty() {
@@ -170,7 +181,7 @@ fn delays(segments: &[SegmentLine], to: &mut impl Write) -> io::Result<()> {
             format!("{:.1}", d.score),
             chance(d.p_value),
             line.probability.map_or_else(|| "–".into(), text::percent),
-            text::utc(d.since_ns).1,
+            times.text(d.since_ns),
         ]);
     }
     grid.write(to)?;
@@ -178,7 +189,7 @@ fn delays(segments: &[SegmentLine], to: &mut impl Write) -> io::Result<()> {
 }
 
 /// Segments whose losses are unlikely to be chance; writes nothing if there are none.
-fn losses(segments: &[SegmentLine], to: &mut impl Write) -> io::Result<()> {
+fn losses(segments: &[SegmentLine], times: Times, to: &mut impl Write) -> io::Result<()> {
     const WORTH_A_LOOK: f64 = 0.01;
     let mut lossy: Vec<_> = segments.iter().filter_map(|line| Some((line, line.loss?))).collect();
     lossy.retain(|(_, loss)| loss.alarm || loss.p_value < WORTH_A_LOOK);
@@ -194,20 +205,20 @@ fn losses(segments: &[SegmentLine], to: &mut impl Write) -> io::Result<()> {
             text::percent(loss.found),
             text::percent(loss.usual),
             chance(loss.p_value),
-            text::utc(loss.since_ns).1,
+            times.text(loss.since_ns),
         ]);
     }
     grid.write(to)?;
     writeln!(to)
 }
 
-fn path(line: &PathLine, to: &mut impl Write) -> io::Result<()> {
+fn path(line: &PathLine, times: Times, to: &mut impl Write) -> io::Result<()> {
     let whole = |e: Estimate<f64>| Estimate { value: e.value as i64, low: e.low as i64, high: e.high as i64 };
     let now = text::delay_with_interval(line.delay_ns.map(whole));
     let alarm = mark(line.delay.is_some_and(|d| d.alarm));
     writeln!(to, "{}{alarm}", route(&line.path))?;
     if let Some(d) = line.delay {
-        let (usual, since) = (nanos(d.usual_ns), text::utc(d.since_ns).1);
+        let (usual, since) = (nanos(d.usual_ns), times.text(d.since_ns));
         let (excess, chance) = (nanos(d.excess_ns.abs()), chance(d.p_value));
         let than = if d.excess_ns < 0.0 { "less" } else { "more" };
         writeln!(to, "  {now}, usually {usual}: {excess} {than} since {since}, p-value {chance}")?;
@@ -228,7 +239,7 @@ fn path(line: &PathLine, to: &mut impl Write) -> io::Result<()> {
     writeln!(to)
 }
 
-fn changes(changes: &[ChangeLine], to: &mut impl Write) -> io::Result<()> {
+fn changes(changes: &[ChangeLine], times: Times, to: &mut impl Write) -> io::Result<()> {
     if changes.is_empty() {
         return Ok(());
     }
@@ -236,7 +247,7 @@ fn changes(changes: &[ChangeLine], to: &mut impl Write) -> io::Result<()> {
     grid.row(["alarms", "kind", "since", "first", "last", "p-value"].map(Into::into).to_vec());
     for change in changes.iter().take(SHOWN) {
         let mut cells = vec![route(&change.segment), change.kind.into()];
-        cells.extend([change.since_ns, change.first_alarm_ns, change.last_alarm_ns].map(|ns| text::utc(ns).1));
+        cells.extend([change.since_ns, change.first_alarm_ns, change.last_alarm_ns].map(|ns| times.text(ns)));
         cells.push(chance(change.p_value));
         grid.row(cells);
     }

@@ -39,16 +39,12 @@ fn lines(report: &OwdReport) -> Grid {
     if let Some(reverse) = &report.reverse {
         row(&mut grid, "reverse", reverse, estimated);
     }
-    if !report.intervals.is_empty() {
-        let (day, _) = text::utc(report.intervals[0].start_ns);
-        grid.heading(format!("intervals, {day}"));
+    if let Some(first) = report.intervals.first() {
+        grid.heading(format!("intervals, {}", text::utc(first.start_ns).0));
     }
-    let is_whole = report.intervals.iter().all(|i| i.start_ns.rem_euclid(1_000_000_000) == 0);
+    let times = text::Times::of(report.intervals.iter().map(|interval| interval.start_ns));
     for interval in &report.intervals {
-        let fraction = interval.start_ns.rem_euclid(1_000_000_000) / 1_000_000;
-        let (_, time) = text::utc(interval.start_ns);
-        let name = if is_whole { format!("  {time}") } else { format!("  {time}.{fraction:03}") };
-        row(&mut grid, &name, &interval.line, estimated);
+        row(&mut grid, &format!("  {}", times.text(interval.start_ns)), &interval.line, estimated);
     }
     for flow in &report.flows {
         grid.heading(flow.flow.clone());
@@ -140,7 +136,7 @@ fn point(name: &str, point: &PointFacts, unsent: &str, to: &mut impl Write) -> i
     };
     count(point.unsent.unwrap_or(0), &format!("of them {unsent}"));
     count(point.duplicates.unwrap_or(0), "of them duplicates");
-    count(point.elsewhere, "in other directions");
+    count(point.elsewhere, "of other directions or of one side");
     count(point.cut, "truncated");
     item(name, &words.join(", "), to)?;
     match &point.frames {

@@ -55,10 +55,11 @@ fn sources(sources: &[String]) -> Vec<String> {
 
 fn episodes(report: &QueueReport, to: &mut impl Write) -> io::Result<()> {
     let shown = worst(&report.episodes);
+    let times = text::Times::in_milliseconds(shown.iter().map(|episode| episode.start_ns));
     let mut grid = Grid::default();
     grid.row(HEADS.map(String::from).to_vec());
     for episode in &shown {
-        row(&mut grid, episode);
+        row(&mut grid, times, episode);
         for culprit in &episode.culprits {
             grid.heading(words(culprit));
         }
@@ -80,12 +81,10 @@ fn worst(episodes: &[Episode]) -> Vec<&Episode> {
     worst
 }
 
-fn row(grid: &mut Grid, episode: &Episode) {
-    let millis = episode.start_ns.rem_euclid(1_000_000_000) / 1_000_000;
-    let (_, time) = text::utc(episode.start_ns);
+fn row(grid: &mut Grid, times: text::Times, episode: &Episode) {
     let span = |ns: i64| Nanos::new(ns).to_string();
     grid.row(vec![
-        format!("{time}.{millis:03}"),
+        times.text(episode.start_ns),
         span(episode.end_ns.saturating_sub(episode.start_ns)),
         span(episode.peak_delay_ns),
         span(episode.mean_delay_ns.round() as i64),
@@ -127,7 +126,11 @@ fn footing(report: &QueueReport, to: &mut impl Write) -> io::Result<()> {
         item("", &format!("{incomplete} of those matched found a queue that is only partly known"), to)?;
     }
     if packets.elsewhere > 0 {
-        item("", &format!("besides {} packets in other directions", text::count(packets.elsewhere)), to)?;
+        item(
+            "",
+            &format!("besides {} packets of other directions or of one side", text::count(packets.elsewhere)),
+            to,
+        )?;
     }
     if let Some(longest) = report.longest_delay_ns {
         let deepest = depth(report.peak_queue);

@@ -216,12 +216,11 @@ fn series<'a>(result: &ResultLine, reports: &'a [RttReport], to: &mut impl Write
         true => cells([&result.name(), "exchanges", "sampled", "p50", "p95", "p99"], &[]),
         false => cells([&result.name(), "exchanges", "p50", "p90", "p95", "p99", "mean", "max"], &[]),
     });
-    let begin = |report: &RttReport| report.interval_ns.or(report.span_ns).map(|span| text::utc(span.start));
-    let days: Vec<String> = reports.iter().filter_map(begin).map(|(day, _)| day).collect();
-    let one_day = days.iter().all(|d| Some(d) == days.first());
+    let begin = |report: &RttReport| report.interval_ns.or(report.span_ns).map(|span| span.start);
+    let times = text::Times::of(reports.iter().filter_map(begin));
     for report in reports {
-        let Some((day, time)) = begin(report) else { continue };
-        let time = if one_day { format!("  {time}") } else { format!("  {day} {time}") };
+        let Some(start) = begin(report) else { continue };
+        let time = format!("  {}", times.text(start));
         let Some(line) = find(report) else {
             grid.row(vec![time, "0".into()]);
             continue;
