@@ -1,5 +1,6 @@
 //! What captures themselves tell before they are compared: which addresses are on which side, and the approximate delay.
 
+use crate::merged::Merged;
 use crate::points::{Point, Reading};
 use crate::words;
 use anyhow::Result;
@@ -71,29 +72,29 @@ pub(crate) fn look(
     let open = || {
         let points = senders.iter().map(PathBuf::as_path).chain([receiver]);
         let points = points.map(|path| Point::open(path, reading, &asked, Nanos::ZERO, stop));
-        Ok::<_, anyhow::Error>(Merged::new(points.collect::<Result<_>>()?))
+        Ok::<_, anyhow::Error>(Beginnings::new(points.collect::<Result<_>>()?))
     };
-    let mut merged = open()?;
-    merged.skip()?;
-    let mut first = merged.sightings()?;
+    let mut beginnings = open()?;
+    beginnings.skip()?;
+    let mut first = beginnings.sightings()?;
     if first.is_empty() {
         // Clocks disagree: perhaps all began at the same time.
-        merged = open()?;
-        merged.ahead = merged.beginnings_ahead();
-        first = merged.sightings()?;
+        beginnings = open()?;
+        beginnings.ahead = beginnings.receiver_begins_later();
+        first = beginnings.sightings()?;
     }
     if asked != Directions::Forward {
         let (delay, unreached) = (first.forward_mean(&asked), first.unreached(&asked));
         return Ok(Beginning { directions: asked, delay, unreached, ..Beginning::default() });
     }
     let mut directions = first.directions(is_one_clock);
-    merged.ahead = first.forward_mean(&directions);
-    let (delay, unreached) = (merged.ahead, first.unreached(&directions));
+    beginnings.ahead = first.forward_mean(&directions);
+    let (delay, unreached) = (beginnings.ahead, first.unreached(&directions));
     for _ in 1..PARTS {
         if !directions.has_back() {
             break;
         }
-        let next = merged.sightings()?;
+        let next = beginnings.sightings()?;
         let (unknown, packets) = next.unknown(&directions);
         if unknown * FEW <= packets {
             break;
@@ -103,10 +104,10 @@ pub(crate) fn look(
     Ok(Beginning { directions, delay, unreached, ..Beginning::default() })
 }
 
-/// The packets of all captures, merged in the order of time.
-struct Merged {
+/// The first packets of all captures.
+struct Beginnings {
     /// The receiver is the last one.
-    points: Vec<Point>,
+    points: Merged,
     /// How far the receiver's clock is ahead, as far as known.
     ahead: Nanos,
     /// The latest packets, at most `PACKETS`, and as many before.
@@ -122,9 +123,9 @@ enum Seen {
     Both,
 }
 
-impl Merged {
+impl Beginnings {
     fn new(points: Vec<Point>) -> Self {
-        Self { points, ahead: Nanos::ZERO, young: HashMap::new(), old: HashMap::new() }
+        Self { points: Merged::new(points), ahead: Nanos::ZERO, young: HashMap::new(), old: HashMap::new() }
     }
 
     fn is_receiver(&self, point: usize) -> bool {
@@ -132,10 +133,10 @@ impl Merged {
     }
 
     /// By how much the receiver's first packet is later than the senders'.
-    fn beginnings_ahead(&self) -> Nanos {
-        let (receiver, senders) = self.points.split_last().unzip();
-        let sent = senders.unwrap_or_default().iter().filter_map(Point::at).min();
-        receiver.and_then(Point::at).zip(sent).map_or(Nanos::ZERO, |(received, sent)| received - sent)
+    fn receiver_begins_later(&self) -> Nanos {
+        let mut points = self.points.iter().map(Point::at);
+        let received = points.next_back().flatten();
+        received.zip(points.flatten().min()).map_or(Nanos::ZERO, |(received, sent)| received - sent)
     }
 
     /// Passes over what only some captures can hold, if clocks agree: up to when the last one begins.
@@ -154,8 +155,7 @@ impl Merged {
         let mut sightings = Sightings::default();
         for _ in 0..PACKETS {
             let sent = |point: usize, at: Timestamp| if self.is_receiver(point) { at - self.ahead } else { at };
-            let at = |(number, point): (usize, &Point)| Some((sent(number, point.at()?), number));
-            let Some((at, next)) = self.points.iter().enumerate().filter_map(at).min() else { break };
+            let Some((at, next)) = self.points.next_by(sent) else { break };
             let ends = self.points[next].key().map(|key| (key.source, key.destination)).unwrap_or_default();
             sightings.see(ends, at, self.is_receiver(next));
             if let Some(delay) = self.take(next)? {
@@ -169,10 +169,9 @@ impl Merged {
     /// the first ones count.
     fn take(&mut self, point: usize) -> Result<Option<Nanos>> {
         let is_receiver = self.is_receiver(point);
-        let point = &mut self.points[point];
-        let Some(next) = point.peek() else { return Ok(None) };
+        let Some(next) = self.points[point].peek() else { return Ok(None) };
         let (packet, at) = (next.crossing.packet, next.crossing.at);
-        point.advance()?;
+        self.points.advance(point)?;
         let (seen, delay) = match self.young.get(&packet).or_else(|| self.old.get(&packet)) {
             None if is_receiver => (Seen::Received(at), None),
             None => (Seen::Sent(at), None),

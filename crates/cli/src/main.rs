@@ -32,6 +32,7 @@ mod beginning;
 mod damage;
 mod disorder;
 mod frames;
+mod merged;
 mod output;
 mod points;
 mod progress;

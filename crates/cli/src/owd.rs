@@ -2,13 +2,13 @@
 
 use crate::Failure;
 use crate::frames::frames;
+use crate::merged::Merged;
 use crate::points::{Point, Seen, changed_between};
 use crate::signals::Signals;
 use anyhow::Result;
-use dwell_report::facts::{Frames, Memory, Method as MethodFacts, Parameter, Span};
+use dwell_report::facts::{Memory, Method as MethodFacts, Parameter};
 use dwell_report::owd::{ClockOffset, Flow, Interval, Line, OwdReport, PointFacts, Points, SCHEMA};
 use dwell_sketch::owd::Side;
-use dwell_types::Timestamp;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -17,9 +17,9 @@ use std::process::ExitCode;
 mod arguments;
 pub(crate) use arguments::{Arguments, PointArguments};
 use arguments::{Method, Step};
-// Reads both points, merged in the order of time.
-mod merged;
-pub(crate) use merged::{Merged, Next, Pair};
+// Both points.
+mod pair;
+pub(crate) use pair::{Next, Pair, follow};
 // Weights of flows in sketches.
 mod weights;
 // The two ways of comparing points: packet by packet, or by sketches.
@@ -57,7 +57,7 @@ fn compare(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
         Method::Lda => Box::new(Sketches::new(arguments, &beginning, signals)?),
     };
     let mut outputs = Outputs::open(&arguments.output, arguments.point.interval.is_some())?;
-    let [sent, received] = points.follow(|step| {
+    let [sent, received] = follow(&mut points, |step| {
         match step {
             Next::Packet(side, seen, point) => comparison.update(side, seen, point),
             Next::End(side) => comparison.end(side),
@@ -66,24 +66,21 @@ fn compare(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
     })?;
     let answer = comparison.answer();
     outputs.take(comparison.take_intervals())?;
-    let span = span([points.sender.span, points.receiver.span]);
     let mut warnings = points.warnings();
     warnings.extend(beginning.unexamined().into_iter().chain(beginning.unreached()));
     warnings.extend(self::warnings(arguments, &points, &pair.paths, [sent, received], &answer));
     warnings.extend(points.is_stopped().then(|| signals.warning()));
-    let code = points.code(signals);
-    let Merged { sender, receiver } = points;
-    let points = Points {
-        sender: facts(&sender, sent, answer.unsent[0], answer.duplicates[0]),
-        receiver: facts(&receiver, received, answer.unsent[1], answer.duplicates[1]),
+    let seen = Points {
+        sender: facts(&points[0], sent, answer.unsent[0], answer.duplicates[0]),
+        receiver: facts(&points[1], received, answer.unsent[1], answer.duplicates[1]),
     };
     outputs.finish(OwdReport {
         schema: SCHEMA,
         sources: pair.paths.each_ref().map(|path| path.display().to_string()),
         warnings,
-        span_ns: span,
-        frames: both_frames(&points),
-        points,
+        span_ns: points.span(),
+        frames: points.frames(),
+        points: seen,
         memory: Memory {
             budget_bytes: (arguments.method != Method::Exact).then_some(arguments.memory as u64),
             state_bytes: answer.state_bytes as u64,
@@ -95,7 +92,7 @@ fn compare(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
         intervals: Vec::new(),
         flows: answer.flows,
     })?;
-    Ok(code)
+    Ok(points.code(signals))
 }
 
 /// A method of comparing two points.
@@ -155,14 +152,13 @@ fn warnings(
             changed_between(total.sent, total.lost, unsent.saturating_sub(answer.surplus))
         })),
         Method::Lda => {
-            let span = span([points.sender.span, points.receiver.span]);
-            let mut warnings = Vec::from_iter(not_joined(&answer.total, span, Some(point.interval())));
+            let mut warnings = Vec::from_iter(not_joined(&answer.total, points.span(), Some(point.interval())));
             warnings.extend(doubts().filter(|_| is_joined(&answer.total)));
             warnings
         }
     };
-    let elsewhere = points.sender.elsewhere + points.receiver.elsewhere;
-    if packets == [0; 2] && elsewhere > 0 {
+    if packets == [0; 2] && points.elsewhere() > 0 {
+        let elsewhere = points.elsewhere();
         warnings.push(format!("no packet comes from a --from prefix; {elsewhere} have other sources"));
     }
     if let Some(flow) = arguments.flow.as_ref().filter(|_| packets[0] > 0 && answer.flows.is_empty()) {
@@ -205,17 +201,4 @@ fn facts(point: &Point, packets: u64, unsent: Option<u64>, duplicates: Option<u6
         unsent,
         duplicates,
     }
-}
-
-fn span(spans: [Option<(Timestamp, Timestamp)>; 2]) -> Option<Span> {
-    let spans = || spans.into_iter().flatten();
-    let start = spans().map(|span| span.0.as_nanos()).min()?;
-    let end = spans().map(|span| span.1.as_nanos()).max()?;
-    Some(Span { start, end })
-}
-
-fn both_frames(points: &Points) -> Option<Frames> {
-    let mut sum = points.sender.frames.clone()?;
-    sum.add(points.receiver.frames.as_ref()?);
-    Some(sum)
 }

@@ -11,7 +11,7 @@ use dwell_report::facts::{Memory, Method as MethodFacts, Parameter, Span};
 use dwell_report::queue::{Arrivals, Depth, Packets, QueueReport, SCHEMA};
 use dwell_sketch::conquest::{Cleaning, Conquest, Counter, Params};
 use dwell_sketch::queue::{QueueMeter, Settings, SettingsError};
-use dwell_types::{Departure, Nanos, Timestamp};
+use dwell_types::{Departure, Nanos};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
@@ -119,27 +119,27 @@ impl Source {
     /// Total number of bytes, if known, and number of bytes read.
     fn progress(&self) -> (Option<u64>, u64) {
         match self {
-            Self::Sides(sides) => sides.progress(),
+            Self::Sides(sides) => sides.points.progress(),
             Self::Log(_) => (None, 0),
         }
     }
 
-    fn span(&self) -> Option<(Timestamp, Timestamp)> {
+    fn span(&self) -> Option<Span> {
         match self {
-            Self::Sides(sides) => sides.span(),
-            Self::Log(log) => log.span(),
+            Self::Sides(sides) => sides.points.span(),
+            Self::Log(log) => log.span().map(|(start, end)| Span { start: start.as_nanos(), end: end.as_nanos() }),
         }
     }
 
     fn is_stopped(&self) -> bool {
         match self {
-            Self::Sides(sides) => sides.is_stopped(),
+            Self::Sides(sides) => sides.points.is_stopped(),
             Self::Log(log) => log.is_stopped(),
         }
     }
 
     fn is_damaged(&self) -> bool {
-        matches!(self, Self::Sides(sides) if sides.is_damaged())
+        matches!(self, Self::Sides(sides) if sides.points.is_damaged())
     }
 
     fn warnings(&self) -> Vec<String> {
@@ -188,7 +188,7 @@ fn answer(arguments: &Arguments, settings: &Settings, source: &Source, meter: &Q
         ..source.packets()
     };
     let (frames, between) = match source {
-        Source::Sides(sides) => (sides.frames(), sides.state_bytes()),
+        Source::Sides(sides) => (sides.points.frames(), sides.state_bytes()),
         Source::Log(_) => (None, 0),
     };
     let is_complete = packets.overlong == 0 && packets.arrivals.is_none_or(|arrivals| arrivals.evicted == 0);
@@ -196,7 +196,7 @@ fn answer(arguments: &Arguments, settings: &Settings, source: &Source, meter: &Q
         schema: SCHEMA,
         sources: arguments.inputs().map(|path| path.display().to_string()).collect(),
         warnings: source.warnings(),
-        span_ns: source.span().map(|(start, end)| Span { start: start.as_nanos(), end: end.as_nanos() }),
+        span_ns: source.span(),
         frames,
         packets,
         memory: Memory {

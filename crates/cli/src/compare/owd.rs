@@ -5,7 +5,7 @@
 use super::{Format, check_sum, distinct};
 use crate::Failure;
 use crate::output::{self, Output};
-use crate::owd::{Next, Pair, PointArguments};
+use crate::owd::{Next, Pair, PointArguments, follow};
 use crate::signals::Signals;
 use crate::units::Memories;
 use crate::words;
@@ -106,7 +106,7 @@ pub(super) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
     let mut points = pair.open(&beginning.directions, None, signals)?;
     let mut to = Output::open(arguments.output.as_deref())?;
     let plot = Output::picture(arguments.plot.as_ref())?;
-    points.follow(|passing| {
+    follow(&mut points, |passing| {
         match passing {
             Next::Packet(side, seen, _) if !seen.is_reverse => comparison.update(side, &seen.crossing),
             Next::End(Side::Receiver) => comparison.end_receiver(),

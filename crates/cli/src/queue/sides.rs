@@ -2,21 +2,21 @@
 
 use super::arguments::Arguments;
 use crate::beginning;
-use crate::frames::frames;
+use crate::merged::Merged;
 use crate::points::{Point, changed_between};
 use crate::words::CAPTURED_TWICE;
 use anyhow::Result;
 use dwell_capture::file::Stop;
 use dwell_observe::crossing::Directions;
-use dwell_report::facts::Frames;
 use dwell_report::moment;
 use dwell_sketch::queue::{TapCounts, Taps};
 use dwell_types::{Departure, Nanos, Timestamp};
 
 /// The captures, and the packets in flight between them.
 pub(super) struct Sides {
-    ingress: Vec<Point>,
-    egress: Point,
+    /// The egress is the last one.
+    pub(super) points: Merged,
+    egress: usize,
     taps: Taps,
     /// The longest wait that the taps allow.
     longest: Nanos,
@@ -47,8 +47,8 @@ impl Sides {
         };
         let open = |path| Point::open(path, &reading, &directions, Nanos::ZERO, stop);
         Ok(Self {
-            ingress: ingress.iter().map(|path| open(path)).collect::<Result<_>>()?,
-            egress: open(&egress)?,
+            points: Merged::new(ingress.iter().chain([&egress]).map(|path| open(path)).collect::<Result<_>>()?),
+            egress: ingress.len(),
             taps: Taps::new(bytes, arguments.ways.into(), arguments.longest),
             longest: arguments.longest,
             directions,
@@ -59,57 +59,47 @@ impl Sides {
         })
     }
 
-    /// The next packet that departs.
+    /// The next packet that departs. Of packets at the same time those that arrive come first.
     pub(super) fn next(&mut self) -> Result<Option<Departure>> {
         if std::mem::take(&mut self.is_given) {
-            self.egress.advance()?;
-            prefetch(&self.taps, &self.egress);
+            self.advance(self.egress)?;
         }
-        loop {
-            let departs = self.egress.at();
-            let arrives =
-                self.ingress.iter().enumerate().filter_map(|(number, point)| Some((point.at()?, number))).min();
-            if let Some((_, number)) = arrives.filter(|&(at, _)| departs.is_none_or(|departs| at <= departs)) {
-                self.arrive(number)?;
-                continue;
+        while let Some(number) = self.points.next() {
+            match self.points[number].peek() {
+                Some(seen) if seen.is_reverse => self.back += 1,
+                Some(seen) if number == self.egress => {
+                    self.is_given = true;
+                    let crossing = seen.crossing;
+                    let overdue = self.taps.overdue();
+                    let arrived = self.taps.take(&crossing);
+                    self.gaps.depart(crossing.at, arrived.is_some() || self.taps.overdue() > overdue);
+                    let departed = crossing.at;
+                    return Ok(Some(Departure { arrived, departed, flow: crossing.flow, bytes: crossing.bytes }));
+                }
+                Some(seen) => {
+                    self.taps.insert(&seen.crossing);
+                    self.gaps.arrive(seen.crossing.at);
+                }
+                None => {}
             }
-            let Some(seen) = self.egress.peek() else { return Ok(None) };
-            if seen.is_reverse {
-                self.back += 1;
-                self.egress.advance()?;
-                continue;
-            }
-            self.is_given = true;
-            let crossing = seen.crossing;
-            let overdue = self.taps.overdue();
-            let arrived = self.taps.take(&crossing);
-            self.gaps.depart(crossing.at, arrived.is_some() || self.taps.overdue() > overdue);
-            return Ok(Some(Departure { arrived, departed: crossing.at, flow: crossing.flow, bytes: crossing.bytes }));
+            self.advance(number)?;
         }
+        Ok(None)
     }
 
-    fn arrive(&mut self, number: usize) -> Result<()> {
-        let point = &mut self.ingress[number];
-        match point.peek() {
-            Some(seen) if seen.is_reverse => self.back += 1,
-            Some(seen) => {
-                self.taps.insert(&seen.crossing);
-                self.gaps.arrive(seen.crossing.at);
-            }
-            None => {}
+    /// Advances a point, and prefetches what the packet read last will need.
+    #[inline]
+    fn advance(&mut self, number: usize) -> Result<()> {
+        self.points.advance(number)?;
+        if let Some(crossing) = self.points[number].farthest() {
+            self.taps.prefetch(crossing.packet);
         }
-        point.advance()?;
-        prefetch(&self.taps, point);
         Ok(())
     }
 
     /// The name of the flow of the packet returned last.
     pub(super) fn flow_name(&self) -> String {
-        self.egress.flow_name()
-    }
-
-    fn points(&self) -> impl Iterator<Item = &Point> {
-        self.ingress.iter().chain([&self.egress])
+        self.points[self.egress].flow_name()
     }
 
     pub(super) fn counts(&self) -> TapCounts {
@@ -123,34 +113,7 @@ impl Sides {
     }
 
     pub(super) fn elsewhere(&self) -> u64 {
-        self.back + self.points().map(|point| point.elsewhere).sum::<u64>()
-    }
-
-    pub(super) fn frames(&self) -> Option<Frames> {
-        let mut sum = Frames::default();
-        for point in self.points() {
-            sum.add(&frames(point.frames()?));
-        }
-        Some(sum)
-    }
-
-    pub(super) fn span(&self) -> Option<(Timestamp, Timestamp)> {
-        let spans = || self.points().filter_map(|point| point.span);
-        Some((spans().map(|span| span.0).min()?, spans().map(|span| span.1).max()?))
-    }
-
-    /// Bytes to read, if known, and bytes read so far.
-    pub(super) fn progress(&self) -> (Option<u64>, u64) {
-        let all = self.points().map(Point::progress);
-        all.fold((Some(0), 0), |(total, read), (of, at)| (total.zip(of).map(|(total, of)| total + of), read + at))
-    }
-
-    pub(super) fn is_stopped(&self) -> bool {
-        self.points().any(Point::is_stopped)
-    }
-
-    pub(super) fn is_damaged(&self) -> bool {
-        self.points().any(|point| point.damage.is_some())
+        self.back + self.points.elsewhere()
     }
 
     pub(super) fn state_bytes(&self) -> usize {
@@ -159,8 +122,8 @@ impl Sides {
 
     /// Warnings about the captures.
     pub(super) fn warnings(&self) -> Vec<String> {
-        let points = self.points().flat_map(Point::warnings);
-        let mut warnings: Vec<String> = points.chain(self.unexamined.clone()).collect();
+        let mut warnings = self.points.warnings();
+        warnings.extend(self.unexamined.clone());
         let (counts, longest) = (self.counts(), self.longest);
         let unexplained = unexplained(&counts, longest);
         let mut doubts: Vec<String> = doubt(&counts, longest).into_iter().chain(too_short(&counts, longest)).collect();
@@ -171,14 +134,6 @@ impl Sides {
         }
         warnings.extend(doubts);
         warnings
-    }
-}
-
-/// Prefetches what the packet read last will need.
-#[inline]
-fn prefetch(taps: &Taps, point: &Point) {
-    if let Some(crossing) = point.farthest() {
-        taps.prefetch(crossing.packet);
     }
 }
 

@@ -246,12 +246,19 @@ fn a_signal_ends_both_captures() {
     // Cut in the middle of a packet, most probably.
     let cut = bytes.len() * 2 / 3;
     fs::write(receiver, &bytes).unwrap();
-    let how = ["owd", "-", receiver, "--from", "0.0.0.0/0,::/0", "--format", "json", "-o", "report.json"];
-    let (live, _input) = Live::fed(&how, &bytes[..cut]);
-    live.signal("TERM");
-    let (run, written) = live.end();
-    assert_eq!(run.code, 143, "{}", run.err);
-    let report = report(written.path());
+    let stopped = |command: &str| {
+        let how = [command, "-", receiver, "--from", "0.0.0.0/0,::/0", "--format", "json", "-o", "report.json"];
+        let (live, _input) = Live::fed(&how, &bytes[..cut]);
+        live.signal("TERM");
+        let (run, written) = live.end();
+        assert_eq!(run.code, 143, "{}", run.err);
+        report(written.path())
+    };
+    let report = stopped("queue");
+    let packets = &report["packets"];
+    assert_eq!(packets["unknown"], 0, "what departs after the last arrival that was read is left out");
+    assert!(packets["departed"].as_u64().unwrap() > 1_000, "{packets}");
+    let report = stopped("owd");
     for point in ["sender", "receiver"] {
         let point = &report["points"][point];
         assert!(point["packets"].as_u64().unwrap() > 1_000, "{point}");

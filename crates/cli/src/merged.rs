@@ -1,0 +1,103 @@
+//! Several measurement points, read together in the order of time.
+
+use crate::frames::frames;
+use crate::points::Point;
+use crate::signals::Signals;
+use anyhow::Result;
+use dwell_report::facts::{Frames, Span};
+use dwell_types::Timestamp;
+use std::ops::Index;
+use std::process::ExitCode;
+
+/// Points, each positioned at its next packet.
+pub(crate) struct Merged(Vec<Point>);
+
+impl Index<usize> for Merged {
+    type Output = Point;
+
+    fn index(&self, number: usize) -> &Point {
+        &self.0[number]
+    }
+}
+
+impl Merged {
+    pub(crate) fn new(points: Vec<Point>) -> Self {
+        Self(points)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &Point> {
+        self.0.iter()
+    }
+
+    /// The number of the point whose next packet is earliest, the first of several; `None` when all have ended.
+    #[inline]
+    pub(crate) fn next(&self) -> Option<usize> {
+        self.next_by(|_, at| at).map(|(_, number)| number)
+    }
+
+    /// The same by clocks that tell the time at each point, with that time.
+    #[inline]
+    pub(crate) fn next_by(&self, clock: impl Fn(usize, Timestamp) -> Timestamp) -> Option<(Timestamp, usize)> {
+        let at = |(number, point): (usize, &Point)| Some((clock(number, point.at()?), number));
+        self.0.iter().enumerate().filter_map(at).min()
+    }
+
+    /// Advances a point by one packet. Once one was stopped, all end after the packets that they have read.
+    #[inline]
+    pub(crate) fn advance(&mut self, number: usize) -> Result<()> {
+        self.0[number].advance()?;
+        if self.0[number].is_stopped() {
+            self.0.iter_mut().for_each(Point::read_no_more);
+        }
+        Ok(())
+    }
+
+    /// First and last time at any point so far.
+    pub(crate) fn span(&self) -> Option<Span> {
+        let spans = || self.iter().filter_map(|point| point.span);
+        let start = spans().map(|span| span.0).min()?.as_nanos();
+        Some(Span { start, end: spans().map(|span| span.1).max()?.as_nanos() })
+    }
+
+    /// The frames of all points; `None` for logs.
+    pub(crate) fn frames(&self) -> Option<Frames> {
+        self.iter().try_fold(Frames::default(), |mut sum, point| {
+            sum.add(&frames(point.frames()?));
+            Some(sum)
+        })
+    }
+
+    /// Packets of directions that are not measured.
+    pub(crate) fn elsewhere(&self) -> u64 {
+        self.iter().map(|point| point.elsewhere).sum()
+    }
+
+    /// Bytes to read, if known, and bytes read so far.
+    pub(crate) fn progress(&self) -> (Option<u64>, u64) {
+        let all = self.iter().map(Point::progress);
+        all.fold((Some(0), 0), |(total, read), (of, at)| (total.zip(of).map(|(total, of)| total + of), read + at))
+    }
+
+    /// Whether any was stopped before its end.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.iter().any(Point::is_stopped)
+    }
+
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.iter().any(|point| point.damage.is_some())
+    }
+
+    /// The exit code of the run.
+    pub(crate) fn code(&self, signals: &Signals) -> ExitCode {
+        signals.end(self.is_stopped(), self.is_damaged())
+    }
+
+    /// Warnings about all points.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        self.iter().flat_map(Point::warnings).collect()
+    }
+}

@@ -1,0 +1,87 @@
+//! The two points of a comparison.
+
+use super::PointArguments;
+use crate::Failure;
+use crate::beginning::{self, Beginning};
+use crate::merged::Merged;
+use crate::output;
+use crate::points::{Point, Seen};
+use crate::progress::Bar;
+use crate::signals::Signals;
+use anyhow::Result;
+use dwell_observe::crossing::Directions;
+use dwell_observe::group::Grouping;
+use dwell_sketch::owd::Side;
+use dwell_types::Nanos;
+use std::path::PathBuf;
+
+/// Two points, and how to read them.
+pub(crate) struct Pair<'a> {
+    /// The sender's first.
+    pub(crate) paths: [PathBuf; 2],
+    pub(crate) point: &'a PointArguments,
+    /// Whether packets not from `point.from` are measured as the reverse direction.
+    pub(crate) reverse: bool,
+    /// How far the receiver's clock is ahead.
+    pub(crate) clock_offset: Nanos,
+}
+
+impl Pair<'_> {
+    /// Checks combinations that the arguments' own parsers cannot.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        if self.paths.iter().all(|path| path.as_os_str() == "-") {
+            return Err(Failure::Usage("expected two captures: only one of them can be standard input".to_owned()));
+        }
+        output::check_different(&self.paths, "two captures")
+    }
+
+    /// Detects the directions from the beginnings of both captures.
+    pub(crate) fn look(&self, signals: &Signals) -> Result<Beginning> {
+        let [sender, receiver] = &self.paths;
+        let asked = Directions::asked(&self.point.from, self.reverse);
+        let senders = std::slice::from_ref(sender);
+        beginning::look(senders, receiver, &self.point.reading(None), asked, false, signals.stop())
+    }
+
+    /// Opens both points, for packets in these directions.
+    pub(crate) fn open(&self, directions: &Directions, group: Option<Grouping>, signals: &Signals) -> Result<Merged> {
+        let reading = self.point.reading(group);
+        let shifts = [Nanos::ZERO, Nanos::new(-self.clock_offset.get())];
+        let open = |(path, shift): (&PathBuf, Nanos)| Point::open(path, &reading, directions, shift, signals.stop());
+        Ok(Merged::new(self.paths.iter().zip(shifts).map(open).collect::<Result<_>>()?))
+    }
+}
+
+/// The next event.
+pub(crate) enum Next<'a> {
+    /// A packet passes a point.
+    Packet(Side, Seen, &'a Point),
+    /// A point has ended.
+    End(Side),
+}
+
+/// Calls `each` for everything both points see, until they end or are stopped. Returns the number of packets of each.
+pub(crate) fn follow(points: &mut Merged, mut each: impl FnMut(Next<'_>) -> Result<()>) -> Result<[u64; 2]> {
+    const SIDES: [Side; 2] = [Side::Sender, Side::Receiver];
+    let mut progress = Bar::of_bytes(points.progress().0);
+    let mut packets = [0; 2];
+    for (side, point) in SIDES.into_iter().zip(points.iter()) {
+        if point.is_stopped() && point.at().is_none() {
+            each(Next::End(side))?;
+        }
+    }
+    while let Some(number) = points.next() {
+        let (side, point) = (SIDES[number], &points[number]);
+        if let Some(seen) = point.peek() {
+            each(Next::Packet(side, seen, point))?;
+        }
+        packets[number] += 1;
+        points.advance(number)?;
+        if points[number].at().is_none() {
+            each(Next::End(side))?;
+        }
+        progress.step(|| points.progress().1);
+    }
+    progress.end();
+    Ok(packets)
+}
