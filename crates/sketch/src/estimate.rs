@@ -66,11 +66,14 @@ impl Estimate<f64> {
         Self { value, low: value - error, high: value + error }
     }
 
-    /// The standard deviation with this variance, if the variance has this standard error (d√*v* = d*v* / 2√*v*).
+    /// The standard deviation with this variance, if the variance has this standard error, with an interval that is
+    /// normal on its logarithm (d log √*v* = d*v* / 2*v*).
     pub(crate) fn root(variance: f64, standard_error: f64) -> Self {
+        /// A few samples that are nearly equal tell nothing; ends stay finite.
+        const MOST: f64 = 10.0;
         let value = variance.max(0.0).sqrt();
-        let error = if value > 0.0 { Z95 * standard_error / (2.0 * value) } else { 0.0 };
-        Self::within(value, error).not_negative()
+        let factor = if value > 0.0 { (Z95 * standard_error / (2.0 * variance)).min(MOST).exp() } else { 1.0 };
+        Self { value, low: value / factor, high: value * factor }
     }
 
     /// The same for a value that cannot be negative.

@@ -246,9 +246,8 @@ impl Sightings {
                 }
             }
         }
-        let is_aside = |address: Address, seen: &Seen| {
-            seen.at != [true; 2] && (seen.sends && seen.receives || seen.receives && address.is_group())
-        };
+        let is_aside =
+            |address: Address, seen: &Seen| seen.at != [true; 2] && seen.receives && (seen.sends || address.is_group());
         addresses.retain(|&address, seen| is_aside(address, seen));
         addresses.into_keys().take(Directions::MOST_FOUND).map(|address| (address, Place::Aside)).collect()
     }

@@ -1,5 +1,5 @@
 use super::matching::{Fate, Passed};
-use crate::estimate::{Estimate, Z95, wilson};
+use crate::estimate::{Estimate, Z95, student95, wilson};
 use dwell_types::Nanos;
 
 /// Sums over packets in the order in which they were sent.
@@ -192,7 +192,11 @@ impl Tally {
         if self.samples == 0 {
             return None;
         }
-        Some(Estimate::root(self.delays.variance(), self.delays.variance_excess.sqrt() / self.delays.weight))
+        // Around their own mean samples deviate less than around that of all packets, by its error.
+        let Moments { weight, mean_excess, variance_excess, .. } = self.delays;
+        let variance = self.delays.variance() + mean_excess / (weight * weight);
+        let student = student95(self.samples.saturating_sub(1) as f64) / Z95;
+        Some(Estimate::root(variance, student * variance_excess.sqrt() / weight))
     }
 
     /// The mean absolute difference between consecutive delays in the order of sending, in nanoseconds (RFC 3393, with
