@@ -57,7 +57,8 @@ pub(crate) fn check_apart(
             )));
         }
         if seen.contains(&place) {
-            return Err(Failure::Usage(format!("{}: would be written twice: name two files", path.display())));
+            let name = if is_stdout(path) { "standard output".into() } else { path.display().to_string() };
+            return Err(Failure::Usage(format!("{name}: would be written twice: name two files")));
         }
         seen.push(place);
     }

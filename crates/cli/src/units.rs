@@ -195,21 +195,28 @@ fn split(text: &str) -> (&str, &str) {
     (text[..at].trim(), &text[at..])
 }
 
+/// A number, or a percentage.
+fn fraction(text: &str) -> Option<f64> {
+    let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
+    number.trim().parse::<f64>().ok().map(|number| number / scale)
+}
+
 /// A share above 0 and up to 1: `1%` or `0.01`.
 pub(crate) fn share(text: &str) -> Result<f64, String> {
-    let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
-    let share = number.trim().parse::<f64>().ok().map(|number| number / scale);
-    share
-        .filter(|&share| share > 0.0 && share <= 1.0)
-        .ok_or_else(|| "expected a share above 0 and up to 1, such as 1% or 0.01".to_owned())
+    let share = fraction(text).filter(|&share| share > 0.0 && share <= 1.0);
+    share.ok_or_else(|| "expected a share above 0 and up to 1, such as 1% or 0.01".to_owned())
+}
+
+/// A share of what may be lost, from 0 to below 1.
+pub(crate) fn loss(text: &str) -> Result<f64, String> {
+    let loss = fraction(text).filter(|loss| (0.0..1.0).contains(loss));
+    loss.ok_or_else(|| "expected a share from 0 to below 1, such as 0.1%".to_owned())
 }
 
 /// A share above 0 that may be larger than everything: `30%`, `0.3`, `1.2`.
 pub(crate) fn load(text: &str) -> Result<f64, String> {
-    let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
-    let load = number.trim().parse::<f64>().ok().map(|number| number / scale);
-    load.filter(|&load| load > 0.0 && load.is_finite())
-        .ok_or_else(|| "expected a share above 0, such as 30% or 0.3".to_owned())
+    let load = fraction(text).filter(|&load| load > 0.0 && load.is_finite());
+    load.ok_or_else(|| "expected a share above 0, such as 30% or 0.3".to_owned())
 }
 
 /// Shares below 100%, a range or a single one: `0.1%..5%`.

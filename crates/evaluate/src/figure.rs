@@ -166,7 +166,7 @@ impl Figure {
         }
         for summary in &drawn {
             let (Some(value), name) = (self.y.of(summary), panel_of(summary)) else { continue };
-            let value = self.factor.map_or(value, |factor| times(value, factor));
+            let value = self.factor.map_or(value, |factor| value.map(|value| value * factor));
             let curve = self.curve(summary, &varying);
             let panel = panels.iter_mut().find(|panel| panel.name == name);
             let found = panel.and_then(|panel| panel.curves.iter_mut().find(|(name, _)| *name == curve));
@@ -307,10 +307,6 @@ pub(crate) fn is_meant(asked: &str, known: &str) -> bool {
         Some(beginning) => known.starts_with(beginning) || numbered(beginning),
         None => asked == known || numbered(asked),
     }
-}
-
-fn times(Estimate { value, low, high }: Estimate<f64>, factor: f64) -> Estimate<f64> {
-    Estimate { value: value * factor, low: low * factor, high: high * factor }
 }
 
 /// A share's interval without what lies below zero or above one.

@@ -1,6 +1,6 @@
 //! Requests and responses from a log instead of packets: CSV with the columns `at_ns,kind,id` and, optionally, `group`.
 
-use crate::{Lines, LogError, REST, told_apart};
+use crate::{ALL, Lines, LogError, REST, told_apart};
 use dwell_capture::file::Stop;
 use dwell_types::{ExchangeId, Leg, Match, Observation, Series, Sighting, Timestamp, hash};
 use std::path::Path;
@@ -124,7 +124,7 @@ impl EventLog {
     /// The name of a group.
     pub fn group_name(&self, number: u16) -> String {
         match &self.groups {
-            None => "all".to_owned(),
+            None => ALL.to_owned(),
             Some(_) if number == 0 => REST.to_owned(),
             Some(groups) => told_apart(groups.name(number)),
         }

@@ -101,7 +101,7 @@ impl Lines {
             let others: String = others.iter().map(|name| format!("[,{name}]")).collect();
             let (expected, found) = (needed.join(","), head.iter().take(8).collect::<Vec<_>>().join(","));
             let what = format!("expected the columns {expected}{others}, found '{found}'");
-            return Err(LogError::Line { path: self.path.clone(), number: 1, what });
+            return Err(self.error(what));
         }
         Ok((places.map(Option::unwrap_or_default), others.map(column)))
     }
@@ -172,9 +172,9 @@ impl Lines {
         self.number
     }
 
-    /// An error about the current line.
+    /// An error about the current line, or the first one, if there is none.
     pub fn error(&self, what: impl Into<String>) -> LogError {
-        LogError::Line { path: self.path.clone(), number: self.number, what: what.into() }
+        LogError::Line { path: self.path.clone(), number: self.number.max(1), what: what.into() }
     }
 
     /// Whether reading was stopped (see [`Stop`]) before the end.

@@ -4,15 +4,18 @@ use std::borrow::Cow;
 /// The name of the group that collects all groups, or flows, without a place of their own.
 pub const REST: &str = "other";
 
+/// The name of the group that everything is in, where there is no grouping.
+pub const ALL: &str = "all";
+
 /// Shown in reports for a group or flow whose name is empty: OpenMetrics labels may not be empty.
 const UNNAMED: &str = "(none)";
 
-/// The name of a log's group or flow in reports. One that would be mistaken for [`REST`] or for an empty name (itself
+/// The name of a log's group or flow in reports. One that would be mistaken for [`REST`], [`ALL`] or an empty name (itself
 /// possibly followed by apostrophes) gets one more apostrophe.
 pub fn told_apart(name: &str) -> String {
     match name.trim_end_matches('\'') {
         "" if name.is_empty() => UNNAMED.to_owned(),
-        REST | UNNAMED => format!("{name}'"),
+        REST | ALL | UNNAMED => format!("{name}'"),
         _ => name.to_owned(),
     }
 }
@@ -48,6 +51,13 @@ pub fn flow_id(seed: u64, name: &str) -> FlowId {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// No name of a log is one that reports use themselves, and different names stay different.
+    #[test]
+    fn names_of_logs_are_no_names_of_reports() {
+        let names = ["", "(none)", "(none)'", "other", "other'", "all", "all'", "ALL", "any"].map(told_apart);
+        assert_eq!(names, ["(none)", "(none)'", "(none)''", "other'", "other''", "all'", "all''", "ALL", "any"]);
+    }
 
     /// Names of every length, in letters of one to four bytes: those that differ only at the end stay different.
     #[test]

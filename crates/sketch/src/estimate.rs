@@ -44,6 +44,11 @@ impl<T: Copy> Estimate<T> {
     pub const fn exact(value: T) -> Self {
         Self { value, low: value, high: value }
     }
+
+    /// The estimate of a function of the value that never falls.
+    pub fn map<U>(self, of: impl Fn(T) -> U) -> Estimate<U> {
+        Estimate { value: of(self.value), low: of(self.low), high: of(self.high) }
+    }
 }
 
 impl<T: PartialEq> Estimate<T> {

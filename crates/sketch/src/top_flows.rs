@@ -281,7 +281,7 @@ impl TopFlows {
         FlowAnswer { key, packets: counts.packets, bytes: counts.bytes, uncounted_bytes: before, delays }
     }
 
-    /// Starts a new interval; keeps the memory.
+    /// Starts a new interval, without flows.
     pub fn reset(&mut self) {
         self.flows.clear();
         self.ranks.clear();

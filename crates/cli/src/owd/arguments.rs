@@ -300,6 +300,9 @@ impl Arguments {
         if (self.sketch_bytes.is_some() || self.flow_bytes.is_some()) && self.method != Method::Lda {
             return usage("--sketch-bytes and --flow-bytes apply only to --method lda");
         }
+        if self.flow_bytes.is_some() && !self.wants_flows() {
+            return usage("--flow-bytes requires --flows or --flow");
+        }
         let ExpectedArguments { packets_per_interval, loss } = &self.expected;
         if (packets_per_interval.is_some() || loss.is_some()) && self.method != Method::Lda {
             return usage("--packets-per-interval and --loss apply only to --method lda");

@@ -87,7 +87,7 @@ pub(crate) struct Arguments {
     pub(super) slots: Option<u32>,
     /// Probability that a request enters a fridge, instead of one found at run time. With --method mis one for each of up
     /// to four fridges, separated by commas; they share the slots equally.
-    #[arg(long, value_name = "P", value_parser = probability, value_delimiter = ',', help_heading = "Method and memory")]
+    #[arg(long, value_name = "P", value_parser = crate::units::share, value_delimiter = ',', help_heading = "Method and memory")]
     pub(super) entry_probability: Vec<f64>,
     /// Bits of an id stored per entry; more bits, fewer false matches. Default: 32 in an array; 16 in a fridge, or the
     /// bits of a slot number if more.
@@ -151,11 +151,6 @@ pub(crate) fn matching(name: &str) -> Result<Match, String> {
 /// The default matches, as far as `can` accepts them.
 pub(crate) fn usual_matches(can: impl Fn(Match) -> bool) -> Vec<Match> {
     [Match::TcpHandshake, Match::TcpAck, Match::Dns].into_iter().filter(|&matching| can(matching)).collect()
-}
-
-fn probability(text: &str) -> Result<f64, String> {
-    let value = text.parse::<f64>().ok().filter(|&p| p > 0.0 && p <= 1.0);
-    value.ok_or_else(|| "expected a number above 0 and at most 1".to_owned())
 }
 
 impl Arguments {

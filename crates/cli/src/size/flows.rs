@@ -5,7 +5,7 @@
 use super::{Answer, Asked, usage};
 use crate::Failure;
 use crate::owd::{LOST, SKETCH_BYTES, memory_flag};
-use crate::units::{self, share};
+use crate::units;
 use clap::Args;
 use dwell_report::size::{self, Parameters, Size, SizeError};
 use dwell_simulate::crossing::flows::TwoPareto;
@@ -41,7 +41,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "INDEX", value_parser = units::above_zero("an index above 0"), default_value = "0.7")]
     tail: f64,
     /// Share of packets lost; 0 for none.
-    #[arg(long, value_name = "SHARE", value_parser = loss, default_value = "0.01%")]
+    #[arg(long, value_name = "SHARE", value_parser = units::loss, default_value = "0.01%")]
     loss: f64,
     /// Coefficient of variation of the flows' mean delays: standard deviation over mean.
     #[arg(long, value_name = "RATIO", value_parser = units::above_zero("a number above 0"), default_value = "0.5")]
@@ -52,13 +52,6 @@ pub(super) struct Arguments {
     /// Packet counts of all flows are known, even of more than 4,096.
     #[arg(long)]
     known: bool,
-}
-
-/// Zero, or a share below 100%.
-fn loss(text: &str) -> Result<f64, String> {
-    let is_none = text.trim_end_matches('%').parse() == Ok(0.0);
-    let found = if is_none { Ok(0.0) } else { share(text) };
-    found.ok().filter(|&share| share < 1.0).ok_or_else(|| "expected a share from 0 to below 1, such as 0.1%".to_owned())
 }
 
 /// Sizes of flows for which errors are reported.

@@ -83,10 +83,10 @@ fn wrong_flags_are_wrong_usage() {
         (&["rtt", "ntp.pcap", "--slots", "100"], &["--slots", "--method fridge"]),
         (&["rtt", "ntp.pcap", "--method", "fridge", "--slots", "1"], &["--slots", "from 2 to"]),
         (&["rtt", "ntp.pcap", "--entry-probability", "0.5"], &["--entry-probability", "--method fridge"]),
-        (&["rtt", "ntp.pcap", "--method", "fridge", "--entry-probability", "2"], &["--entry-probability", "at most 1"]),
+        (&["rtt", "ntp.pcap", "--method", "fridge", "--entry-probability", "2"], &["--entry-probability", "up to 1"]),
         (
             &["rtt", "ntp.pcap", "--method", "fridge", "--entry-probability", "NaN"],
-            &["--entry-probability", "at most 1"],
+            &["--entry-probability", "up to 1"],
         ),
         (
             &["rtt", "ntp.pcap", "--method", "fridge", "--fingerprint-bits", "33"],
@@ -108,7 +108,7 @@ fn wrong_flags_are_wrong_usage() {
         (&["rtt", "ntp.pcap", "-o", "./ntp.pcap"], &["ntp.pcap", "replaced"]),
         (&["rtt", "--events", "kind.csv", "--samples", "directory/../kind.csv"], &["kind.csv", "replaced"]),
         (&["rtt", "ntp.pcap", "-o", "new", "--samples", "directory/../new"], &["new", "twice"]),
-        (&["rtt", "ntp.pcap", "--samples", "-"], &["-: ", "twice"]),
+        (&["rtt", "ntp.pcap", "--samples", "-"], &["standard output: ", "twice"]),
         (&["simulate", "-w", "old.json", "--truth", "old.json"], &["old.json", "twice"]),
         (&["rtt", "ntp.pcap", "--method", "fridge", "--slots", "4000000000"], &["--memory", "KiB is enough"]),
         (&["rtt", "ntp.pcap", "--group", "colour"], &["'colour'", "--group", "src", "vlan"]),
@@ -128,7 +128,7 @@ fn wrong_flags_are_wrong_usage() {
         ),
         (&["simulate"], &["--write"]),
         (&["simulate", "--queue", "bursts"], &["--write", "--egress", "--truth"]),
-        (&["simulate", "-w", "-", "--truth", "-"], &["-: ", "twice"]),
+        (&["simulate", "-w", "-", "--truth", "-"], &["standard output: ", "twice"]),
         (&["simulate", "--queue", "bursts", "-w", "-", "--egress", "/dev/stdout"], &["/dev/stdout", "twice"]),
         (&["simulate", "-w", "new.pcap", "--span", "long"], &["'long'", "--span", "10s"]),
     ];

@@ -4,7 +4,6 @@ use super::{ChangeLine, LocalizeReport, Network, PathLine, PathsReport, PlanRepo
 use crate::footing::{self, item};
 use crate::grid::Grid;
 use crate::text::{self, Times};
-use dwell_sketch::estimate::Estimate;
 use dwell_types::Nanos;
 use std::io::{self, Write};
 
@@ -213,8 +212,7 @@ fn losses(segments: &[SegmentLine], times: Times, to: &mut impl Write) -> io::Re
 }
 
 fn path(line: &PathLine, times: Times, to: &mut impl Write) -> io::Result<()> {
-    let whole = |e: Estimate<f64>| Estimate { value: e.value as i64, low: e.low as i64, high: e.high as i64 };
-    let now = text::delay_with_interval(line.delay_ns.map(whole));
+    let now = text::delay_with_interval(line.delay_ns.map(|e| e.map(|ns| ns.round() as i64)));
     let alarm = mark(line.delay.is_some_and(|d| d.alarm));
     writeln!(to, "{}{alarm}", route(&line.path))?;
     if let Some(d) = line.delay {

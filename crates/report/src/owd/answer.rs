@@ -153,7 +153,7 @@ impl Flow {
         let joined = joined.min(packets);
         let whole = lost.map_or(0, |lost| (lost.value.round().max(0.0) as u64).min(joined));
         let share = |lost: f64| (lost / joined.max(1) as f64).clamp(0.0, 1.0);
-        let rate = lost.map(|lost| Estimate { value: share(lost.value), low: share(lost.low), high: share(lost.high) });
+        let rate = lost.map(|lost| lost.map(share));
         let line = Line {
             sent: packets,
             bytes: known_bytes(record.bytes, packets),

@@ -75,8 +75,7 @@ fn row(grid: &mut Grid, name: &str, line: &Line, estimated: bool) {
 }
 
 fn whole(estimate: Estimate<f64>) -> Estimate<i64> {
-    let [value, low, high] = [estimate.value, estimate.low, estimate.high].map(|e| e.round() as i64);
-    Estimate { value, low, high }
+    estimate.map(|ns| ns.round() as i64)
 }
 
 fn footing(report: &OwdReport, to: &mut impl Write) -> io::Result<()> {

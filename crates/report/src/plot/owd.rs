@@ -88,7 +88,7 @@ fn percent(share: f64) -> String {
 }
 
 fn statistic(line: &Line, name: &str) -> Option<Estimate<f64>> {
-    let real = |e: Estimate<i64>| Estimate { value: e.value as f64, low: e.low as f64, high: e.high as f64 };
+    let real = |e: Estimate<i64>| e.map(|ns| ns as f64);
     match name {
         "p50" => line.delay_ns.p50.map(real),
         "p99" => line.delay_ns.p99.map(real),

@@ -49,14 +49,13 @@ impl ResultLine {
 
 /// Limits an estimated number of exchanges to `most`.
 fn at_most(all: Estimate<f64>, most: f64) -> Estimate<f64> {
-    Estimate { value: all.value.min(most), low: all.low.min(most), high: all.high.min(most) }
+    all.map(|exchanges| exchanges.min(most))
 }
 
 impl Bin {
     /// Scales the number of exchanges by `share`.
     fn times(self, share: f64) -> Self {
-        let Estimate { value, low, high } = self.exchanges;
-        Self { exchanges: Estimate { value: share * value, low: share * low, high: share * high }, ..self }
+        Self { exchanges: self.exchanges.map(|exchanges| share * exchanges), ..self }
     }
 }
 
