@@ -57,7 +57,7 @@ pub(crate) fn check_apart(
             )));
         }
         if seen.contains(&place) {
-            let name = if is_stdout(path) { "standard output".into() } else { path.display().to_string() };
+            let name = if path == Path::new("-") { "standard output".into() } else { path.display().to_string() };
             return Err(Failure::Usage(format!("{name}: would be written twice: name two files")));
         }
         seen.push(place);

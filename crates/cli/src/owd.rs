@@ -143,7 +143,7 @@ fn warnings(
     let both = || std::iter::once(&answer.total).chain(&answer.reverse);
     let doubts = || {
         let doubt = doubts(&answer.total, answer.reverse.is_some(), Some(point.longest))?;
-        let is_half_named = doubt == Doubt::NothingInCommon && point.nat && !point.from.is_empty();
+        let is_half_named = doubt == Doubt::NothingInCommon && point.naming.nat && !point.from.is_empty();
         Some(if is_half_named { UNTRANSLATED.to_owned() } else { doubt.to_string() })
     };
     let mut warnings = match arguments.method {
@@ -181,13 +181,10 @@ fn warnings(
 /// The parameters that determine how packets are identified.
 fn describe(point: &PointArguments) -> BTreeMap<&'static str, Parameter> {
     let mut parameters = BTreeMap::new();
-    parameters.insert("seed", Parameter::Integer(point.seed));
+    parameters.insert("seed", Parameter::Integer(point.naming.seed));
     parameters.insert("longest_ns", Parameter::Span(point.longest.get()));
     if !point.crossings {
-        parameters.insert("payload_bytes", Parameter::Integer(point.payload_bytes as u64));
-    }
-    if point.nat {
-        parameters.insert("nat", Parameter::Text("yes".to_owned()));
+        parameters.extend(point.naming.parameters());
     }
     parameters
 }

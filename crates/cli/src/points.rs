@@ -3,13 +3,18 @@
 use crate::damage::not_read;
 use crate::disorder::Disorder;
 use crate::frames::undecoded;
+use crate::units::{one_of, whole};
 use crate::words;
 use anyhow::Result;
+use clap::Args;
 use dwell_capture::file::Stop;
 use dwell_capture::{CaptureFiles, FrameSource};
 use dwell_logs::CrossingLog;
 use dwell_observe::Frames;
 use dwell_observe::crossing::{Crossings, Directions, Flow, Passing, Settings};
+use dwell_observe::group::Grouping;
+use dwell_observe::parse::Key;
+use dwell_report::facts::Parameter;
 use dwell_types::{Crossing, FlowKey, Nanos, Timestamp};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -21,6 +26,38 @@ pub(crate) struct Reading {
     pub(crate) is_log: bool,
     /// Which fields identify a packet.
     pub(crate) names: Settings,
+}
+
+/// How packets are named: the same at all points.
+#[derive(Args, Clone)]
+pub(crate) struct NamingArguments {
+    /// Which addresses of tunnelled packets to use; with inner, a tunnel may begin or end between the points.
+    #[arg(long, value_parser = one_of(Key::ALL, Key::name), default_value = Key::Inner.name(), help_heading = "What is measured")]
+    key: Key,
+    /// Addresses and ports are translated between the points.
+    #[arg(long, help_heading = "What is measured")]
+    pub(crate) nat: bool,
+    /// Payload bytes used to identify a packet, as far as captured.
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = whole::<usize>, help_heading = "What is measured")]
+    payload_bytes: usize,
+    /// Seed of all hashes: the same seed gives the same result. Whoever knows it can craft packets that evade or slow
+    /// down the measurement: choose a secret one on untrusted traffic.
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole::<u64>, help_heading = "Method and memory")]
+    pub(crate) seed: u64,
+}
+
+impl NamingArguments {
+    /// How to read a point, whose flows are defined by `group`, or else by addresses and ports.
+    pub(crate) fn reading(&self, is_log: bool, group: Option<Grouping>) -> Reading {
+        let &Self { key, nat, payload_bytes, seed } = self;
+        Reading { is_log, names: Settings { key, nat, payload_bytes, group, seed } }
+    }
+
+    /// The arguments that decide the names of packets in captures, for the report.
+    pub(crate) fn parameters(&self) -> impl Iterator<Item = (&'static str, Parameter)> {
+        let nat = self.nat.then(|| ("nat", Parameter::Text("yes".to_owned())));
+        [("payload_bytes", Parameter::Integer(self.payload_bytes as u64))].into_iter().chain(nat)
+    }
 }
 
 /// A measurement point, positioned at the next packet that passes it.

@@ -96,7 +96,7 @@ enum Source {
 impl Source {
     fn open(arguments: &Arguments, stop: &Stop) -> Result<Self> {
         match &arguments.sojourns {
-            Some(path) => Ok(Self::Log(SojournLog::open(path, arguments.seed, stop)?)),
+            Some(path) => Ok(Self::Log(SojournLog::open(path, arguments.naming.seed, stop)?)),
             None => Ok(Self::Sides(Sides::open(arguments, arguments.shares(arguments.limit()).taps, stop)?)),
         }
     }
@@ -265,15 +265,12 @@ fn parameters(
         ("quiet_ns", span(arguments.quiet)),
         ("longest_ns", span(arguments.longest)),
         ("share", Parameter::Real(arguments.share)),
-        ("seed", Parameter::Integer(arguments.seed)),
+        ("seed", Parameter::Integer(arguments.naming.seed)),
         ("unit", Parameter::Text(params.unit.name().to_owned())),
     ]);
     if let Source::Sides(sides) = source {
         parameters.insert("ways", Parameter::Integer(arguments.ways.into()));
-        parameters.insert("payload_bytes", Parameter::Integer(arguments.payload_bytes as u64));
-        if arguments.nat {
-            parameters.insert("nat", Parameter::Text("yes".to_owned()));
-        }
+        parameters.extend(arguments.naming.parameters());
         parameters.extend(sides.directions.from().map(|from| ("from", Parameter::Text(from))));
     }
     if let Some(group) = arguments.group {

@@ -3,13 +3,10 @@
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
 use super::Pair;
-use crate::points::Reading;
-use crate::units::one_of;
+use crate::points::{NamingArguments, Reading};
 use crate::{Failure, output};
 use clap::{Args, Subcommand, ValueEnum};
-use dwell_observe::crossing::Settings;
 use dwell_observe::group::Grouping;
-use dwell_observe::parse::Key;
 use dwell_report::facts::Parameter;
 use dwell_report::plot::Image;
 use dwell_sketch::lda::Expected;
@@ -24,30 +21,18 @@ pub(crate) struct PointArguments {
     #[arg(long, conflicts_with_all = ["key", "nat", "payload_bytes", "from"])]
     pub(super) crossings: bool,
     /// Addresses or prefixes on the sender's side, such as 10.0.0.0/8: only packets from them are measured. Default:
-    /// both directions are detected from the first packets, and measured.
+    /// both directions are detected from the first packets of files (not of pipes), and measured.
     #[arg(long, value_name = "PREFIX", value_delimiter = ',', help_heading = "What is measured")]
     pub(super) from: Vec<Prefix>,
     /// A packet that has not arrived after this time is lost.
     #[arg(long, value_name = "TIME", value_parser = crate::units::span, default_value = "5s", help_heading = "What is measured")]
     pub(crate) longest: Nanos,
-    /// Which addresses of tunnelled packets to use; with inner, a tunnel may begin or end between the points.
-    #[arg(long, value_parser = one_of(Key::ALL, Key::name), default_value = Key::Inner.name(), help_heading = "What is measured")]
-    pub(super) key: Key,
-    /// Addresses and ports are translated between the points.
-    #[arg(long, help_heading = "What is measured")]
-    pub(super) nat: bool,
-    /// Payload bytes used to identify a packet, as far as captured.
-    #[arg(long, value_name = "N", default_value_t = 40, value_parser = crate::units::whole::<usize>, help_heading = "What is measured")]
-    pub(super) payload_bytes: usize,
+    #[command(flatten)]
+    pub(super) naming: NamingArguments,
     /// Weights of flows in the sketch of flows (1 to 65536, 1 if not listed): CSV with columns flow and weight; flow is
     /// an address or prefix of sender or receiver, or the flow's name in a log. Use the same file at both points.
     #[arg(long, value_name = "FILE", help_heading = "Method and memory")]
     pub(crate) weights: Option<PathBuf>,
-    /// Seed of all hashes: the same seed gives the same result. Whoever knows it can craft packets that evade or slow
-    /// down the measurement: choose a secret one on untrusted traffic.
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = crate::units::whole::<u64>, help_heading = "Method and memory")]
-    pub(super) seed: u64,
-
     /// Also report each interval of this length, by time of sending. Default for JSON, CSV and plots: 1s.
     #[arg(long, value_name = "TIME", value_parser = crate::units::span, help_heading = "Output")]
     pub(super) interval: Option<Nanos>,
@@ -86,9 +71,7 @@ impl ExpectedArguments {
 impl PointArguments {
     /// How packets are identified.
     pub(super) fn reading(&self, group: Option<Grouping>) -> Reading {
-        let names =
-            Settings { key: self.key, nat: self.nat, payload_bytes: self.payload_bytes, group, seed: self.seed };
-        Reading { is_log: self.crossings, names }
+        self.naming.reading(self.crossings, group)
     }
 
     /// The length of an interval.
@@ -319,7 +302,7 @@ impl Arguments {
         if self.point.weights.is_some() && self.group.is_some() {
             return usage("--weights refers to addresses: omit --group");
         }
-        if self.point.nat && self.method == Method::Lda && self.wants_flows() && self.group.is_none() {
+        if self.point.naming.nat && self.method == Method::Lda && self.wants_flows() && self.group.is_none() {
             return usage(
                 "--method lda: with --nat flows have other addresses at the other point: compare packets (--method \
                  auto), or define flows with --group by what is not translated, such as dst-port",

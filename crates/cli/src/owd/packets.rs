@@ -47,7 +47,7 @@ impl Meters {
                 longest: arguments.point.longest,
                 interval,
                 flows,
-                seed: arguments.point.seed,
+                seed: arguments.point.naming.seed,
             };
             let whole = |needed: usize| needed.saturating_add(names).saturating_mul(number);
             OwdMeter::new(&settings).map_err(|error| SettingsError { needed: whole(error.needed) })

@@ -46,7 +46,7 @@ pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<E
     if arguments.point.weights.is_some() && !arguments.flows {
         return Err(Failure::Usage("--weights requires --flows".to_owned()));
     }
-    if arguments.point.nat && arguments.flows {
+    if arguments.point.naming.nat && arguments.flows {
         let words = "with --nat flows have other addresses at the other point: omit --flows, or compare packets";
         return Err(Failure::Usage(format!("{words} (dwell owd --nat --flows)")));
     }

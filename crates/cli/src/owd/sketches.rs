@@ -34,11 +34,12 @@ pub(super) fn params(
     let lda = lda::Params::budget_for(bytes, &expected.within(arguments.longest));
     let lda = lda.map_err(|error| Failure::Usage(format!("--sketch-bytes: {error}")))?;
     let weights = weights.of_classes();
-    let lds = flow_bytes
-        .map(|bytes| lds::Params::budget(bytes.saturating_sub(size_of_val(&weights[1..])), LOST, arguments.seed));
+    let lds = flow_bytes.map(|bytes| {
+        lds::Params::budget(bytes.saturating_sub(size_of_val(&weights[1..])), LOST, arguments.naming.seed)
+    });
     let lds = lds.transpose().map_err(|error| Failure::Usage(format!("--flow-bytes: {error}")))?;
     let lds = lds.map(|lds| lds::Params { weights: weights.to_vec(), ..lds });
-    Ok(Params { lda: lda::Params { seed: arguments.seed, ..lda }, lds })
+    Ok(Params { lda: lda::Params { seed: arguments.naming.seed, ..lda }, lds })
 }
 
 pub(super) fn cutter(params: &Params, arguments: &PointArguments, shift: Nanos) -> Result<Cutter, Failure> {

@@ -48,7 +48,7 @@ impl Weights {
     fn add(&mut self, flow: &str, weight: &str, arguments: &PointArguments) -> Result<()> {
         let class = self.class_of(weight)?;
         if arguments.crossings {
-            self.flows.entry(dwell_logs::flow_id(arguments.seed, flow)).or_insert(class);
+            self.flows.entry(dwell_logs::flow_id(arguments.naming.seed, flow)).or_insert(class);
         } else {
             let prefix: Prefix = flow.parse().map_err(|error| anyhow!("'{flow}': {error}"))?;
             self.add_prefix(prefix, class);

@@ -2,12 +2,10 @@
 
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
-use crate::points::Reading;
+use crate::points::{NamingArguments, Reading};
 use crate::{Failure, output, units};
 use clap::{Args, ValueEnum};
-use dwell_observe::crossing::Settings;
 use dwell_observe::group::Grouping;
-use dwell_observe::parse::Key;
 use dwell_report::plot::Image;
 use dwell_sketch::conquest::{Cleaning, Counter, Culprit, Params, Rule, Unit};
 use dwell_sketch::queue::{Method, Shares, Taps};
@@ -49,7 +47,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TIME", value_parser = units::span, default_value = "1s", help_heading = "What is measured")]
     pub(super) longest: Nanos,
     /// Addresses or prefixes such as 10.0.0.0/8: only packets from them pass the queue. Default: the direction from the
-    /// first captures to the last, detected from the first packets.
+    /// first captures to the last, detected from the first packets of files (not of pipes).
     #[arg(long, value_name = "PREFIX", value_delimiter = ',', help_heading = "What is measured")]
     pub(super) from: Vec<Prefix>,
     /// Define flows by this key instead of addresses, ports and protocol: dst, src/24, port, vlan, dscp, …
@@ -61,15 +59,8 @@ pub(crate) struct Arguments {
     /// Unit of queue sizes.
     #[arg(long, value_parser = units::one_of(Unit::ALL, Unit::name), default_value = Unit::Bytes.name(), help_heading = "What is measured")]
     pub(super) unit: Unit,
-    /// Which addresses of tunnelled packets to use; with inner, a tunnel may begin or end between the captures.
-    #[arg(long, value_parser = units::one_of(Key::ALL, Key::name), default_value = Key::Inner.name(), help_heading = "What is measured")]
-    pub(super) key: Key,
-    /// Addresses and ports are translated between the captures.
-    #[arg(long, help_heading = "What is measured")]
-    pub(super) nat: bool,
-    /// Payload bytes used to identify a packet, as far as captured.
-    #[arg(long, value_name = "N", default_value_t = 40, value_parser = units::whole::<usize>, help_heading = "What is measured")]
-    pub(super) payload_bytes: usize,
+    #[command(flatten)]
+    pub(super) naming: NamingArguments,
 
     /// How to determine what was in the queue. auto: every departure while they fit, then snapshots of flow sizes.
     /// exact: every departure, without memory limit. conquest: snapshots from the start.
@@ -110,10 +101,6 @@ pub(crate) struct Arguments {
     /// Places a packet may take in the table of packets in the queue; 1 as in the paper.
     #[arg(long, value_name = "N", value_parser = units::between::<u16>(1..=65_535), default_value_t = Taps::WAYS as u16, help_heading = "Method and memory")]
     pub(super) ways: u16,
-    /// Seed of all hashes: the same seed gives the same result. Whoever knows it can craft packets that evade or slow
-    /// down the measurement: choose a secret one on untrusted traffic.
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = units::whole::<u64>, help_heading = "Method and memory")]
-    pub(super) seed: u64,
 
     /// Format of the report.
     #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
@@ -195,14 +182,7 @@ impl Arguments {
 
     /// How packets are identified.
     pub(super) fn reading(&self) -> Reading {
-        let names = Settings {
-            key: self.key,
-            nat: self.nat,
-            payload_bytes: self.payload_bytes,
-            group: self.group,
-            seed: self.seed,
-        };
-        Reading { is_log: false, names }
+        self.naming.reading(false, self.group)
     }
 
     /// The memory limit; `--method exact` has none.
@@ -219,7 +199,7 @@ impl Arguments {
     /// The snapshots given on the command line, or the best ones in this many bytes.
     pub(super) fn params(&self, bytes: usize) -> Result<Params, Failure> {
         let culprit = Culprit { share: self.share, delay: self.threshold };
-        let fitting = Params::for_queue(bytes, culprit, self.longest, self.seed);
+        let fitting = Params::for_queue(bytes, culprit, self.longest, self.naming.seed);
         let is_given = self.snapshots.is_some() || !self.window.is_empty() || self.columns.is_some();
         let params = match fitting {
             Ok(params) if !is_given => params,
@@ -238,7 +218,7 @@ impl Arguments {
     /// The snapshots given; other parameters are as in the paper, with windows that reach back far enough.
     fn given(&self, culprit: Culprit) -> Params {
         let snapshots = self.snapshots.unwrap_or(SNAPSHOTS);
-        let base = Params { culprit, ..Params::new(snapshots, self.longest, COLUMNS, self.seed) };
+        let base = Params { culprit, ..Params::new(snapshots, self.longest, COLUMNS, self.naming.seed) };
         let finished = i64::from(base.finished().max(1));
         let enough = Nanos::new(self.longest.get() / finished + i64::from(self.longest.get() % finished != 0));
         Params { windows: if self.window.is_empty() { vec![enough] } else { self.window.clone() }, ..base }

@@ -84,10 +84,7 @@ fn wrong_flags_are_wrong_usage() {
         (&["rtt", "ntp.pcap", "--method", "fridge", "--slots", "1"], &["--slots", "from 2 to"]),
         (&["rtt", "ntp.pcap", "--entry-probability", "0.5"], &["--entry-probability", "--method fridge"]),
         (&["rtt", "ntp.pcap", "--method", "fridge", "--entry-probability", "2"], &["--entry-probability", "up to 1"]),
-        (
-            &["rtt", "ntp.pcap", "--method", "fridge", "--entry-probability", "NaN"],
-            &["--entry-probability", "up to 1"],
-        ),
+        (&["rtt", "ntp.pcap", "--method", "fridge", "--entry-probability", "NaN"], &["--entry-probability", "up to 1"]),
         (
             &["rtt", "ntp.pcap", "--method", "fridge", "--fingerprint-bits", "33"],
             &["--fingerprint-bits", "from 1 to 32"],
