@@ -10,7 +10,8 @@
 //! | UDP | IP length, the first bytes of the payload |
 //! | PTP, over UDP or Ethernet | message type, domain, source port identity, sequence number: transparent clocks rewrite the rest |
 //! | ICMP | IP length, type and code, the first bytes after the checksum |
-//! | others, fragments | IP length, the first bytes of the payload |
+//! | others, first fragments | IP length, the first bytes of the payload; of SCTP, UDP-Lite and DCCP without the checksum |
+//! | later fragments | IP length, the first bytes |
 //!
 //! **Identification.** Linux numbers the packets of a connected socket, so that retransmissions and equal datagrams
 //! have different ids; where the field is always zero (no socket, IPv6), packets that agree in all of the above share
@@ -21,9 +22,8 @@
 //! captures with different snap lengths will not agree on such packets.
 //!
 //! **Translated addresses.** With [`Settings::nat`] addresses and ports are not hashed, wherever they are: not in first
-//! fragments, nor in protocols that dwell does not parse (SCTP, UDP-Lite, DCCP), whose checksums change as well and are
-//! left out, too; nor is the identifier of ICMP echoes. Of a packet quoted by an ICMP error only untranslated fields
-//! count.
+//! fragments, nor in protocols that dwell does not parse (SCTP, UDP-Lite, DCCP); nor is the identifier of ICMP echoes. Of
+//! a packet quoted by an ICMP error only untranslated fields count.
 //!
 //! **Tunnels.** The id is that of the packet whose IP header [`Key`] selects: with the innermost, a tunnel may begin or
 //! end between the points. Segments that offloading merges or splits on one side have other ids there: switch it off
@@ -185,8 +185,9 @@ impl Crossings {
                 self.cut += u64::from(is_cut && message.len() < PRECISION_TIME_HEADER);
                 precision_time(state, message)
             }
-            Transport::Other(payload) if self.settings.nat && identification >> 32 == 0 => {
-                self.untranslated(sized, flow.protocol, payload, is_cut)
+            // Not a later fragment.
+            Transport::Other(payload) if identification >> 32 == 0 => {
+                self.unchanged(sized, flow.protocol, payload, is_cut)
             }
             Transport::Udp(payload) | Transport::Other(payload) => self.bytes(sized, payload, is_cut),
             Transport::Icmp(message) => self.icmp(sized, flow.protocol, message, is_cut),
@@ -203,20 +204,20 @@ impl Crossings {
             return self.bytes(hash::bytes(state, kind), rest.get(2..).unwrap_or_default(), is_cut);
         }
         let Some(Quoted { identification, protocol, transport }) = quoted(protocol, message) else {
-            return self.untranslated(state, protocol, message, is_cut);
+            return self.unchanged(state, protocol, message, is_cut);
         };
         self.cut += u64::from(is_cut && transport.len() < CERTAIN);
         let packet = u64::from(identification) << 8 | u64::from(protocol);
         let state = hash::absorb(hash::bytes(state, kind), packet);
-        self.untranslated(state, protocol, transport.get(..CERTAIN).unwrap_or(transport), false)
+        self.unchanged(state, protocol, transport.get(..CERTAIN).unwrap_or(transport), false)
     }
 
-    /// Hashes the first bytes of a transport header and its payload, without the fields that translation changes.
-    fn untranslated(&mut self, state: u64, protocol: u8, captured: &[u8], is_cut: bool) -> u64 {
-        let [ports, checksum] = translated(protocol);
+    /// Hashes the first bytes of a transport header and its payload, without the fields that change on the way.
+    fn unchanged(&mut self, state: u64, protocol: u8, captured: &[u8], is_cut: bool) -> u64 {
+        let [first, second] = changing(protocol, self.settings.nat);
         let part = |range: Range<usize>| captured.get(range.start..range.end.min(captured.len())).unwrap_or_default();
-        let state = hash::bytes(hash::bytes(state, part(0..ports.start)), part(ports.end..checksum.start));
-        self.bytes(state, part(checksum.end..captured.len()), is_cut)
+        let state = hash::bytes(hash::bytes(state, part(0..first.start)), part(first.end..second.start));
+        self.bytes(state, part(second.end..captured.len()), is_cut)
     }
 
     /// Hashes the first bytes of a payload; counts the packet as cut if some of them were not captured.
@@ -241,15 +242,19 @@ const fn tcp(state: u64, segment: &Tcp<'_>) -> u64 {
     })
 }
 
-/// The byte ranges of the ports, or what is translated in their place, and of the checksum in a protocol's header;
-/// empty for a protocol not known to have them.
-const fn translated(protocol: u8) -> [Range<usize>; 2] {
-    match protocol {
-        protocol::TCP => [0..4, 16..18],
-        protocol::UDP | protocol::UDP_LITE | protocol::DCCP => [0..4, 6..8],
-        protocol::SCTP => [0..4, 8..12],
-        // The checksum, then the identifier of echoes.
-        protocol::ICMP | protocol::ICMPV6 => [2..4, 4..6],
+/// The byte ranges of what changes on the way in a protocol's header, in their order: the checksum and, with `nat`, the
+/// ports, or the identifier of echoes; empty for a protocol not known to have them.
+const fn changing(protocol: u8, nat: bool) -> [Range<usize>; 2] {
+    const PORTS: Range<usize> = 0..4;
+    match (protocol, nat) {
+        (protocol::TCP, true) => [PORTS, 16..18],
+        (protocol::TCP, false) => [0..0, 16..18],
+        (protocol::UDP | protocol::UDP_LITE | protocol::DCCP, true) => [PORTS, 6..8],
+        (protocol::UDP | protocol::UDP_LITE | protocol::DCCP, false) => [0..0, 6..8],
+        (protocol::SCTP, true) => [PORTS, 8..12],
+        (protocol::SCTP, false) => [0..0, 8..12],
+        (protocol::ICMP | protocol::ICMPV6, true) => [2..4, 4..6],
+        (protocol::ICMP | protocol::ICMPV6, false) => [2..4, 4..4],
         _ => [0..0, 0..0],
     }
 }
