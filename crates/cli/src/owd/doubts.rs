@@ -3,7 +3,7 @@
 use super::Answer;
 use crate::words::CAPTURED_TWICE;
 use dwell_report::facts::Span;
-use dwell_report::owd::{ClockOffset, Line};
+use dwell_report::owd::{ClockOffset, Flow, Line};
 use dwell_sketch::lds::Lds;
 use dwell_sketch::owd::DUPLICATE_WINDOW;
 use dwell_sketch::summary::{Combined, FlowList, Sketch};
@@ -155,6 +155,19 @@ pub(super) fn without_delay(total: &Line) -> Option<String> {
             "{} of {} received packets equal others in flight, and have no delay: {CAPTURED_TWICE} Or does a generator send \
              identical packets?",
             total.ambiguous, total.received
+        )
+    })
+}
+
+/// Warns if flows lose far more packets than there are losses: the receiver sees them under other names.
+pub(super) fn renamed(total: &Line, flows: &[Flow]) -> Option<String> {
+    const FEW: u64 = 20;
+    let lost = flows.iter().filter(|flow| flow.line.received == 0).map(|flow| flow.line.lost).sum::<u64>();
+    (lost > FEW.max(2 * total.lost)).then(|| {
+        format!(
+            "flows seem to lose {lost} packets, and all flows together {}: what defines a flow (--group) changes between \
+             the points, as DSCP and VLAN may; compare packets (--method auto)",
+            total.lost
         )
     })
 }

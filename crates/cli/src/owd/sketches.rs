@@ -1,7 +1,7 @@
 //! Compares both points by sketches of each interval.
 
 use super::arguments::{Arguments, ExpectedArguments, FLOW_BYTES, PointArguments, SKETCH_BYTES};
-use super::doubts::{surplus, unlisted};
+use super::doubts::{renamed, surplus, unlisted};
 use super::weights::Weights;
 use super::{Answer, Comparison, describe};
 use crate::Failure;
@@ -195,6 +195,7 @@ impl Comparison for Sketches<'_> {
         parameters.extend(describe_sketch(&self.params.lda, self.params.lds.as_ref()));
         let total = Line::from(&self.total);
         let mut flows = flows(&self.means, &self.flows);
+        let renamed = renamed(&total, &flows);
         flows.retain(|flow| self.arguments.is_wanted(&flow.flow));
         if self.arguments.flow.is_none() {
             flows.truncate(self.arguments.top);
@@ -216,6 +217,7 @@ impl Comparison for Sketches<'_> {
             warnings: surplus(&self.total)
                 .into_iter()
                 .chain(self.arguments.wants_flows().then(|| unlisted(&self.total, &self.flows)).flatten())
+                .chain(renamed)
                 .collect(),
         }
     }

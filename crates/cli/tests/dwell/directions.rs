@@ -229,3 +229,24 @@ fn directions_are_not_found_in_a_pipe() {
         assert!(err.contains("a pipe cannot be examined beforehand") && err.contains("--from PREFIX"), "{err}");
     }
 }
+
+/// The path marks packets with another DSCP: by sketches no flow arrives, and all packets do.
+#[test]
+fn flows_with_other_names_at_the_other_point_are_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut captures = Captures::default();
+    (0..1_000).for_each(|number| captures.there(number * MILLI, 0x1_0000, 0x2_0000));
+    captures.write(folder.path());
+    let far = folder.path().join("far.pcap");
+    let mut bytes = fs::read(&far).unwrap();
+    const RECORD: usize = 16 + 32;
+    bytes[24..].chunks_exact_mut(RECORD).for_each(|record| record[16 + 1] = 46 << 2);
+    fs::write(&far, bytes).unwrap();
+    let how = ["owd", "near.pcap", "far.pcap", "--from", "10.1.0.0/16", "--flows", "--format", "json", "--group"];
+    let sketches = |key: &str| dwell_in(folder.path(), &[&how[..], &[key, "--method", "lda"]].concat());
+    let renamed = sketches("dscp");
+    assert!(renamed.err.contains("flows seem to lose 1000 packets, and all flows together 0"), "{}", renamed.err);
+    assert_eq!(renamed.json()["total"]["lost"], 0);
+    assert_eq!(sketches("src").err, "");
+    assert_eq!(dwell_in(folder.path(), &[&how[..], &["dscp"]].concat()).err, "");
+}
