@@ -192,7 +192,7 @@ fn exchanges(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failu
         matches: comparison.finish(),
     };
     match arguments.format {
-        Format::Table => table::write(&results, &mut to)?,
+        Format::Table => table::write(&results, to.plain())?,
         Format::Json => json::write(&results, &mut to)?,
         Format::Csv => results.write_csv(&mut to)?,
     }

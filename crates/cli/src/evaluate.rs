@@ -138,7 +138,7 @@ fn runs(
 fn print(kind: Kind, results: &Results, format: Format) -> Result<()> {
     let mut to = Output::stdout();
     match format {
-        Format::Table => table::write(kind, results, &mut to)?,
+        Format::Table => table::write(kind, results, to.plain())?,
         Format::Json => results.write_json(&mut to)?,
         Format::Csv => record::write_csv(&results.summaries, &mut to)?,
     }

@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::output::{self, Output};
-use crate::words::{self, Plain};
+use crate::words;
 use anyhow::{Context, Result, anyhow, bail};
 use dwell_logs::Lines;
 use dwell_network::Topology;
@@ -22,7 +22,7 @@ use std::process::ExitCode;
 // Command-line arguments.
 mod arguments;
 pub(crate) use arguments::Arguments;
-use arguments::{Format, InstrumentedArguments, MapArguments, PathsArguments, PlanArguments, StrategyChoice, Task};
+use arguments::{Format, InstrumentedArguments, MapArguments, PathsArguments, PlanArguments, Task};
 // `dwell net localize`.
 mod localize;
 // Plots of the map.
@@ -59,9 +59,9 @@ fn plan_network(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
     let picture = Output::picture(arguments.plot.as_ref())?;
 
     let segments = Segments::new(map.paths.clone(), map.topology.routers());
-    let planned = |choice: StrategyChoice| {
-        let plan = plan::plan(&map.topology, &mut segments.clone(), choice.strategy(), &limits);
-        map.plan_report(&plan, choice, arguments.seed)
+    let planned = |strategy: Strategy| {
+        let plan = plan::plan(&map.topology, &mut segments.clone(), strategy, &limits);
+        map.plan_report(&plan, strategy, arguments.seed)
     };
     let mut report = planned(arguments.strategy);
     if let Some(end) = report.curve.last().filter(|_| arguments.bound) {
@@ -70,15 +70,15 @@ fn plan_network(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
     }
     words::warn(&report.warnings);
     match arguments.report.format {
-        Format::Table => report::table::write_plan(&report, &mut Plain(&mut to))?,
+        Format::Table => report::table::write_plan(&report, to.plain())?,
         Format::Json => json::write(&report, &mut to)?,
         Format::Csv => report::csv::write_plan(&report, &mut to)?,
     }
     if let Some((mut picture, image)) = picture {
         // The random strategy is the baseline.
         let mut reports = vec![report];
-        if arguments.strategy != StrategyChoice::Random {
-            reports.push(planned(StrategyChoice::Random));
+        if arguments.strategy != Strategy::Random {
+            reports.push(planned(Strategy::Random));
         }
         plot::write_plans(&reports, image, &mut picture)?;
         picture.finish()?;
@@ -122,7 +122,7 @@ fn list_paths(arguments: &PathsArguments) -> Result<ExitCode, Failure> {
     };
     words::warn(&report.warnings);
     match arguments.report.format {
-        Format::Table => report::table::write_paths(&report, &mut Plain(&mut to))?,
+        Format::Table => report::table::write_paths(&report, to.plain())?,
         Format::Json => json::write(&report, &mut to)?,
         Format::Csv => report::csv::write_paths(&report, &mut to)?,
     }
@@ -227,7 +227,7 @@ impl Map {
         warnings
     }
 
-    fn plan_report(&self, plan: &Plan, choice: StrategyChoice, seed: u64) -> PlanReport {
+    fn plan_report(&self, plan: &Plan, strategy: Strategy, seed: u64) -> PlanReport {
         let mut cost = 0.0;
         let mut curve = vec![point(0, None, cost, &plan.before)];
         for (number, step) in (1..).zip(&plan.steps) {
@@ -238,7 +238,7 @@ impl Map {
             schema: PLAN_SCHEMA,
             network: self.network.clone(),
             warnings: self.warnings(),
-            strategy: choice.name(),
+            strategy: strategy.name(),
             seed,
             segments: plan.before.segments,
             curve,

@@ -2,7 +2,6 @@
 //! the end.
 
 use crate::Failure;
-use crate::words::Plain;
 use anyhow::{Context, Result};
 use dwell_report::plot::Image;
 use std::fs::{self, File};
@@ -76,13 +75,15 @@ fn is_stdout(path: &Path) -> bool {
 }
 
 /// Standard output, or a file that appears once it is complete.
-pub(crate) enum Output {
-    /// Standard output.
-    Stdout {
-        to: BufWriter<io::Stdout>,
-        /// Whether it is a terminal: then control characters in names from the input must not reach it.
-        is_terminal: bool,
-    },
+pub(crate) struct Output {
+    to: Place,
+    /// Whether control characters, which names from the input may contain, are replaced by question marks: in texts for
+    /// people, and whatever goes to a terminal.
+    is_plain: bool,
+}
+
+enum Place {
+    Stdout(BufWriter<io::Stdout>),
     /// A device or pipe, written directly.
     Direct(BufWriter<File>, PathBuf),
     /// A file that is being written.
@@ -155,7 +156,7 @@ impl Output {
     }
 
     pub(crate) fn stdout() -> Self {
-        Self::Stdout { to: BufWriter::new(io::stdout()), is_terminal: io::stdout().is_terminal() }
+        Self { to: Place::Stdout(BufWriter::new(io::stdout())), is_plain: io::stdout().is_terminal() }
     }
 
     /// Opens the file at once, so that a write error is found before the work begins.
@@ -168,7 +169,7 @@ impl Output {
             && !metadata.is_file()
         {
             let file = File::options().write(true).open(path).with_context(cannot)?;
-            return Ok(Self::Direct(BufWriter::new(file), path.to_owned()));
+            return Ok(Self { to: Place::Direct(BufWriter::new(file), path.to_owned()), is_plain: false });
         }
         // For a symbolic link, the target is replaced and the link is kept.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
@@ -176,23 +177,30 @@ impl Output {
         name.push(format!(".{}.partial", std::process::id()));
         let neighbour = path.with_file_name(name);
         let (file, partial) = Partial::create(neighbour).with_context(cannot)?;
-        Ok(Self::Whole { to: BufWriter::with_capacity(1 << 16, file), partial, path })
+        let to = Place::Whole { to: BufWriter::with_capacity(1 << 16, file), partial, path };
+        Ok(Self { to, is_plain: false })
+    }
+
+    /// This output, for a text for people from now on.
+    pub(crate) fn plain(&mut self) -> &mut Self {
+        self.is_plain = true;
+        self
     }
 
     /// Flushes the buffer and renames the file.
     pub(crate) fn finish(mut self) -> Result<()> {
         self.flush()?;
-        match self {
-            Self::Whole { partial, path, .. } => partial.rename(&path).with_context(|| path.display().to_string()),
-            Self::Stdout { .. } | Self::Direct(..) => Ok(()),
+        match self.to {
+            Place::Whole { partial, path, .. } => partial.rename(&path).with_context(|| path.display().to_string()),
+            Place::Stdout(_) | Place::Direct(..) => Ok(()),
         }
     }
 
     /// Adds the name of the output to an error.
     fn named(&self, error: &io::Error) -> io::Error {
-        let name = match self {
-            Self::Stdout { .. } => "standard output".into(),
-            Self::Direct(_, path) | Self::Whole { path, .. } => path.to_string_lossy(),
+        let name = match &self.to {
+            Place::Stdout(_) => "standard output".into(),
+            Place::Direct(_, path) | Place::Whole { path, .. } => path.to_string_lossy(),
         };
         io::Error::new(error.kind(), format!("{name}: {error}"))
     }
@@ -200,19 +208,62 @@ impl Output {
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = match self {
-            Self::Stdout { to, is_terminal: true } => Plain(to).write(bytes),
-            Self::Stdout { to, .. } => to.write(bytes),
-            Self::Direct(to, _) | Self::Whole { to, .. } => to.write(bytes),
-        };
+        let written = if self.is_plain { write_plain(bytes, &mut self.to) } else { self.to.write(bytes) };
         written.map_err(|error| self.named(&error))
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let flushed = match self {
-            Self::Stdout { to, .. } => to.flush(),
+        self.to.flush().map_err(|error| self.named(&error))
+    }
+}
+
+impl Write for Place {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Stdout(to) => to.write(bytes),
+            Self::Direct(to, _) | Self::Whole { to, .. } => to.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Stdout(to) => to.flush(),
             Self::Direct(to, _) | Self::Whole { to, .. } => to.flush(),
-        };
-        flushed.map_err(|error| self.named(&error))
+        }
+    }
+}
+
+/// Writes what comes before the first control character, or a question mark in its place; returns how many bytes that
+/// stands for.
+fn write_plain(bytes: &[u8], to: &mut impl Write) -> io::Result<usize> {
+    match (0..bytes.len()).find(|&at| control(&bytes[at..]) > 0) {
+        None => to.write(bytes),
+        Some(0) => to.write(b"?").map(|written| written * control(bytes)),
+        Some(before) => to.write(&bytes[..before]),
+    }
+}
+
+/// Length of the control character that a text starts with, except for a line feed: one byte, or two in UTF-8 (C1),
+/// which some terminals interpret, too.
+fn control(text: &[u8]) -> usize {
+    match text {
+        [b'\n', ..] => 0,
+        [byte, ..] if byte.is_ascii_control() => 1,
+        [0xc2, 0x80..=0x9f, ..] => 2,
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_for_people_holds_no_commands() {
+        let (mut bytes, mut text) = ("a\u{1b}[31m\tb\n\u{9b}2J é\u{7f}\u{a0}".as_bytes(), Vec::new());
+        while !bytes.is_empty() {
+            bytes = &bytes[write_plain(bytes, &mut text).unwrap()..];
+        }
+        assert_eq!(String::from_utf8(text).unwrap(), "a?[31m?b\n?2J é?\u{a0}");
     }
 }

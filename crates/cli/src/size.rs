@@ -92,7 +92,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     };
     let mut to = Output::open(None)?;
     match asked.format {
-        Format::Table => table::write(&report, &mut to)?,
+        Format::Table => table::write(&report, to.plain())?,
         Format::Json => json::write(&report, &mut to)?,
     }
     to.finish()?;

@@ -63,7 +63,7 @@ pub(super) struct Arguments {
         default_value = "1KiB,4KiB,16KiB,64KiB", help_heading = "Method and memory")]
     memory: Memories,
     /// Methods: lda, lda-paper, trajectory, probes.
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = method,
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = crate::units::one_of(Method::ALL, Method::name),
         default_value = "lda,lda-paper,trajectory,probes", help_heading = "Method and memory")]
     methods: Vec<Method>,
     /// Number of seeds of each method's hashes.
@@ -78,11 +78,6 @@ pub(super) struct Arguments {
     /// Plot error against memory to a .svg or .png file.
     #[arg(long, value_name = "FILE", value_parser = crate::output::picture, help_heading = "Output")]
     plot: Option<(PathBuf, Image)>,
-}
-
-fn method(name: &str) -> Result<Method, String> {
-    let found = Method::ALL.into_iter().find(|method| method.name() == name);
-    found.ok_or_else(|| format!("expected one of {}", Method::ALL.map(Method::name).join(", ")))
 }
 
 pub(super) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure> {
@@ -140,7 +135,7 @@ pub(super) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
         results: lines,
     };
     match arguments.format {
-        Format::Table => table::write(&results, &mut to)?,
+        Format::Table => table::write(&results, to.plain())?,
         Format::Json => json::write(&results, &mut to)?,
         Format::Csv => results.write_csv(&mut to)?,
     }

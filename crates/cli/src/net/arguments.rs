@@ -2,6 +2,7 @@
 
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
+use crate::units::one_of;
 use clap::{Args, Subcommand, ValueEnum};
 use dwell_network::plan::Strategy;
 use dwell_report::plot::Image;
@@ -81,9 +82,10 @@ pub(super) struct PlanArguments {
     /// Number of routers. Default: a sixth of all, or as many as --budget allows.
     #[arg(long, value_name = "N", value_parser = crate::units::whole::<usize>)]
     pub(super) routers: Option<usize>,
-    /// How to choose the next router.
-    #[arg(long, value_enum, default_value_t = StrategyChoice::Greedy)]
-    pub(super) strategy: StrategyChoice,
+    /// How to choose the next router. greedy: the one on most segments. saving: the one that saves most probe hops. swap:
+    /// as saving, then exchanges routers while that saves more. random: in random order.
+    #[arg(long, value_parser = one_of(Strategy::ALL, Strategy::name), default_value = Strategy::Greedy.name())]
+    pub(super) strategy: Strategy,
     /// Costs of routers: CSV with columns router and cost; 1 for those not listed.
     #[arg(long, value_name = "FILE")]
     pub(super) costs: Option<PathBuf>,
@@ -148,38 +150,6 @@ pub(super) struct LocalizeArguments {
     /// Draw the map, with links coloured by delay, to a .svg or .png file.
     #[arg(long, value_name = "FILE", value_parser = crate::output::picture, help_heading = "Output")]
     pub(super) plot: Option<(PathBuf, Image)>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum StrategyChoice {
-    /// The router on most segments.
-    Greedy,
-    /// The router that saves most probe hops.
-    Saving,
-    /// Exchanges routers of the saving plan while that saves more probe hops.
-    Swap,
-    /// Random order.
-    Random,
-}
-
-impl StrategyChoice {
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Greedy => "greedy",
-            Self::Saving => "saving",
-            Self::Swap => "swap",
-            Self::Random => "random",
-        }
-    }
-
-    pub(super) const fn strategy(self) -> Strategy {
-        match self {
-            Self::Greedy => Strategy::Greedy,
-            Self::Saving => Strategy::Saving,
-            Self::Swap => Strategy::Swap,
-            Self::Random => Strategy::Random,
-        }
-    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

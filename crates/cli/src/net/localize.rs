@@ -5,7 +5,7 @@ use super::picture::Shade;
 use super::{Map, granularity, probe, text};
 use crate::Failure;
 use crate::output::{self, Output};
-use crate::words::{self, Plain};
+use crate::words;
 use anyhow::{Result, anyhow};
 use dwell_network::localize::file::{self, Names, Row};
 use dwell_network::localize::{Apart, Kind, Localization, LossVerdict, Reading, Readings, Routes, Settings, Verdict};
@@ -61,7 +61,7 @@ pub(super) fn run(arguments: &LocalizeArguments) -> Result<ExitCode, Failure> {
     };
     words::warn(&report.warnings);
     match arguments.report.format {
-        Format::Table => report::table::write_localize(&report, &mut Plain(&mut to))?,
+        Format::Table => report::table::write_localize(&report, to.plain())?,
         Format::Json => json::write(&report, &mut to)?,
         Format::Csv => report::csv::write_localize(&report, &mut to)?,
     }

@@ -1,6 +1,6 @@
 use super::arguments::{Format, OutputArguments};
 use crate::output::Output;
-use crate::words::{self, Plain};
+use crate::words;
 use anyhow::Result;
 use dwell_report::json;
 use dwell_report::owd::{self as report, Interval, OwdReport};
@@ -59,7 +59,7 @@ impl Outputs {
         }
         let to = &mut self.report;
         match self.format {
-            Format::Table => report::table::write(&report, &mut Plain(to))?,
+            Format::Table => report::table::write(&report, to.plain())?,
             Format::Json => json::write(&report, to)?,
             Format::Jsonl => json::write_line(&report, to)?,
             Format::Csv => report::csv::write(&report, to)?,

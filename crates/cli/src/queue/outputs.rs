@@ -1,6 +1,6 @@
 use super::arguments::{Arguments, Format};
 use crate::output::Output;
-use crate::words::{self, Plain};
+use crate::words;
 use anyhow::Result;
 use dwell_report::json;
 use dwell_report::plot::{self, Image};
@@ -99,7 +99,7 @@ impl Outputs {
         }
         let to = &mut self.report;
         match self.format {
-            Format::Table => report::table::write(&report, self.threshold, &mut Plain(to))?,
+            Format::Table => report::table::write(&report, self.threshold, to.plain())?,
             Format::Json => json::write(&report, to)?,
             Format::Jsonl => json::write_line(&report, to)?,
             Format::Csv => report::csv::write(&report, to)?,

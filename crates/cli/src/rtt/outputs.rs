@@ -1,6 +1,5 @@
 use super::arguments::{Arguments, Format};
 use crate::output::Output;
-use crate::words::Plain;
 use anyhow::Result;
 use dwell_report::json;
 use dwell_report::plot::{self, Image};
@@ -109,8 +108,8 @@ impl Outputs {
     pub(super) fn finish(mut self, reports: &[RttReport], is_series: bool) -> Result<()> {
         let to = &mut self.report;
         match (self.format, reports) {
-            (Format::Table, [report]) if !is_series => table::write(report, &mut Plain(to))?,
-            (Format::Table, reports) => table::write_series(reports, &mut Plain(to))?,
+            (Format::Table, [report]) if !is_series => table::write(report, to.plain())?,
+            (Format::Table, reports) => table::write_series(reports, to.plain())?,
             (Format::Json, [report]) if !is_series => json::write(report, to)?,
             (Format::Json, reports) => json::write_series(reports, to)?,
             (Format::Openmetrics, [report]) => openmetrics::write(report, to)?,

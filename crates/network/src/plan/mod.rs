@@ -27,6 +27,21 @@ pub enum Strategy {
     Random,
 }
 
+impl Strategy {
+    /// Every strategy.
+    pub const ALL: [Self; 4] = [Self::Greedy, Self::Saving, Self::Swap, Self::Random];
+
+    /// The name on the command line and in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Greedy => "greedy",
+            Self::Saving => "saving",
+            Self::Swap => "swap",
+            Self::Random => "random",
+        }
+    }
+}
+
 /// Limits of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limits {
