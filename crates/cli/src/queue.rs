@@ -21,6 +21,10 @@ pub(crate) use arguments::Arguments;
 // Departing packets, from captures or from a log.
 mod sides;
 use sides::Sides;
+// Warnings about them.
+mod doubts;
+use doubts::{little_known, overlong, too_long};
+mod gaps;
 // Output files.
 mod outputs;
 use outputs::Outputs;
@@ -216,41 +220,6 @@ fn answer(arguments: &Arguments, settings: &Settings, source: &Source, meter: &Q
         pairs: meter.comparison().map(|comparison| comparison.pairs().to_vec()).unwrap_or_default(),
         unit,
     }
-}
-
-/// A warning if packets of a log waited for longer than departures are remembered.
-fn overlong(arguments: &Arguments, meter: &QueueMeter) -> Option<String> {
-    let (packets, longest) = (meter.overlong(), arguments.longest);
-    // Snapshots may reach farther back than --longest.
-    let is_short = packets > 0 && (meter.is_exact() || meter.counts().incomplete >= packets);
-    let most = meter.longest_delay().filter(|_| is_short)?;
-    Some(format!(
-        "{packets} packets waited for more than --longest, {longest}, and up to {most}: the queue that they found is only \
-         partly known, and its size too small; use a longer --longest"
-    ))
-}
-
-/// A warning if queues often reach back beyond the remembered departures, apart from `overlong` packets.
-fn little_known(packets: &Packets, overlong: u64) -> Option<String> {
-    let &Packets { matched, incomplete, .. } = packets;
-    (incomplete.saturating_sub(overlong) > matched / 4).then(|| {
-        format!(
-            "the queue of {incomplete} of {matched} packets is only partly known, and its size too small: use more \
-             memory (--memory, --sketch-bytes) or longer windows (--window)"
-        )
-    })
-}
-
-/// A warning if the shortest window is longer than the threshold.
-fn too_long(arguments: &Arguments, params: &Params) -> Option<String> {
-    let shortest = *params.windows.iter().min()?;
-    let threshold = arguments.threshold;
-    (shortest > threshold).then(|| {
-        format!(
-            "the shortest window of snapshots, {shortest}, is longer than --threshold, {threshold}: sizes in the \
-             queue may be too small; use more memory (--sketch-bytes) or a shorter --longest"
-        )
-    })
 }
 
 fn parameters(

@@ -1,0 +1,179 @@
+//! Warnings about captures, logs, and memory, by what was counted.
+
+use super::arguments::Arguments;
+use crate::words::CAPTURED_TWICE;
+use dwell_report::queue::Packets;
+use dwell_sketch::conquest::Params;
+use dwell_sketch::queue::{QueueMeter, TapCounts};
+use dwell_types::Nanos;
+
+/// One in so many packets may seem to have departed before it arrived, because an equal one did.
+const SINGLE: u64 = 1_000;
+
+/// Warns if the counts show that something is wrong with the captures.
+pub(super) fn doubt(counts: &TapCounts, longest: Nanos) -> Option<String> {
+    let &TapCounts { matched, backwards, ahead: (least, most), evicted, .. } = counts;
+    if counts.departed > 0 && matched + backwards == 0 && !is_late(counts, longest) {
+        return Some(
+            "no packet was seen on both sides: are these captures of the same traffic at the same time, with the same \
+             addresses (--nat), and clocks that agree (--longest)?"
+                .to_owned(),
+        );
+    }
+    if backwards > matched {
+        return Some(format!(
+            "{backwards} packets departed before they arrived, by {least} to {most}, and {matched} after: the \
+             captures are in the wrong order (the last one is where packets depart), or the last one's clock is \
+             behind"
+        ));
+    }
+    if backwards * SINGLE > matched {
+        return Some(format!(
+            "{backwards} packets departed before they arrived, by up to {most}: the clocks differ by at least that, \
+             or the captures hold both directions (--from PREFIX)"
+        ));
+    }
+    (evicted > 0)
+        .then(|| format!("{evicted} packets in the queue did not fit the memory (--memory): their delays are unknown"))
+}
+
+/// Whether packets waited for longer than the longest wait. Where all that seem to did so for more than ten times as
+/// long, they are others that equal the lost ones: waits of a queue are of any length up to the longest.
+pub(super) fn is_late(counts: &TapCounts, longest: Nanos) -> bool {
+    counts.overdue > 0 && counts.overdue_waits.0.get() / 10 <= longest.get()
+}
+
+/// Whether packets waited for the longest wait or more, or nearly so.
+fn is_reached(counts: &TapCounts, longest: Nanos) -> bool {
+    is_late(counts, longest) || counts.longest_wait.get() > longest.get() / 10 * 9
+}
+
+/// Departures without an arrival for which the table between the captures gives no reason.
+pub(super) fn unexplained(counts: &TapCounts, longest: Nanos) -> u64 {
+    let forgotten = if is_reached(counts, longest) { counts.forgotten } else { 0 };
+    counts.unknown.saturating_sub(counts.backwards + counts.overdue + counts.evicted + forgotten)
+}
+
+/// Warns if many packets depart that were not seen to arrive.
+pub(super) fn unseen(departed: u64, unexplained: u64) -> Option<String> {
+    const FEW: u64 = 20;
+    (unexplained >= FEW.max(departed / 50)).then(|| {
+        format!(
+            "{unexplained} of {departed} packets departed without being seen to arrive, and count as part of the queue: \
+             did they arrive where no capture was taken, do they go the other way (--from PREFIX), or {CAPTURED_TWICE}"
+        )
+    })
+}
+
+/// Warns if packets wait for longer than `longest`.
+pub(super) fn too_short(counts: &TapCounts, longest: Nanos) -> Option<String> {
+    /// So few that were given up are drops.
+    const FEW: u64 = 20;
+    let &TapCounts { departed, unknown, overdue, overdue_waits, forgotten, longest_wait, .. } = counts;
+    if is_late(counts, longest) {
+        let most = overdue_waits.1;
+        let about = if forgotten > 0 { "at least " } else { "" };
+        return Some(format!(
+            "{about}{overdue} packets departed after more than --longest, {longest}, and up to {most}: they count as \
+             not seen on the other side; use a longer --longest"
+        ));
+    }
+    let late = forgotten.min(unknown);
+    (is_reached(counts, longest) && late > FEW.max(departed / 50)).then(|| {
+        format!(
+            "packets waited for up to {longest_wait}, nearly as long as --longest, {longest}, and up to {late} may \
+             have departed later: use a longer --longest, and more memory (--memory)"
+        )
+    })
+}
+
+/// A warning if packets of a log waited for longer than departures are remembered.
+pub(super) fn overlong(arguments: &Arguments, meter: &QueueMeter) -> Option<String> {
+    let (packets, longest) = (meter.overlong(), arguments.longest);
+    // Snapshots may reach farther back than --longest.
+    let is_short = packets > 0 && (meter.is_exact() || meter.counts().incomplete >= packets);
+    let most = meter.longest_delay().filter(|_| is_short)?;
+    Some(format!(
+        "{packets} packets waited for more than --longest, {longest}, and up to {most}: the queue that they found is only \
+         partly known, and its size too small; use a longer --longest"
+    ))
+}
+
+/// A warning if queues often reach back beyond the remembered departures, apart from `overlong` packets.
+pub(super) fn little_known(packets: &Packets, overlong: u64) -> Option<String> {
+    let &Packets { matched, incomplete, .. } = packets;
+    (incomplete.saturating_sub(overlong) > matched / 4).then(|| {
+        format!(
+            "the queue of {incomplete} of {matched} packets is only partly known, and its size too small: use more \
+             memory (--memory, --sketch-bytes) or longer windows (--window)"
+        )
+    })
+}
+
+/// A warning if the shortest window is longer than the threshold.
+pub(super) fn too_long(arguments: &Arguments, params: &Params) -> Option<String> {
+    let shortest = *params.windows.iter().min()?;
+    let threshold = arguments.threshold;
+    (shortest > threshold).then(|| {
+        format!(
+            "the shortest window of snapshots, {shortest}, is longer than --threshold, {threshold}: sizes in the \
+             queue may be too small; use more memory (--sketch-bytes) or a shorter --longest"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_apart_and_wrong_order_are_told() {
+        let counts = |matched, backwards| TapCounts {
+            arrived: 100,
+            departed: 100,
+            matched,
+            backwards,
+            ahead: (Nanos::new(2_000), Nanos::new(20_000_000)),
+            ..TapCounts::default()
+        };
+        let doubt = |counts: &TapCounts| doubt(counts, Nanos::from_secs(1));
+        let words = |matched, backwards| doubt(&counts(matched, backwards)).unwrap_or_default();
+        assert!(words(0, 0).contains("no packet was seen on both sides"));
+        assert!(words(10, 90).contains("90 packets departed before they arrived, by 2.00 µs to 20.0 ms, and 10 after"));
+        assert!(words(90, 10).contains("by up to 20.0 ms: the clocks differ"));
+        assert_eq!((words(100, 0), words(1_000, 1)), (String::new(), String::new()));
+        assert!(doubt(&TapCounts { evicted: 3, ..counts(97, 0) }).is_some_and(|words| words.contains("--memory")));
+        assert_eq!(doubt(&TapCounts::default()), None);
+    }
+
+    #[test]
+    fn waits_beyond_the_longest_are_told_and_explain_the_rest() {
+        let longest = Nanos::from_secs(1);
+        let counts = |overdue, forgotten, evicted, wait: i64| TapCounts {
+            departed: 1_000,
+            matched: 500,
+            unknown: 500,
+            expired: overdue + forgotten,
+            overdue,
+            forgotten,
+            evicted,
+            overdue_waits: (Nanos::new(wait), Nanos::new(wait)),
+            longest_wait: Nanos::new(wait.min(longest.get())),
+            ..TapCounts::default()
+        };
+        let words = |counts| too_short(&counts, longest).unwrap_or_default();
+        let seen = counts(500, 0, 0, 3_000_000_000);
+        assert!(words(seen).contains("500 packets departed after more than --longest, 1.00 s"), "{}", words(seen));
+        let guessed = counts(0, 500, 0, 990_000_000);
+        assert!(words(guessed).contains("up to 500 may have departed later"), "{}", words(guessed));
+        // Drops in a queue whose waits are shorter.
+        let dropped = counts(0, 500, 0, 500_000_000);
+        assert_eq!(words(dropped), "");
+        let unexplained = [seen, guessed, dropped, counts(0, 0, 480, 0)].map(|counts| unexplained(&counts, longest));
+        assert_eq!(unexplained, [0, 0, 500, 20]);
+        // Equal packets an hour apart, in captures of different times.
+        let equal = TapCounts { matched: 0, longest_wait: Nanos::ZERO, ..counts(1, 0, 0, 3_600_000_000_000) };
+        assert_eq!(words(equal), "");
+        assert!(doubt(&equal, longest).is_some_and(|words| words.contains("no packet was seen on both sides")));
+    }
+}
