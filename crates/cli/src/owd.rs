@@ -157,6 +157,9 @@ fn warnings(
             warnings
         }
     };
+    if packets[0] == 0 && packets[1] > 0 {
+        warnings.push(Doubt::NothingInCommon.to_string());
+    }
     if packets == [0; 2] && points.elsewhere() > 0 {
         let elsewhere = points.elsewhere();
         warnings.push(format!("no packet comes from a --from prefix; {elsewhere} have other sources"));

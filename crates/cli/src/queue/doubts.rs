@@ -13,7 +13,7 @@ const SINGLE: u64 = 1_000;
 /// Warns if the counts show that something is wrong with the captures.
 pub(super) fn doubt(counts: &TapCounts, longest: Nanos) -> Option<String> {
     let &TapCounts { matched, backwards, ahead: (least, most), evicted, .. } = counts;
-    if counts.departed > 0 && matched + backwards == 0 && !is_late(counts, longest) {
+    if counts.arrived + counts.departed > 0 && matched + backwards == 0 && !is_late(counts, longest) {
         return Some(
             "no packet was seen on both sides: are these captures of the same traffic at the same time, with the same \
              addresses (--nat), and clocks that agree (--longest)?"
