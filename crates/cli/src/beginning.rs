@@ -72,7 +72,7 @@ pub(crate) fn look(
     let open = || {
         let points = senders.iter().map(PathBuf::as_path).chain([receiver]);
         let points = points.map(|path| Point::open(path, reading, &asked, Nanos::ZERO, stop));
-        Ok::<_, anyhow::Error>(Beginnings::new(points.collect::<Result<_>>()?))
+        Ok::<_, anyhow::Error>(Beginnings::new(points.collect::<Result<_>>()?, reading.names.nat))
     };
     let mut beginnings = open()?;
     beginnings.skip()?;
@@ -108,6 +108,8 @@ pub(crate) fn look(
 struct Beginnings {
     /// The receiver is the last one.
     points: Merged,
+    /// Whether addresses are translated between the points.
+    nat: bool,
     /// How far the receiver's clock is ahead, as far as known.
     ahead: Nanos,
     /// The latest packets, at most `PACKETS`, and as many before.
@@ -124,8 +126,8 @@ enum Seen {
 }
 
 impl Beginnings {
-    fn new(points: Vec<Point>) -> Self {
-        Self { points: Merged::new(points), ahead: Nanos::ZERO, young: HashMap::new(), old: HashMap::new() }
+    fn new(points: Vec<Point>, nat: bool) -> Self {
+        Self { points: Merged::new(points), nat, ahead: Nanos::ZERO, young: HashMap::new(), old: HashMap::new() }
     }
 
     fn is_receiver(&self, point: usize) -> bool {
@@ -157,7 +159,10 @@ impl Beginnings {
             let sent = |point: usize, at: Timestamp| if self.is_receiver(point) { at - self.ahead } else { at };
             let Some((at, next)) = self.points.next_by(sent) else { break };
             let ends = self.points[next].key().map(|key| (key.source, key.destination)).unwrap_or_default();
-            sightings.see(ends, at, self.is_receiver(next));
+            // Addresses that are translated look as if they were at one point only.
+            if !self.nat {
+                sightings.see(ends, at, self.is_receiver(next));
+            }
             if let Some(delay) = self.take(next)? {
                 sightings.add(ends, delay);
             }

@@ -21,7 +21,7 @@ impl Datagram {
     fn bytes(self) -> Vec<u8> {
         let mut bytes = vec![0x45, 0, 0, 32, 0, 0, 0x40, 0, 64, 17, 0, 0];
         for address in [self.source, self.destination] {
-            bytes.extend((10 << 24 | address).to_be_bytes());
+            bytes.extend((10_u32 << 24).wrapping_add(address).to_be_bytes());
         }
         bytes.extend([0x13, 0x88, 0x13, 0x89, 0, 12, 0, 0]);
         bytes.extend(self.number.to_be_bytes());
@@ -176,11 +176,17 @@ fn what_stays_on_its_side_is_not_lost() {
         captures.pass(0x2_0000, 0x6_0000, [None, Some(at + AHEAD)]);
         captures.pass(0x6_0000, 0x2_0000, [None, Some(at + MILLI + AHEAD)]);
     }
+    // Neighbours of either side announce themselves to the same group.
+    let group = 0xe000_00fb_u32.wrapping_sub(10 << 24);
+    for number in 0..50 {
+        captures.pass(0x1_0001, group, [Some(number * 20 * MILLI), None]);
+        captures.pass(0x2_0001, group, [None, Some(number * 20 * MILLI + AHEAD)]);
+    }
     let report = run(captures, "owd").json();
     let lost =
         |report: &serde_json::Value, line: &str| ["sent", "lost"].map(|name| report[line][name].as_u64().unwrap());
     assert_eq!((lost(&report, "total"), lost(&report, "reverse")), ([1_000, 0], [1_000, 0]));
-    assert_eq!(["sender", "receiver"].map(|point| report["points"][point]["elsewhere"].as_u64().unwrap()), [200, 200]);
+    assert_eq!(["sender", "receiver"].map(|point| report["points"][point]["elsewhere"].as_u64().unwrap()), [250, 250]);
     let mut captures = many();
     for number in 0..100 {
         captures.pass(0x1_0000, 0x5_0000, [Some(number * 10 * MILLI), None]);
@@ -188,6 +194,23 @@ fn what_stays_on_its_side_is_not_lost() {
     let run = run(captures, "owd");
     assert_eq!((lost(&run.json(), "total"), lost(&run.json(), "reverse")), ([1_100, 100], [1_000, 0]));
     assert!(run.err.contains("packets go to 1 host that none of them reached"), "{}", run.err);
+}
+
+/// A host that seems to stay on its side may talk to the other one after what is examined beforehand.
+#[test]
+fn local_hosts_may_cross_later() {
+    let mut captures = exchanges(100_000, MILLI / 50);
+    for number in 0..100 {
+        captures.pass(0x5_0000, 0x5_0001, [Some(number * 5 * MILLI), None]);
+        captures.pass(0x5_0001, 0x5_0000, [Some(number * 5 * MILLI + MILLI), None]);
+        captures.there((1_500 + number) * MILLI, 0x5_0000, 0x2_0000);
+        captures.there((1_500 + number) * MILLI, 0x5_0000, 0x7_0000);
+        captures.back((1_500 + number) * MILLI, 0x7_0000, 0x5_0000);
+    }
+    let report = run(captures, "owd").json();
+    let counts = |line: &str| ["sent", "received"].map(|name| report[line][name].as_u64().unwrap());
+    assert_eq!((counts("total"), counts("reverse")), ([100_200; 2], [100_100; 2]));
+    assert_eq!(report["points"]["sender"]["elsewhere"], 200);
 }
 
 /// Where one point sees both directions and the other only one, that is the one that is measured.

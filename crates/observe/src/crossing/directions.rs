@@ -36,7 +36,7 @@ pub(super) enum Place {
     Sender,
     /// On the receiver's side: packets from there go back.
     Receiver,
-    /// On the side of the hosts that it exchanges packets with, which never pass both points.
+    /// A group that no packet reaches from the other side, such as neighbours on one link.
     Aside,
 }
 

@@ -127,8 +127,8 @@ impl Sightings {
     /// sides are found. `is_one_clock`: the two points hardly disagree about the time.
     ///
     /// Where no pair passes both points in both directions, but answers are seen at one of them, only one direction is
-    /// captured there: that of the packets that pass both. In any case hosts that only exchange packets at one of the
-    /// points are aside.
+    /// captured there: that of the packets that pass both. Hosts that only exchange packets at one of the points are on
+    /// its side.
     pub fn directions(&self, is_one_clock: bool) -> Directions {
         let pairs = || {
             self.delays.iter().filter(|((source, destination), _)| source != destination && !source.is_unspecified())
@@ -146,7 +146,10 @@ impl Sightings {
         let told = pairs().filter_map(|((source, _), delays)| Some((delays, votes.get(source)?.cmp(&0))));
         let told: Vec<_> = told.collect();
         let border = border(&told).filter(|_| !all_go_forward(&told, is_one_clock));
-        let mut places = self.aside();
+        if border.is_none() && !told.is_empty() {
+            return Directions::Forward;
+        }
+        let mut places = self.local();
         if let Some(offset) = border {
             for (source, delays) in unanswered {
                 *votes.entry(source).or_default() += delays.mean().cmp(&offset) as i128 * delays.count;
@@ -154,11 +157,10 @@ impl Sightings {
             votes.retain(|_, votes| *votes != 0);
             let place = |votes| if votes < 0 { Place::Receiver } else { Place::Sender };
             places.extend(votes.into_iter().map(|(source, votes)| (source, place(votes))));
-        } else if told.is_empty() && self.is_answered() {
-            places.extend(self.one_way());
-        }
-        if places.is_empty() {
+        } else if places.is_empty() && !self.is_answered() {
             return Directions::Forward;
+        } else {
+            places.extend(self.one_way());
         }
         Directions::Found(Arc::new(Found { places, has_back: border.is_some() }))
     }
@@ -220,9 +222,9 @@ impl Sightings {
         from.into_iter().map(at(Place::Sender)).chain(to.into_iter().map(at(Place::Receiver)))
     }
 
-    /// Addresses of which no packet passes both points, although they send and receive at one of them: what they
-    /// exchange stays on its side. Groups never send.
-    fn aside(&self) -> HashMap<Address, Place> {
+    /// Hosts of which no packet passes both points, although they send and receive at one of them: they are on its side.
+    /// And groups that no packet reaches.
+    fn local(&self) -> HashMap<Address, Place> {
         #[derive(Default)]
         struct Seen {
             sends: bool,
@@ -246,10 +248,13 @@ impl Sightings {
                 }
             }
         }
-        let is_aside =
-            |address: Address, seen: &Seen| seen.at != [true; 2] && seen.receives && (seen.sends || address.is_group());
-        addresses.retain(|&address, seen| is_aside(address, seen));
-        addresses.into_keys().take(Directions::MOST_FOUND).map(|address| (address, Place::Aside)).collect()
+        let place = |(address, seen): (Address, Seen)| match seen.at {
+            _ if address.is_group() => Some((address, Place::Aside)),
+            [true, false] if seen.sends && seen.receives => Some((address, Place::Sender)),
+            [false, true] if seen.sends && seen.receives => Some((address, Place::Receiver)),
+            _ => None,
+        };
+        addresses.into_iter().filter_map(place).take(Directions::MOST_FOUND).collect()
     }
 }
 
