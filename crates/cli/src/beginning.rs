@@ -47,7 +47,7 @@ impl Beginning {
         (packets >= FEW && packets * SHARE > sent).then(|| {
             format!(
                 "{packets} of the first {sent} packets go to {} that none of them reached, and count as lost: if the way \
-                 there does not pass both points, leave them out (tcpdump -r FILE -w - 'not host …')",
+                 there does not pass both points, leave them out (tcpdump -r FILE -w - 'not dst host …')",
                 words::of(addresses, "host")
             )
         })
@@ -91,7 +91,7 @@ pub(crate) fn look(
     beginnings.ahead = first.forward_mean(&directions);
     let (delay, unreached) = (beginnings.ahead, first.unreached(&directions));
     for _ in 1..PARTS {
-        if !directions.has_back() {
+        if directions == Directions::Forward {
             break;
         }
         let next = beginnings.sightings()?;

@@ -159,7 +159,7 @@ pub(crate) fn utc(at_ns: i64) -> (String, String) {
 /// than a second apart.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
-    has_day: bool,
+    pub(crate) has_day: bool,
     decimals: usize,
 }
 

@@ -76,11 +76,15 @@ impl Address {
         if self.is_v4() { self.low as u32 >> 16 == 0xa9fe } else { self.high >> 54 == 0xfe80 >> 6 }
     }
 
-    /// Whether packets to this address may go to several hosts: multicast, `ff00::/8` and `224.0.0.0/4`, or the limited
-    /// broadcast `255.255.255.255`.
+    /// Whether packets to this address reach all neighbours on a link, or a group of them, and are never routed: multicast
+    /// of link scope (`ff02::/16`, `ff12::/16`, RFC 4291 §2.7; `224.0.0.0/24`, RFC 5771 §4) and `255.255.255.255`.
     #[inline]
-    pub const fn is_group(self) -> bool {
-        if self.is_v4() { self.low as u32 >> 28 == 0xe || self.low as u32 == u32::MAX } else { self.high >> 56 == 0xff }
+    pub const fn is_link_group(self) -> bool {
+        if self.is_v4() {
+            self.low as u32 >> 8 == 0xe0_0000 || self.low as u32 == u32::MAX
+        } else {
+            matches!(self.high >> 48, 0xff02 | 0xff12)
+        }
     }
 
     /// The two 64-bit halves, most significant first.

@@ -36,7 +36,7 @@ pub(super) enum Place {
     Sender,
     /// On the receiver's side: packets from there go back.
     Receiver,
-    /// A group that no packet reaches from the other side, such as neighbours on one link.
+    /// A group of neighbours on one link, which no packet from the other side reaches.
     Aside,
 }
 
@@ -76,16 +76,14 @@ impl Directions {
     /// Whether the direction of a packet should have been found and was not.
     pub fn is_unknown(&self, source: Address, destination: Address) -> bool {
         let is_unknown = |found: &Found, address| !found.places.contains_key(address);
-        matches!(self, Self::Found(found)
-            if found.has_back && is_unknown(found, &source) && is_unknown(found, &destination))
+        matches!(self, Self::Found(found) if is_unknown(found, &source) && is_unknown(found, &destination))
     }
 
-    /// Adds the addresses that others have found and these have not, up to [`Self::MOST_FOUND`], if both directions are
-    /// measured.
+    /// Adds the addresses that others have found and these have not, up to [`Self::MOST_FOUND`], if as many directions
+    /// pass both points.
     pub fn learn(&mut self, others: &Self) {
         if let (Self::Found(found), Self::Found(others)) = (self, others)
-            && found.has_back
-            && others.has_back
+            && found.has_back == others.has_back
         {
             let places = &mut Arc::make_mut(found).places;
             let room = Self::MOST_FOUND.saturating_sub(places.len());

@@ -4,7 +4,6 @@ use super::directions::{Directions, Found, Place};
 use dwell_types::{Address, Nanos, Timestamp};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 /// Source and destination.
@@ -27,7 +26,7 @@ struct Sighting {
     is_at_receiver: bool,
 }
 
-/// Packets to addresses that no packet reached.
+/// Packets to addresses that no packet reached, and none came from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unreached {
     /// How many there are.
@@ -165,36 +164,36 @@ impl Sightings {
         Directions::Found(Arc::new(Found { places, has_back: border.is_some() }))
     }
 
-    /// The times between which a packet that is seen at one point is seen at the other, too, if it passes both: delays
-    /// and clock offset are taken to be at most twice the largest ones seen.
-    fn times_of_both(&self) -> Option<RangeInclusive<Timestamp>> {
+    /// What was seen at times at which it would be seen at both points, if it passes both: delays are taken to be at most
+    /// twice as far from their mean, which contains the clock offset, as any that was seen.
+    fn seen_twice(&self) -> impl Iterator<Item = &Sighting> {
         const LEAST: i128 = 10_000_000;
-        let of = |is_at_receiver| self.seen.iter().filter(move |seen| seen.is_at_receiver == is_at_receiver);
-        let first = of(false).next()?.at.max(of(true).next()?.at);
-        let last = of(false).next_back()?.at.min(of(true).next_back()?.at);
-        let longest = self.delays.values().map(|delays| delays.least.abs().max(delays.most.abs())).max()?;
-        let margin = Nanos::new(i64::try_from(LEAST + 2 * longest).ok()?);
-        Some(first + margin..=last - margin)
+        let (sum, count) = self.delays.values().fold((0, 0), |(sum, count), of| (sum + of.sum, count + of.count));
+        let ahead = sum / count.max(1);
+        let farthest = self.delays.values().map(|of| (of.least - ahead).abs().max((of.most - ahead).abs())).max();
+        let margin = farthest.map(|farthest| LEAST + 2 * farthest);
+        // By the sender's clock.
+        let at = move |seen: &Sighting| i128::from(seen.at.as_nanos()) - if seen.is_at_receiver { ahead } else { 0 };
+        let of = |is_at_receiver| self.seen.iter().filter(move |seen| seen.is_at_receiver == is_at_receiver).map(at);
+        let first = of(false).next().zip(of(true).next()).map(|(a, b)| a.max(b));
+        let last = of(false).next_back().zip(of(true).next_back()).map(|(a, b)| a.min(b));
+        let times = first.zip(last).zip(margin).map(|((first, last), margin)| first + margin..=last - margin);
+        self.seen.iter().filter(move |seen| times.as_ref().is_some_and(|times| times.contains(&at(seen))))
     }
 
-    /// What was seen at one point at times at which it would have been seen at the other, too.
+    /// What was then seen at one point only.
     fn alone(&self) -> impl Iterator<Item = &Sighting> {
-        let times = self.times_of_both();
-        let is_alone = move |seen: &&Sighting| {
-            times.as_ref().is_some_and(|times| times.contains(&seen.at)) && !self.delays.contains_key(&seen.ends)
-        };
-        self.seen.iter().filter(is_alone)
+        self.seen_twice().filter(|seen| !self.delays.contains_key(&seen.ends))
     }
 
     /// Packets that are measured at the point that they are sent from, at times at which they would be seen at the other
     /// point, too, and how many of these have destinations that no packet reached.
     pub fn unreached(&self, directions: &Directions) -> Unreached {
-        let reached: HashSet<_> = self.delays.keys().map(|ends| ends.1).collect();
+        let reached: HashSet<_> = self.delays.keys().flat_map(|&(source, destination)| [source, destination]).collect();
         let mut never = HashSet::new();
         let (mut packets, mut sent) = (0, 0);
-        let Some(times) = self.times_of_both() else { return Unreached::default() };
-        for &Sighting { ends: (source, destination), at, is_at_receiver } in &self.seen {
-            if times.contains(&at) && directions.is_reverse(source, destination) == Some(is_at_receiver) {
+        for &Sighting { ends: (source, destination), is_at_receiver, .. } in self.seen_twice() {
+            if directions.is_reverse(source, destination) == Some(is_at_receiver) {
                 sent += 1;
                 if !reached.contains(&destination) {
                     packets += 1;
@@ -223,7 +222,7 @@ impl Sightings {
     }
 
     /// Hosts of which no packet passes both points, although they send and receive at one of them: they are on its side.
-    /// And groups that no packet reaches.
+    /// And groups of link scope that no packet reaches.
     fn local(&self) -> HashMap<Address, Place> {
         #[derive(Default)]
         struct Seen {
@@ -249,7 +248,7 @@ impl Sightings {
             }
         }
         let place = |(address, seen): (Address, Seen)| match seen.at {
-            _ if address.is_group() => Some((address, Place::Aside)),
+            _ if address.is_link_group() => Some((address, Place::Aside)),
             [true, false] if seen.sends && seen.receives => Some((address, Place::Sender)),
             [false, true] if seen.sends && seen.receives => Some((address, Place::Receiver)),
             _ => None,
@@ -265,6 +264,8 @@ impl Sightings {
 /// go back, a few seem to take much less. If there are few packets, the clocks alone decide.
 fn all_go_forward(told: &[(&Delays, Ordering)], is_one_clock: bool) -> bool {
     const FEW: i128 = 10;
+    /// So many are not few, even if there are fewer of each pair.
+    const ENOUGH: i128 = 100;
     /// At least one delay in so many is out of order.
     const MIXED: i128 = 10;
     let of = |way: Ordering| told.iter().filter(move |told| told.1 == way).map(|told| told.0);
@@ -277,7 +278,8 @@ fn all_go_forward(told: &[(&Delays, Ordering)], is_one_clock: bool) -> bool {
     let compared = forward().chain(back()).map(|way| way.compared).sum::<i128>();
     let is_mixed = (compared - in_order) * MIXED >= compared;
     let is_waiting = is_one_clock || is_mixed && 2 * waiting > many().count();
-    is_sent_first && (many().next().is_none() || !is_apart && is_waiting)
+    let are_few = many().next().is_none() && back().map(|back| back.count).sum::<i128>() < ENOUGH;
+    is_sent_first && (are_few || !is_apart && is_waiting)
 }
 
 /// The clock offset: the threshold between the delays of forward packets (greater) and those of reverse packets (less)

@@ -39,10 +39,11 @@ fn lines(report: &OwdReport) -> Grid {
     if let Some(reverse) = &report.reverse {
         row(&mut grid, "reverse", reverse, estimated);
     }
-    if let Some(first) = report.intervals.first() {
-        grid.heading(format!("intervals, {}", text::utc(first.start_ns).0));
-    }
     let times = text::Times::of(report.intervals.iter().map(|interval| interval.start_ns));
+    if let Some(first) = report.intervals.first() {
+        let day = if times.has_day { String::new() } else { format!(", {}", text::utc(first.start_ns).0) };
+        grid.heading(format!("intervals{day}"));
+    }
     for interval in &report.intervals {
         row(&mut grid, &format!("  {}", times.text(interval.start_ns)), &interval.line, estimated);
     }
