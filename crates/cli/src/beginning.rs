@@ -30,6 +30,11 @@ pub(crate) struct Beginning {
 }
 
 impl Beginning {
+    /// All warnings, where packets that do not arrive count as lost.
+    pub(crate) fn warnings(&self) -> impl Iterator<Item = String> {
+        self.unexamined().into_iter().chain(self.unreached())
+    }
+
     /// A warning if all packets were taken to go forward unseen.
     pub(crate) fn unexamined(&self) -> Option<String> {
         self.is_unexamined.then(|| {
@@ -40,7 +45,7 @@ impl Beginning {
     }
 
     /// A warning if a packet in a hundred goes where none arrives: these may be losses, or pass another way.
-    pub(crate) fn unreached(&self) -> Option<String> {
+    fn unreached(&self) -> Option<String> {
         const FEW: u64 = 20;
         const SHARE: u64 = 100;
         let Unreached { packets, sent, addresses } = self.unreached;

@@ -67,7 +67,7 @@ fn compare(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
     let answer = comparison.answer();
     outputs.take(comparison.take_intervals())?;
     let mut warnings = points.warnings();
-    warnings.extend(beginning.unexamined().into_iter().chain(beginning.unreached()));
+    warnings.extend(beginning.warnings());
     warnings.extend(self::warnings(arguments, &points, &pair.paths, [sent, received], &answer));
     warnings.extend(points.is_stopped().then(|| signals.warning()));
     let seen = Points {

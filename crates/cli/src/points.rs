@@ -9,7 +9,7 @@ use anyhow::Result;
 use clap::Args;
 use dwell_capture::file::Stop;
 use dwell_capture::{CaptureFiles, FrameSource};
-use dwell_logs::CrossingLog;
+use dwell_logs::{ALL, CrossingLog};
 use dwell_observe::Frames;
 use dwell_observe::crossing::{Crossings, Directions, Flow, Passing, Settings};
 use dwell_observe::group::Grouping;
@@ -211,7 +211,7 @@ impl Point {
     pub(crate) fn flow_name(&self) -> String {
         match self.ahead.front().map(|next| &next.whose) {
             Some(Whose::Flow(flow)) => flow.name(),
-            Some(Whose::Named(name)) => name.as_deref().unwrap_or("all").to_owned(),
+            Some(Whose::Named(name)) => name.as_deref().unwrap_or(ALL).to_owned(),
             None => String::new(),
         }
     }

@@ -1,6 +1,7 @@
 //! Requests and responses from a log instead of packets: CSV with the columns `at_ns,kind,id` and, optionally, `group`.
 
-use crate::{ALL, Lines, LogError, REST, told_apart};
+use crate::names::group_told_apart;
+use crate::{ALL, Lines, LogError, REST};
 use dwell_capture::file::Stop;
 use dwell_types::{ExchangeId, Leg, Match, Observation, Series, Sighting, Timestamp, hash};
 use std::path::Path;
@@ -126,7 +127,7 @@ impl EventLog {
         match &self.groups {
             None => ALL.to_owned(),
             Some(_) if number == 0 => REST.to_owned(),
-            Some(groups) => told_apart(groups.name(number)),
+            Some(groups) => group_told_apart(groups.name(number)),
         }
     }
 

@@ -10,12 +10,21 @@ pub const ALL: &str = "all";
 /// Shown in reports for a group or flow whose name is empty: OpenMetrics labels may not be empty.
 const UNNAMED: &str = "(none)";
 
-/// The name of a log's group or flow in reports. One that would be mistaken for [`REST`], [`ALL`] or an empty name (itself
-/// possibly followed by apostrophes) gets one more apostrophe.
+/// The name of a log's flow in reports. One that would be mistaken for [`REST`] or an empty name (itself possibly followed
+/// by apostrophes) gets one more apostrophe.
 pub fn told_apart(name: &str) -> String {
+    told_apart_from(&[REST, UNNAMED], name)
+}
+
+/// The same for a group, which must not be mistaken for [`ALL`] either.
+pub(crate) fn group_told_apart(name: &str) -> String {
+    told_apart_from(&[REST, ALL, UNNAMED], name)
+}
+
+fn told_apart_from(reserved: &[&str], name: &str) -> String {
     match name.trim_end_matches('\'') {
         "" if name.is_empty() => UNNAMED.to_owned(),
-        REST | ALL | UNNAMED => format!("{name}'"),
+        letters if reserved.contains(&letters) => format!("{name}'"),
         _ => name.to_owned(),
     }
 }
@@ -55,8 +64,10 @@ mod tests {
     /// No name of a log is one that reports use themselves, and different names stay different.
     #[test]
     fn names_of_logs_are_no_names_of_reports() {
-        let names = ["", "(none)", "(none)'", "other", "other'", "all", "all'", "ALL", "any"].map(told_apart);
+        let names = ["", "(none)", "(none)'", "other", "other'", "all", "all'", "ALL", "any"].map(group_told_apart);
         assert_eq!(names, ["(none)", "(none)'", "(none)''", "other'", "other''", "all'", "all''", "ALL", "any"]);
+        // Flows without a name are called so themselves.
+        assert_eq!([ALL, REST].map(told_apart), ["all", "other'"]);
     }
 
     /// Names of every length, in letters of one to four bytes: those that differ only at the end stay different.

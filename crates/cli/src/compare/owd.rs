@@ -119,7 +119,7 @@ pub(super) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
         )
     }));
     warnings.extend(points.is_stopped().then(|| signals.warning()));
-    warnings.extend(beginning.unexamined().into_iter().chain(beginning.unreached()));
+    warnings.extend(beginning.warnings());
     words::warn(&warnings);
     let results = Results {
         schema: SCHEMA,

@@ -9,13 +9,12 @@ use crate::beginning::Beginning;
 use crate::points::{Point, Seen};
 use crate::signals::Signals;
 use crate::units;
-use dwell_observe::crossing::Directions;
 use dwell_report::facts::Parameter;
 use dwell_report::owd::{Flow, Interval, Line};
 use dwell_sketch::lda;
 use dwell_sketch::lds;
 use dwell_sketch::owd::Side;
-use dwell_sketch::summary::{Combined, Cutter, FlowList, FlowMeans, Join, Params, Shares};
+use dwell_sketch::summary::{Combined, Cutter, FlowList, FlowMeans, Join, Params, Shares, Sketch};
 use dwell_types::Nanos;
 use std::collections::BTreeMap;
 
@@ -46,12 +45,12 @@ pub(super) fn cutter(params: &Params, arguments: &PointArguments, shift: Nanos) 
     Cutter::new(params.clone(), arguments.interval(), shift).map_err(|error| Failure::Usage(error.to_string()))
 }
 
-/// The flag that `dwell owd` needs, after a space, to hold such sketches; empty if its default memory is enough.
-pub(crate) fn memory_flag(lda: lda::Params, lds: Option<lds::Params>) -> String {
-    let has_flows = lds.is_some();
-    let params = Params { lda, lds };
-    let Ok(point) = Cutter::new(params, Nanos::from_secs(1), Nanos::ZERO) else { return String::new() };
-    let needed = |memory| Shares::of(memory, has_flows).least_bytes(&point);
+/// The flag that `dwell owd` needs, after a space, to hold sketches of all packets with these parameters, and sketches
+/// of flows of so many bytes; empty if its default memory is enough.
+pub(crate) fn memory_flag(lda: lda::Params, flow_bytes: Option<usize>) -> String {
+    let Ok(sketch) = Sketch::new(Params { lda, lds: None }) else { return String::new() };
+    let bytes = sketch.state_bytes() + flow_bytes.unwrap_or(0);
+    let needed = |memory| Shares::of(memory, flow_bytes.is_some()).least_bytes(bytes);
     match units::bytes(units::MEMORY) {
         Ok(usual) if needed(usual) > usual => format!(" --memory {}", units::enough(usual, needed)),
         _ => String::new(),
@@ -106,7 +105,7 @@ pub(super) struct Sketches<'a> {
 impl<'a> Sketches<'a> {
     pub(super) fn new(arguments: &'a Arguments, beginning: &Beginning, signals: &Signals) -> Result<Self, Failure> {
         let Beginning { directions, delay, .. } = beginning;
-        if matches!(directions, Directions::Found(_)) && directions.has_back() {
+        if directions.has_back() {
             let words = "the captures hold both directions, which sketches cannot tell apart: name the sender's side";
             let from = directions.from().unwrap_or_default();
             return Err(Failure::Usage(format!("{words} with --from, probably {from}")));
@@ -123,8 +122,10 @@ impl<'a> Sketches<'a> {
             Ok::<_, Failure>((shares, params, point))
         };
         let (shares, params, sender) = divided(memory)?;
-        if shares.least_bytes(&sender) > memory {
-            let needed = |memory| divided(memory).map_or(memory, |(shares, _, sender)| shares.least_bytes(&sender));
+        let sketch_bytes = |point: &Cutter| point.state_bytes() / 2;
+        if shares.least_bytes(sketch_bytes(&sender)) > memory {
+            let least = |(shares, _, point): (Shares, _, _)| shares.least_bytes(sketch_bytes(&point));
+            let needed = |memory| divided(memory).map_or(memory, least);
             return Err(Failure::Usage(format!(
                 "--memory of {memory} bytes is too small for three sketches of this size at each point: {} is enough, \
                  or reduce --sketch-bytes and --flow-bytes",
@@ -139,7 +140,7 @@ impl<'a> Sketches<'a> {
             weights,
             flows: FlowList::new(shares.listed),
             means: FlowMeans::default(),
-            join: Join::bounded(memory - shares.held_bytes(&sender)),
+            join: Join::bounded(memory - shares.held_bytes(sketch_bytes(&sender))),
             points: [sender, receiver],
             total: Combined::default(),
             done: Vec::new(),

@@ -134,10 +134,10 @@ fn size(params: Params, traffic: &Traffic, known: bool, asked: Option<u64>) -> R
     let is_of_command = traffic.flows <= Shares::MOST_LISTED as u64
         && Params::budget(bytes, LOST, 0).is_ok_and(|command| command == params);
     let lda = lda::Params::budget(SKETCH_BYTES).map_err(usage)?;
-    let memory = memory_flag(lda, Some(params.clone()));
+    let command = || format!("dwell owd --method lda --flows --flow-bytes {bytes}{}", memory_flag(lda, Some(bytes)));
     Ok(Size {
         memory_bytes: bytes as u64,
-        command: is_of_command.then(|| format!("dwell owd --method lda --flows --flow-bytes {bytes}{memory}")),
+        command: is_of_command.then(command),
         parameters: Parameters::Lds {
             rows: params.rows(),
             columns: params.columns,

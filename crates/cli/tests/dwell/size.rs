@@ -98,6 +98,16 @@ fn one_point_by_error_or_by_memory() {
     assert_eq!(same, [(kib, error)]);
 }
 
+/// The largest sizes are answered, too, without a sketch of that size.
+#[test]
+fn absurd_sizes_are_answered() {
+    for memory in ["20GiB", "500GiB"] {
+        let traffic = ["--memory", memory, "--packets-per-interval", "4000000000", "--flows", "4000"];
+        let report = dwell(&[&["size", "flows", "--format", "json"], &traffic[..]].concat()).ok().json();
+        assert!(report["sizes"][0]["command"].as_str().unwrap().contains(" --memory "), "{report}");
+    }
+}
+
 /// The memory that is predicted to hold everything does.
 #[test]
 fn what_is_said_to_be_exact_is() {

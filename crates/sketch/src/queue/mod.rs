@@ -10,10 +10,10 @@
 //! at least *τ*, and ends with the last such departure before a pause longer than `quiet`.
 //!
 //! **State**: [`Taps`] is a table that grows to a fixed size, if there is one, 16 bytes per packet, in sets of 8 ways; a
-//! full set then evicts its oldest packet. [`QueueMeter`] remembers every departure as long as that fits, 36 to 54 bytes each, and
-//! hands over to snapshots when it does not: the departures remembered by then are put into them, so that later answers
-//! need nothing else from before. The flows of an episode are kept by space-saving, 135 bytes each and their names; 512
-//! time bins take 12 KiB.
+//! full set then evicts its oldest packet. [`QueueMeter`] remembers every departure as long as that fits, 36 to 54 bytes
+//! each, and hands over to snapshots when it does not: the departures remembered by then are put into them, so that
+//! later answers need nothing else from before. The flows of an episode are kept by space-saving, 135 bytes each and
+//! their names; 512 time bins take 12 KiB.
 //!
 //! **Cost**: one set per packet and tap; one table operation, two searches from the last departure on, and the flow's
 //! entry in the episode. During an episode with more flows than entries, every flow without an entry takes the one of

@@ -1,4 +1,4 @@
-use super::{Cutter, Join};
+use super::Join;
 
 /// How memory is divided between the sketches of two points, the list of flows, and the sketches that wait for their
 /// counterparts.
@@ -34,13 +34,13 @@ impl Shares {
         }
     }
 
-    /// Bytes of two points like this one, and of the list of flows.
-    pub fn held_bytes(&self, point: &Cutter) -> usize {
-        2 * point.state_bytes() + self.listed * Self::LISTED_BYTES
+    /// Bytes of two points with sketches of this many bytes, and of the list of flows.
+    pub fn held_bytes(&self, sketch: usize) -> usize {
+        (Self::SKETCHES - Self::LEAST_WAITING) * sketch + self.listed * Self::LISTED_BYTES
     }
 
     /// The same with the fewest waiting sketches.
-    pub fn least_bytes(&self, point: &Cutter) -> usize {
-        self.held_bytes(point) + Self::LEAST_WAITING * (point.state_bytes() / 2 + Join::SUMMARY_BYTES)
+    pub fn least_bytes(&self, sketch: usize) -> usize {
+        self.held_bytes(sketch) + Self::LEAST_WAITING * (sketch + Join::SUMMARY_BYTES)
     }
 }
