@@ -141,7 +141,7 @@ impl Crossings {
         let (flow, name) = match &self.grouping {
             None => (packet.flow.absorb(self.flows), Name::Key),
             Some((grouping, cut)) => {
-                let group = cut.group(&packet, &packet.flow);
+                let group = cut.group(&packet, true);
                 (cut.hash(&group), Name::Group(*grouping, group))
             }
         };

@@ -42,27 +42,34 @@ impl Groups {
 
     /// The groups of the observations of a packet.
     pub(crate) fn of<'a>(&'a mut self, packet: &'a Packet<'a>) -> PacketGroups<'a> {
-        PacketGroups { groups: self, packet, known: [None; 2] }
+        PacketGroups { groups: self, packet, known: [Known::Unknown; 2] }
     }
 
-    fn find(&self, group: &Group) -> Option<u16> {
-        self.probe(group).ok()
-    }
-
-    fn find_or_add(&mut self, group: &Group) -> u16 {
-        match self.probe(group) {
-            Ok(number) => number,
-            Err(slot) if self.groups.len() < self.most => {
-                self.groups.push(*group);
-                let number = self.groups.len() as u16;
-                self.slots[slot] = number;
-                number
-            }
-            Err(_) => 0,
+    /// The group of a request with the packet's `own` key, or with the reversed one. Created only if the packet `asks`.
+    #[inline]
+    fn number(&mut self, packet: &Packet<'_>, own: bool, asks: bool) -> Known {
+        let group = self.cut.group(packet, own);
+        match self.probe(&group) {
+            Ok(number) => Known::Number(number),
+            Err(slot) if asks => Known::Number(self.add(group, slot)),
+            Err(_) => Known::Absent,
         }
     }
 
+    /// Adds a group at its free slot, unless there is no room: then its number is 0.
+    #[inline(never)]
+    fn add(&mut self, group: Group, slot: usize) -> u16 {
+        if self.groups.len() == self.most {
+            return 0;
+        }
+        self.groups.push(group);
+        let number = self.groups.len() as u16;
+        self.slots[slot] = number;
+        number
+    }
+
     /// The group's number, or the free slot where it belongs. Terminates, as half of the slots are free.
+    #[inline]
     fn probe(&self, group: &Group) -> Result<u16, usize> {
         let mask = self.slots.len() - 1;
         let mut slot = self.cut.hash(group) as usize & mask;
@@ -101,8 +108,17 @@ impl Groups {
 pub(crate) struct PacketGroups<'a> {
     groups: &'a mut Groups,
     packet: &'a Packet<'a>,
-    /// Cached, since the observations of a packet are in one or two groups: [of the reversed key, of its own key].
-    known: [Option<u16>; 2],
+    /// Those looked up so far: [of the reversed key, of its own key].
+    known: [Known; 2],
+}
+
+/// The group of a key, as far as it was looked up.
+#[derive(Clone, Copy)]
+enum Known {
+    Unknown,
+    /// There was none when it was looked up.
+    Absent,
+    Number(u16),
 }
 
 impl PacketGroups<'_> {
@@ -110,13 +126,12 @@ impl PacketGroups<'_> {
     #[inline]
     pub(crate) fn number(&mut self, own: bool, asks: bool) -> u16 {
         let known = &mut self.known[usize::from(own)];
-        if let Some(number) = *known {
-            return number;
+        match *known {
+            Known::Number(number) => return number,
+            Known::Absent if !asks => return 0,
+            Known::Absent | Known::Unknown => *known = self.groups.number(self.packet, own, asks),
         }
-        let key = if own { self.packet.flow } else { self.packet.flow.reversed() };
-        let group = self.groups.cut.group(self.packet, &key);
-        *known = if asks { Some(self.groups.find_or_add(&group)) } else { self.groups.find(&group) };
-        known.unwrap_or(0)
+        if let Known::Number(number) = *known { number } else { 0 }
     }
 }
 

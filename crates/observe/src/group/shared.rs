@@ -6,19 +6,30 @@ use dwell_types::{Address, FlowKey, Prefix, hash, protocol};
 ///
 /// `[source, source, destination, destination, source port | destination port | lower port | VLAN id, DSCP |
 /// protocol]`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Group([u64; 6]);
 
-impl Group {
-    /// All fields of a packet with this key.
+/// Not derived: that would call a function that compares bytes.
+impl PartialEq for Group {
     #[inline]
-    fn of(packet: &Packet<'_>, key: &FlowKey) -> Self {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.iter().zip(other.0).fold(0, |different, (a, b)| different | a ^ b) == 0
+    }
+}
+
+impl Eq for Group {}
+
+impl Group {
+    /// All fields of a packet with its `own` key, or with the reversed one.
+    #[inline]
+    fn of(packet: &Packet<'_>, own: bool) -> Self {
         const TAGGED: u64 = 1 << 15;
-        let ((a, b), (c, d)) = (key.source.halves(), key.destination.halves());
-        let port = key.source_port.min(key.destination_port);
+        let FlowKey { source, destination, source_port, destination_port, protocol } = packet.flow;
+        let (there, back) = ((source.halves(), source_port), (destination.halves(), destination_port));
+        let (((a, b), from), ((c, d), to)) = if own { (there, back) } else { (back, there) };
         let vlan = packet.vlan.map_or(0, |id| TAGGED | u64::from(id));
-        let ports = u64::from(key.source_port) << 48 | u64::from(key.destination_port) << 32 | u64::from(port) << 16;
-        Self([a, b, c, d, ports | vlan, u64::from(packet.dscp) << 8 | u64::from(key.protocol)])
+        let ports = u64::from(from) << 48 | u64::from(to) << 32 | u64::from(from.min(to)) << 16;
+        Self([a, b, c, d, ports | vlan, u64::from(packet.dscp) << 8 | u64::from(protocol)])
     }
 
     #[inline]
@@ -75,10 +86,10 @@ impl Cut {
         }
     }
 
-    /// The group of a packet with this key.
+    /// The group of a packet with its `own` key, or with the reversed one.
     #[inline]
-    pub(crate) fn group(&self, packet: &Packet<'_>, key: &FlowKey) -> Group {
-        Group::of(packet, key).and(&self.masks[usize::from(!key.source.is_v4())])
+    pub(crate) fn group(&self, packet: &Packet<'_>, own: bool) -> Group {
+        Group::of(packet, own).and(&self.masks[usize::from(!packet.flow.source.is_v4())])
     }
 
     /// Combines the words in pairs, so that the multiplications do not depend on one another.

@@ -1,20 +1,4 @@
-use dwell_types::{FlowKey, Leg, Match, Observation, Prefix, Series};
-
-/// Whether the request of an observation has the key of the packet itself rather than the reversed one, as far as the
-/// packet alone can tell: true for requests, false for most responses.
-///
-/// The *sum* of a handshake ends with a packet from the requesting side, and an edge of the spin bit follows another in
-/// the same direction. A `tcp-flow` may be ended by either side: the higher port is assumed to be the client's, a guess
-/// that only decides under which leg or group an unmatched response is counted.
-#[inline]
-pub(super) fn is_own(seen: &Observation, packet: &FlowKey) -> bool {
-    let Observation::Response(sighting) = seen else { return true };
-    match sighting.series {
-        Series { matching: Match::QuicSpin, .. } | Series { leg: Leg::Sum, .. } => true,
-        Series { matching: Match::TcpFlow, .. } => packet.source_port > packet.destination_port,
-        _ => false,
-    }
-}
+use dwell_types::{FlowKey, Leg, Prefix};
 
 /// The legs of the observations of one packet, by the direction of the request: outward, inward, inside, outside.
 pub(super) struct Legs {
@@ -38,13 +22,10 @@ impl Legs {
         Some(Self { there, back })
     }
 
-    /// Sets the leg of an observation whose request has the packet's `own` key, or the reversed one; the sum of a
-    /// handshake stays the sum.
-    pub(super) fn name(&self, seen: &mut Observation, own: bool) {
-        let (Observation::Request(sighting) | Observation::Response(sighting)) = seen;
-        if sighting.series.leg != Leg::Sum {
-            sighting.series.leg = if own { self.there } else { self.back };
-        }
+    /// The leg of an observation whose request has the packet's `own` key, or the reversed one.
+    #[inline(always)]
+    pub(super) fn of(&self, own: bool) -> Leg {
+        if own { self.there } else { self.back }
     }
 }
 

@@ -40,11 +40,14 @@ mod spin;
 pub use spin::Quic;
 // Legs: which part of the path an exchange measures.
 mod leg;
-use leg::{Legs, is_own};
+use leg::Legs;
+// Observations with their legs named and their groups assigned.
+mod named;
+use named::Named;
 
 use crate::group::Groups;
 use crate::packet::{Packet, Tcp, Transport};
-use dwell_types::{FlowKey, IdForm, Match, Observation, Prefix, Sink, Timestamp};
+use dwell_types::{FlowKey, IdForm, Match, Prefix, Sink, Timestamp};
 use ids::Ids;
 use seen::Gather;
 use spin::Spin;
@@ -112,29 +115,19 @@ impl Pairing {
     /// Passes the requests and responses in the packet to the sink, responses first.
     #[inline(always)]
     pub fn observe(&mut self, packet: &Packet<'_>, at: Timestamp, sink: &mut impl Sink) {
-        if self.names {
-            return self.observe_named(*packet, at, sink);
+        if !self.names {
+            return observe(self.rules, &self.ids, &mut self.spin, packet, at, sink);
         }
-        observe(self.rules, &self.ids, &mut self.spin, packet, at, sink);
-    }
-
-    /// The same, with legs named and groups assigned.
-    #[inline(never)]
-    fn observe_named(&mut self, packet: Packet<'_>, at: Timestamp, sink: &mut impl Sink) {
         let legs = Legs::new(&self.inside, &packet.flow);
-        let mut groups = self.groups.as_mut().map(|groups| groups.of(&packet));
-        observe(self.rules, &self.ids, &mut self.spin, &packet, at, &mut |mut seen| {
-            let own = is_own(&seen, &packet.flow);
-            if let Some(legs) = &legs {
-                legs.name(&mut seen, own);
-            }
-            if let Some(groups) = &mut groups {
-                let group = groups.number(own, matches!(seen, Observation::Request(_)));
-                let (Observation::Request(sighting) | Observation::Response(sighting)) = &mut seen;
-                sighting.series.group = group;
-            }
-            sink.take(seen);
-        });
+        let groups = self.groups.as_mut().map(|groups| groups.of(packet));
+        observe(
+            self.rules,
+            &self.ids,
+            &mut self.spin,
+            packet,
+            at,
+            &mut Named { flow: &packet.flow, legs, groups, sink },
+        );
     }
 
     /// Whether legs and groups are not needed, and all rules but DNS use only a segment's flow and numbers.
@@ -265,7 +258,7 @@ fn tcp<const OTHERS: bool, S: Sink>(rules: Rules, key: &FlowKey, segment: &Tcp<'
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dwell_types::{Address, Leg, Sighting, protocol};
+    use dwell_types::{Address, Leg, Observation, Sighting, protocol};
 
     /// From 10.0.0.1, port 50,000, to 192.0.2.7, port 443.
     pub(super) fn flow(protocol: u8) -> FlowKey {

@@ -305,7 +305,8 @@ impl DelayStore {
         if is_weighed {
             self.recent.sort_unstable_by_key(|cell| cell.key);
             merge(bins, self.recent.len(), self.recent.drain(..));
-            combine(bins, &mut self.dither);
+            let length = combine(bins, &mut self.dither);
+            bins.truncate(length);
         }
         if let Some(ones) = &mut self.ones {
             ones.sort_in();
@@ -359,37 +360,62 @@ impl DelayStore {
         if self.bins.len() <= self.most_bins() {
             return;
         }
-        while self.bins.len() > self.most_bins() / 8 * 7 {
+        let (mut left, mut total) = (self.lengths(), self.bins.len());
+        while total > self.most_bins() / 8 * 7 {
             let largest = (0..self.series.len())
                 .filter(|&series| self.series[series].bits > COARSEST)
-                .max_by_key(|&series| range_of(&self.bins, series).len());
+                .max_by_key(|&series| left[series]);
             // At the coarsest resolution there is one class in each of 3 parts, for each band of the first, and there
             // is room for more: this does not happen.
-            let Some(series) = largest else { return };
+            let Some(series) = largest else { break };
             let bits = self.series[series].bits;
-            // Each step visits all bins. At resolutions far finer than matter, several bits are given up at once.
+            // Each step visits all bins of the series. At resolutions far finer than matter, several bits are given up
+            // at once.
             let bits = match bits {
                 21.. => INDISTINGUISHABLE,
                 13..21 => bits - 2,
                 _ => bits - 1,
             };
-            self.coarsen(series, bits);
+            total -= left[series] as usize;
+            left[series] = self.coarsen(series, left[series], bits);
+            total += left[series] as usize;
         }
+        self.keep(&left);
     }
 
-    fn coarsen(&mut self, series: usize, to: i8) {
+    /// The number of bins of each series.
+    fn lengths(&self) -> Vec<u32> {
+        (0..self.series.len()).map(|series| range_of(&self.bins, series).len() as u32).collect()
+    }
+
+    /// Merges the bins of a series, of which only the first `length` in its range are used, to a coarser resolution;
+    /// returns how many are used then.
+    fn coarsen(&mut self, series: usize, length: u32, to: i8) -> u32 {
         let from = std::mem::replace(&mut self.series[series].bits, to);
         let bins = Arc::make_mut(&mut self.bins);
-        let range = range_of(bins, series);
-        for cell in &mut bins[range.clone()] {
+        let start = range_of(bins, series).start;
+        let bins = &mut bins[start..][..length as usize];
+        for cell in &mut *bins {
             let (low, _) = code::range(cell.code(), from);
             cell.key = Cell::key(series, code::of(low, to), cell.part(), band_at(cell.band(), to));
         }
         // Each of the merged classes had its own parts and bands.
-        for class in bins[range].chunk_by_mut(|a, b| a.code() == b.code()) {
+        for class in bins.chunk_by_mut(|a, b| a.code() == b.code()) {
             class.sort_unstable_by_key(|cell| cell.key);
         }
-        combine(bins, &mut self.dither);
+        combine(bins, &mut self.dither) as u32
+    }
+
+    /// Removes all bins but the first `left` in the range of each series.
+    fn keep(&mut self, left: &[u32]) {
+        let bins = Arc::make_mut(&mut self.bins);
+        let mut end = 0;
+        for (series, &left) in left.iter().enumerate() {
+            let (start, left) = (range_of(bins, series).start, left as usize);
+            bins.copy_within(start..start + left, end);
+            end += left;
+        }
+        bins.truncate(end);
     }
 
     /// Moves all samples of some series to other bands, as required by their meter ([`crate::Meter::take_new_bands`]).
@@ -409,7 +435,8 @@ impl DelayStore {
                 cell.key = Cell::key(series, cell.code(), cell.part(), band);
             }
         }
-        combine(bins, &mut self.dither);
+        let length = combine(bins, &mut self.dither);
+        bins.truncate(length);
     }
 
     /// Adds all samples of another store with the same number of series.
@@ -418,14 +445,9 @@ impl DelayStore {
     /// If the numbers of series differ.
     pub fn merge(&mut self, other: &Self) {
         assert_eq!(self.series.len(), other.series.len(), "stores of different series");
-        for series in 0..self.series.len() {
-            let theirs = other.series[series];
-            if theirs.bits < self.series[series].bits {
-                self.settle();
-                self.sort_all_in();
-                self.coarsen(series, theirs.bits);
-            }
-            for (ours, theirs) in self.series[series].parts.iter_mut().zip(theirs.parts) {
+        self.adopt(other);
+        for (ours, theirs) in self.series.iter_mut().zip(&other.series) {
+            for (ours, theirs) in ours.parts.iter_mut().zip(theirs.parts) {
                 ours.samples = ours.samples.saturating_add(theirs.samples);
                 ours.min = ours.min.min(theirs.min);
                 ours.max = ours.max.max(theirs.max);
@@ -438,6 +460,23 @@ impl DelayStore {
             let key = self.series[series].key(series, cell.part(), cell.band(), low);
             self.push(Cell { key, ..cell });
         }
+    }
+
+    /// Makes every series as coarse as that of the other store.
+    fn adopt(&mut self, other: &Self) {
+        let is_finer = |ours: &Series, theirs: &Series| ours.bits > theirs.bits;
+        if !self.series.iter().zip(&other.series).any(|(ours, theirs)| is_finer(ours, theirs)) {
+            return;
+        }
+        self.settle();
+        self.sort_all_in();
+        let mut left = self.lengths();
+        for (series, theirs) in other.series.iter().enumerate() {
+            if is_finer(&self.series[series], theirs) {
+                left[series] = self.coarsen(series, left[series], theirs.bits);
+            }
+        }
+        self.keep(&left);
     }
 
     /// Removes all samples, but keeps the memory for the next.
@@ -529,15 +568,19 @@ fn truly_clear([clear, last, first]: [f64; PARTS]) -> f64 {
     if clear > 0.0 { (1.0 - (first - last) / clear).clamp(0.0, 1.0) } else { 1.0 }
 }
 
-/// Combines neighbours with equal keys.
-fn combine(bins: &mut Vec<Cell>, dither: &mut Dither) {
-    bins.dedup_by(|cell, before| {
-        let is_equal = cell.key == before.key;
-        if is_equal {
-            before.add(cell, dither);
+/// Combines neighbours with equal keys; returns how many remain, all at the beginning.
+fn combine(bins: &mut [Cell], dither: &mut Dither) -> usize {
+    let mut length = bins.len().min(1);
+    for at in 1..bins.len() {
+        let cell = bins[at];
+        if bins[length - 1].key == cell.key {
+            bins[length - 1].add(&cell, dither);
+        } else {
+            bins[length] = cell;
+            length += 1;
         }
-        is_equal
-    });
+    }
+    length
 }
 
 #[cfg(test)]

@@ -1,0 +1,62 @@
+use super::leg::Legs;
+use crate::group::PacketGroups;
+use dwell_types::{ExchangeId, FlowKey, Leg, Match, Observation, Series, Sink};
+
+/// Names the legs of a packet's observations and assigns their groups, then passes them on.
+pub(super) struct Named<'a, S> {
+    /// The flow of the packet.
+    pub(super) flow: &'a FlowKey,
+    /// `None` if legs are not named.
+    pub(super) legs: Option<Legs>,
+    /// `None` if there are no groups.
+    pub(super) groups: Option<PacketGroups<'a>>,
+    pub(super) sink: &'a mut S,
+}
+
+impl<S> Named<'_, S> {
+    /// A series with its leg named and its group assigned. The sum of a handshake stays the sum.
+    #[inline(always)]
+    fn series(&mut self, mut series: Series, is_request: bool) -> Series {
+        let own = is_request || is_own(series, self.flow);
+        if let Some(groups) = &mut self.groups {
+            series.group = groups.number(own, is_request);
+        }
+        if let Some(legs) = &self.legs
+            && series.leg != Leg::Sum
+        {
+            series.leg = legs.of(own);
+        }
+        series
+    }
+}
+
+impl<S: Sink> Sink for Named<'_, S> {
+    #[inline(always)]
+    fn take(&mut self, mut seen: Observation) {
+        let is_request = matches!(seen, Observation::Request(_));
+        let (Observation::Request(sighting) | Observation::Response(sighting)) = &mut seen;
+        sighting.series = self.series(sighting.series, is_request);
+        self.sink.take(seen);
+    }
+
+    #[inline(always)]
+    fn offer_responses(&mut self, id: ExchangeId, [first, second]: [Series; 2]) -> bool {
+        let of = [self.series(first, false), self.series(second, false)];
+        self.sink.offer_responses(id, of)
+    }
+}
+
+/// Whether the request that a response of a series answers has the key of the response's packet rather than the
+/// reversed one, as far as the packet alone can tell: false for most.
+///
+/// The *sum* of a handshake ends with a packet from the requesting side, and an edge of the spin bit follows another in
+/// the same direction. A `tcp-flow` may be ended by either side: the higher port is assumed to be the client's, a guess
+/// that only decides under which leg or group an unmatched response is counted.
+#[inline(always)]
+fn is_own(series: Series, packet: &FlowKey) -> bool {
+    match series {
+        Series { matching: Match::QuicSpin, .. } | Series { leg: Leg::Sum, .. } => true,
+        Series { matching: Match::TcpFlow, .. } => packet.source_port > packet.destination_port,
+        _ => false,
+    }
+}
