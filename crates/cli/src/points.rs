@@ -159,7 +159,7 @@ impl Point {
         stop: &Stop,
     ) -> Result<Self> {
         let source = if reading.is_log {
-            Source::Log(CrossingLog::open(path, reading.names.seed, stop)?)
+            Source::Log(CrossingLog::open(path, reading.names.seed, Some(stop))?)
         } else {
             Source::Capture {
                 files: CaptureFiles::open([path])?.until(stop),

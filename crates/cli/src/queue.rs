@@ -100,7 +100,7 @@ enum Source {
 impl Source {
     fn open(arguments: &Arguments, stop: &Stop) -> Result<Self> {
         match &arguments.sojourns {
-            Some(path) => Ok(Self::Log(SojournLog::open(path, arguments.naming.seed, stop)?)),
+            Some(path) => Ok(Self::Log(SojournLog::open(path, arguments.naming.seed, Some(stop))?)),
             None => Ok(Self::Sides(Sides::open(arguments, arguments.shares(arguments.limit()).taps, stop)?)),
         }
     }

@@ -136,7 +136,7 @@ fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Resu
     let names = names(arguments);
     let most_groups = usize::from(arguments.max_groups);
     let bytes = |part: Part| part.of(arguments.memory);
-    let mut events = EventLog::open(path, most_groups, names.map(bytes), arguments.seed, signals.stop())?;
+    let mut events = EventLog::open(path, most_groups, names.map(bytes), arguments.seed, Some(signals.stop()))?;
     let settings = settings(arguments, vec![Match::Events], events.has_groups());
     let names = names.filter(|_| events.has_groups());
     let mut reuse = Reuse::new();

@@ -21,8 +21,8 @@ pub struct CrossingLog {
 
 impl CrossingLog {
     /// Opens a log; `-` is standard input.
-    pub fn open(path: &Path, seed: u64, stop: &Stop) -> Result<Self, LogError> {
-        let mut lines = Lines::open(path, Some(stop))?;
+    pub fn open(path: &Path, seed: u64, stop: Option<&Stop>) -> Result<Self, LogError> {
+        let mut lines = Lines::open(path, stop)?;
         let ([at, packet], [flow, bytes]) = lines.columns(["at_ns", "packet"], ["flow", "bytes"])?;
         let seed = hash::start(seed);
         Ok(Self { lines, at, packet, flow, bytes, packets: hash::word(seed, 1), flows: flows_of(seed) })

@@ -40,6 +40,7 @@ struct Groups {
 impl Groups {
     /// Room for `most` groups besides "other" and for `bytes` bytes of names; `None` for no limit on the names.
     fn new(most: usize, bytes: Option<usize>) -> Self {
+        let most = most.clamp(1, usize::from(Series::GROUPS) - 1);
         Self {
             names: String::with_capacity(bytes.unwrap_or_default()),
             most_bytes: bytes.unwrap_or(usize::MAX),
@@ -80,16 +81,17 @@ impl Groups {
 }
 
 impl EventLog {
-    /// Opens a log; `-` is standard input. Keeps at most `most_groups` groups besides "other", and at most `name_bytes`
-    /// bytes of group names in total, if given.
+    /// Opens a log; `-` is standard input. Keeps at most `most_groups` groups besides "other", 1 to
+    /// [`Series::GROUPS`]` − 1`, and at most `name_bytes` bytes of group names in total, if given. A [`Stop`] ends it
+    /// early.
     pub fn open(
         path: &Path,
         most_groups: usize,
         name_bytes: Option<usize>,
         seed: u64,
-        stop: &Stop,
+        stop: Option<&Stop>,
     ) -> Result<Self, LogError> {
-        let mut lines = Lines::open(path, Some(stop))?;
+        let mut lines = Lines::open(path, stop)?;
         let ([at, kind, id], [group]) = lines.columns(["at_ns", "kind", "id"], ["group"])?;
         let columns = Columns { at, kind, id, group };
         let groups = columns.group.map(|_| Groups::new(most_groups, name_bytes));
@@ -126,8 +128,8 @@ impl EventLog {
     pub fn group_name(&self, number: u16) -> String {
         match &self.groups {
             None => ALL.to_owned(),
-            Some(_) if number == 0 => REST.to_owned(),
-            Some(groups) => group_told_apart(groups.name(number)),
+            Some(groups) if (1..=groups.ends.len()).contains(&number.into()) => group_told_apart(groups.name(number)),
+            Some(_) => REST.to_owned(),
         }
     }
 

@@ -38,8 +38,8 @@ impl Oddities {
 
 impl SojournLog {
     /// Opens a log; `-` is standard input.
-    pub fn open(path: &Path, seed: u64, stop: &Stop) -> Result<Self, LogError> {
-        let mut lines = Lines::open(path, Some(stop))?;
+    pub fn open(path: &Path, seed: u64, stop: Option<&Stop>) -> Result<Self, LogError> {
+        let mut lines = Lines::open(path, stop)?;
         let (columns, []) = lines.columns(["arrived_ns", "departed_ns", "flow", "bytes"], [])?;
         Ok(Self {
             lines,

@@ -3,6 +3,38 @@
 //! Nothing here handles packets, clocks or files: meters take requests and responses and return weighted delays; a
 //! store of distributions takes weighted delays and returns quantiles with confidence intervals. All results are
 //! deterministic for a given seed.
+//!
+//! The complete meter for one point takes requests and responses that share an id, from any source:
+//!
+//! ```
+//! use dwell_sketch::distribution::Ambiguous;
+//! use dwell_sketch::rtt::{Method, RttMeter, Settings, SettingsError};
+//! use dwell_types::{ExchangeId, Leg, Match, Nanos, Observation, Series, Sighting, Sink, Timestamp, hash};
+//!
+//! let settings = Settings::new(Method::Auto, vec![Match::Events], 64 << 10, Nanos::from_secs(10));
+//! let mut meter = RttMeter::new(&settings)?;
+//! let seen = |call: u64, at_ns: i64| Sighting {
+//!     // All bits of an id must look random: those who sample compare them with thresholds.
+//!     id: ExchangeId(hash::word(hash::start(0), call)),
+//!     at: Timestamp::from_nanos(at_ns),
+//!     token: 0,
+//!     series: Series { matching: Match::Events, leg: Leg::Both, group: 0 },
+//! };
+//! for call in 0..100_000 {
+//!     let at = call as i64 * 10_000;
+//!     meter.take(Observation::Request(seen(call, at)));
+//!     meter.take(Observation::Response(seen(call, at + 2_000)));
+//! }
+//! let answers = meter.estimate(Ambiguous::Bounds);
+//! let median = answers[0].distribution.quantile(0.5).expect("there are samples");
+//! assert!(median.low <= 2_000 && 2_000 <= median.high);
+//! assert_eq!(answers[0].fates.seen, 100_000);
+//! assert!(meter.most_bytes() <= 64 << 10);
+//! # Ok::<(), SettingsError>(())
+//! ```
+//!
+//! With [`dwell_observe`](../dwell_observe) in front of it (`Observer::observe` takes a frame and a
+//! [`Sink`](dwell_types::Sink), which a meter is) it measures packets: `crates/cli/src/rtt.rs` is that loop.
 
 // A value and its 95% interval.
 pub mod estimate;

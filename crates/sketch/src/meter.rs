@@ -8,7 +8,7 @@ use std::fmt::Debug;
 /// A meter serves one [`dwell_types::Match`]: it never sees ids of two rules. It takes events in batches, in the order
 /// of observation, so that independent memory accesses can overlap. How a stream is cut into batches changes no sample,
 /// except that a meter may adapt its parameters only between batches.
-pub trait Meter: Debug {
+pub trait Meter: Debug + Send {
     /// Processes the next events; appends a sample for each response whose request is known, in order.
     fn update(&mut self, events: &[Event], samples: &mut Vec<Sample>);
 
@@ -129,7 +129,10 @@ impl Gate {
     /// Admits everything.
     pub const OPEN: Self = Self { factor: 1, threshold: u32::MAX };
 
-    /// Admits each id with this probability, at least 2⁻³². Gates with different seeds are independent.
+    /// The least probability, and the resolution of all.
+    pub(crate) const STEP: f64 = 1.0 / (1u64 << 32) as f64;
+
+    /// Admits each id with this probability, at least [`Gate::STEP`]. Gates with different seeds are independent.
     pub(crate) fn new(seed: u64, probability: f64) -> Self {
         let gate = Self { factor: hash::start(seed) as u32 | 1, threshold: 0 };
         gate.with_probability(probability)
@@ -137,13 +140,13 @@ impl Gate {
 
     /// The same gate with another probability: what passes at the lower one also passes at the higher one.
     pub(crate) fn with_probability(self, probability: f64) -> Self {
-        let passing = (probability * 2f64.powi(32)).round().max(1.0);
+        let passing = (probability / Self::STEP).round().max(1.0);
         Self { threshold: (passing - 1.0) as u32, ..self }
     }
 
     /// The probability with which an id passes.
     pub(crate) fn probability(self) -> f64 {
-        (f64::from(self.threshold) + 1.0) * 2f64.powi(-32)
+        (f64::from(self.threshold) + 1.0) * Self::STEP
     }
 
     /// Whether an exchange is admitted.

@@ -1,7 +1,8 @@
 //! The one-way delay meter, compared with lists of packets whose fates are known.
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
-use dwell_sketch::owd::{LossRuns, OwdMeter, Settings, Side, Tally};
+use dwell_sketch::estimate::Estimate;
+use dwell_sketch::owd::{IntervalAnswer, LossRuns, OwdMeter, Settings, Side, Tally};
 use dwell_types::{Crossing, FlowId, Nanos, PacketId, Timestamp, hash};
 
 const SECOND: i64 = 1_000_000_000;
@@ -436,6 +437,32 @@ fn samples_stand_for_all_in_small_memory() {
     assert!((0..4).all(is_unbiased) && !is_unbiased(4));
     let are_enough = |held: &[u64; 4]| held.iter().all(|&held| held >= 168);
     assert!(are_enough(&held[0]) && !are_enough(&held[1]), "{held:?} of {RUNS} intervals");
+}
+
+/// Where all delays are equal, sampled intervals know them as soon as they have two samples, however long they are.
+/// One sample that stands for several says nothing of their deviation.
+#[test]
+fn equal_delays_are_known() {
+    for delay in [SECOND, 3 * SECOND / 2] {
+        let equal = |packet: Packet| Packet { delay: packet.delay.map(|_| delay), ..packet };
+        let packets: Vec<Packet> = stream(30_000, 9).into_iter().map(equal).collect();
+        let interval = Some(Nanos::new(100 * MILLI));
+        let mut meter = measure(&Settings { memory: Some(16 << 10), interval, ..EXACT }, &packets);
+        let (mut with_one, mut with_more) = (0, 0);
+        for IntervalAnswer { tally, sent, .. } in meter.take_intervals().iter().filter(|i| !i.tally.is_exact(i.sent)) {
+            let (mean, deviation) = (tally.mean(), tally.standard_deviation());
+            match tally.samples() {
+                0 => assert_eq!((mean, deviation), (None, None)),
+                1 if deviation.is_none() => with_one += u32::from(mean.unwrap().low < mean.unwrap().value),
+                _ => {
+                    let equal = Estimate::exact(delay as f64);
+                    assert_eq!((mean, deviation), (Some(equal), Some(Estimate::exact(0.0))), "{sent}");
+                    with_more += u32::from(tally.samples() > 1);
+                }
+            }
+        }
+        assert!(with_one > 5 && with_more > 5, "{with_one} {with_more}");
+    }
 }
 
 /// With sampling, neighbours are unknown and there is no jitter, even in intervals so short that few or no packets are

@@ -21,6 +21,11 @@ fn sighting(matching: Match, leg: Leg, number: u64, at: i64) -> Sighting {
     }
 }
 
+/// The methods that measure any rule.
+fn of_dns() -> impl Iterator<Item = Method> {
+    Method::ALL.into_iter().filter(|method| method.measures(Match::Dns))
+}
+
 /// A mark that depends on the time of an observation.
 fn mark(at: Timestamp) -> u8 {
     hash::finish(at.as_nanos() as u64) as u8
@@ -48,6 +53,58 @@ fn exchanges(meter: &mut RttMeter, matches: &[Match], ids: IdForm) {
         }
         meter.mark(mark(seen.at));
         meter.take(if is_request { Observation::Request(seen) } else { Observation::Response(seen) });
+    }
+}
+
+/// Ids that no gate can tell apart, as whoever knows the seed can craft them: every method ends, within its memory, and
+/// counts every request once.
+#[test]
+fn ids_that_all_gates_admit_fill_no_table_for_ever() {
+    for method in of_dns() {
+        let settings = settings(method, &[Match::Dns], 16 << 10);
+        let mut meter = RttMeter::new(&settings).unwrap();
+        for number in 0..3_000 {
+            let seen = sighting(Match::Dns, Leg::Both, number, number as i64 * 1_000);
+            meter.take(Observation::Request(Sighting { id: ExchangeId(number), ..seen }));
+        }
+        let answers = meter.estimate(Ambiguous::Bounds);
+        assert_eq!((answers.len(), answers[0].fates.seen), (1, 3_000), "{}", method.name());
+        assert!(answers[0].fates.is_conserved(), "{}: {:?}", method.name(), answers[0].fates);
+        assert!(method == Method::Exact || meter.most_bytes() <= settings.memory, "{}", method.name());
+    }
+}
+
+/// Nine of ten exchanges end after half a millisecond, the others after 200 ms. Where a method drops requests that could
+/// still be answered, it must not call itself exact.
+#[test]
+fn what_misses_answers_is_not_exact() {
+    for method in of_dns() {
+        let mut meter = RttMeter::new(&settings(method, &[Match::Dns], 16 << 10)).unwrap();
+        let mut events = Vec::new();
+        for number in 0..100_000 {
+            let at = number as i64 * 10_000;
+            let delay = if number % 10 == 0 { 200_000_000 } else { 500_000 };
+            events.extend([(at, true, number), (at + delay, false, number)]);
+        }
+        events.sort_unstable();
+        for (at, is_request, number) in events {
+            let seen = sighting(Match::Dns, Leg::Both, number, at);
+            meter.take(if is_request { Observation::Request(seen) } else { Observation::Response(seen) });
+        }
+        let fates = meter.estimate(Ambiguous::Bounds)[0].fates;
+        let is_exact = meter.rules().all(|rule| rule.sampled_since.is_none());
+        assert!(!is_exact || fates.matched == 100_000, "{}: {fates:?}", method.name());
+    }
+}
+
+/// Tables hold times of 48 bits: a longer expiry would give wrong delays.
+#[test]
+fn an_expiry_is_positive_and_no_longer_than_tables_hold() {
+    for (expiry, is_valid) in [(-1, false), (0, false), (1, true), (36 * 3_600, true), (36 * 3_600 + 1, false)] {
+        let expiry = Nanos::from_secs(expiry);
+        let settings = Settings { expiry, ..settings(Method::Auto, &[Match::Dns], 64 << 10) };
+        let expected = if is_valid { None } else { Some(SettingsError::Expiry(expiry)) };
+        assert_eq!(RttMeter::new(&settings).err(), expected);
     }
 }
 

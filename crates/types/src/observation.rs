@@ -3,8 +3,9 @@ use core::fmt;
 
 /// A seeded 64-bit hash that a request and its response share, whatever the protocol.
 ///
-/// The upper half decides whether a sketch admits the exchange: exchanges that must be admitted together, or not at
-/// all, have the same upper half.
+/// All bits must look random, since meters do not hash them again (a counter must be hashed, as by
+/// [`hash::word`](crate::hash::word)). The upper half decides whether a sketch admits the exchange: exchanges that must
+/// be admitted together, or not at all, have the same upper half.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExchangeId(pub u64);
 

@@ -132,8 +132,8 @@ impl Distribution {
         Some(ends.map(|end| self.rounding.widen(end)).into())
     }
 
-    /// The share of exchanges that took no longer than each bin's upper end, in ascending order: at most `points`
-    /// points, evenly spaced in rank if there are more bins.
+    /// The share of exchanges that took no longer than each bin's upper end, in ascending order: of all bins if there
+    /// are at most `points`, else of the first one and of `points` more, evenly spaced in rank.
     pub fn cdf(&self, points: usize) -> Vec<(i64, Estimate<f64>)> {
         let total = self.value.total.weight;
         if self.samples == 0 || points == 0 {

@@ -211,6 +211,8 @@ impl DelayStore {
 
     #[inline]
     fn add(&mut self, series: usize, part: usize, delay: i64, weight: f64, band: u8) {
+        // Bins are symmetric.
+        let delay = delay.max(-i64::MAX);
         let state = &mut self.series[series].parts[part];
         state.samples = state.samples.saturating_add(1);
         state.min = state.min.min(delay);

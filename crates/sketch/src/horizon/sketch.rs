@@ -200,10 +200,14 @@ impl Horizon {
         self.until_choice = self.until_choice.saturating_sub(1);
     }
 
-    /// Lowers the thresholds by a tenth.
-    fn lower(&mut self, now: Timestamp) {
+    /// Lowers the thresholds by a tenth; false if requests are already admitted as rarely as a gate can.
+    fn lower(&mut self, now: Timestamp) -> bool {
+        let before = self.curve.entry();
         self.fold();
-        self.set(&std::array::from_fn(|band| 0.9 * self.curve.kept_probability(band.max(1))), now);
+        // At least by one step, where a tenth is less.
+        let lower = |chance: f64| (0.9 * chance).min(chance - Gate::STEP).max(Gate::STEP);
+        self.set(&std::array::from_fn(|band| lower(self.curve.kept_probability(band.max(1)))), now);
+        self.curve.entry() != before
     }
 
     /// Processes a request with the same id as one in the table.
@@ -241,9 +245,7 @@ impl Horizon {
         if is_tight(&ages) || (self.until_choice == 0 && self.sampled_since.is_some()) {
             self.choose(&ages, now);
             // What waits now may be more than what waits on average.
-            while is_tight(&self.sweep(now)) && self.curve.entry().probability() > 2f64.powi(-31) {
-                self.lower(now);
-            }
+            while is_tight(&self.sweep(now)) && self.lower(now) {}
         }
     }
 
@@ -427,8 +429,7 @@ impl Crowded for Horizon {
     }
 
     fn admit_less(&mut self, now: Timestamp) -> bool {
-        self.lower(now);
-        true
+        self.lower(now)
     }
 }
 

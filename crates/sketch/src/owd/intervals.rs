@@ -54,6 +54,7 @@ impl Intervals {
     }
 
     pub(super) fn new(length: Nanos, longest: Nanos, delays: DelayStore) -> Self {
+        let length = length.max(Nanos::new(1));
         Self { length, longest, open: VecDeque::new(), tally: Tally::of_part(), delays, done: Vec::new() }
     }
 

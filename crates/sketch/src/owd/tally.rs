@@ -63,7 +63,8 @@ struct Moments {
     mean: f64,
     /// Σ *w* (*d* − mean)².
     squares: f64,
-    /// Σ (*w*² − *w*) (*d* − mean)², with the mean before the packet was added.
+    /// Σ (*w*² − *w*) (*d* − mean)², with the mean before the packet was added; zero for the first, before which there
+    /// is none.
     mean_excess: f64,
     /// Σ (*w*² − *w*) ((*d* − mean)² − variance)², likewise.
     variance_excess: f64,
@@ -71,9 +72,12 @@ struct Moments {
 
 impl Moments {
     fn add(&mut self, delay: f64, weight: f64) {
+        if self.weight == 0.0 {
+            return (self.weight, self.mean) = (weight, delay);
+        }
         self.weight += weight;
         let before = delay - self.mean;
-        self.mean += before * weight / self.weight;
+        self.mean += before * (weight / self.weight);
         self.squares += weight * before * (delay - self.mean);
         let (excess, square) = (weight * weight - weight, before * before);
         self.mean_excess += excess * square;
@@ -180,16 +184,19 @@ impl Tally {
         self.samples
     }
 
-    /// Mean delay in nanoseconds; `None` without samples.
+    /// Mean delay in nanoseconds; `None` without samples. One packet that stands for several does not show how much they
+    /// differ: by as much as its delay, it is assumed.
     pub fn mean(&self) -> Option<Estimate<f64>> {
         let Moments { weight, mean, mean_excess, .. } = self.delays;
-        let error = Z95 * mean_excess.sqrt() / weight;
+        let excess = if self.samples == 1 { (weight * weight - weight) * mean * mean } else { mean_excess };
+        let error = Z95 * excess.sqrt() / weight;
         (self.samples > 0).then_some(Estimate::within(mean, error))
     }
 
-    /// Standard deviation of the delays of all packets in nanoseconds; `None` without samples.
+    /// Standard deviation of the delays of all packets in nanoseconds; `None` without samples, and for one that stands
+    /// for several.
     pub fn standard_deviation(&self) -> Option<Estimate<f64>> {
-        if self.samples == 0 {
+        if self.samples == 0 || self.samples == 1 && self.delays.weight > 1.0 {
             return None;
         }
         // Around their own mean samples deviate less than around that of all packets, by its error.

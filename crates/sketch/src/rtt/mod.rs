@@ -21,7 +21,7 @@ mod loans;
 
 use crate::batch::begin;
 use crate::distribution::{Ambiguous, DelayStore, Distribution};
-use crate::{Event, Fates, Sample, Structure};
+use crate::{Event, Exchanges, Fates, Sample, Structure};
 use dwell_types::{ExchangeId, Leg, Match, Nanos, Observation, Repeat, Series, Sink, Timestamp};
 use std::ops::Range;
 
@@ -110,6 +110,10 @@ impl RttMeter {
         let series: usize = matches.iter().map(|&m| m.legs(settings.has_inside).len() * usize::from(groups)).sum();
         if series > DelayStore::MOST_SERIES {
             return Err(SettingsError::Series(series));
+        }
+        let mut expiries = matches.iter().map(|&matching| settings.expiry_of(matching));
+        if let Some(expiry) = expiries.find(|&expiry| expiry <= Nanos::ZERO || expiry > Exchanges::LONGEST_WAIT) {
+            return Err(SettingsError::Expiry(expiry));
         }
         Self::fitting(settings, &matches, series).map_err(|error| match error {
             SettingsError::Memory { needed, .. } => {

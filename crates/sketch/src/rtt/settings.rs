@@ -19,7 +19,8 @@ pub struct Settings {
     pub method: Method,
     /// Bytes for everything together; ignored by [`Method::Exact`].
     pub memory: usize,
-    /// Requests older than this are given up, for every rule but [`Match::TcpFlow`].
+    /// Requests older than this are given up, for every rule but [`Match::TcpFlow`]: above zero, and up to
+    /// [`Exchanges::LONGEST_WAIT`].
     pub expiry: Nanos,
     /// The same for [`Match::TcpFlow`], which measures how long flows last.
     pub flow_expiry: Nanos,
@@ -93,7 +94,7 @@ impl Settings {
     }
 
     /// The expiry of a rule's requests.
-    fn expiry_of(&self, matching: Match) -> Nanos {
+    pub(super) fn expiry_of(&self, matching: Match) -> Nanos {
         if matching == Match::TcpFlow { self.flow_expiry } else { self.expiry }
     }
 
@@ -168,6 +169,8 @@ pub enum SettingsError {
     Match(Method, Match),
     /// More series (matches × legs × groups) than the store of delays supports.
     Series(usize),
+    /// An expiry that is not above zero, or longer than [`Exchanges::LONGEST_WAIT`].
+    Expiry(Nanos),
     /// The memory is too small for these settings.
     Memory {
         /// Bytes given.
@@ -206,6 +209,9 @@ impl fmt::Display for SettingsError {
             }
             Self::Series(series) => {
                 write!(f, "{series} matches × legs × groups: expected at most {}", DelayStore::MOST_SERIES)
+            }
+            Self::Expiry(expiry) => {
+                write!(f, "an expiry of {expiry}: expected more than zero and at most {}", Exchanges::LONGEST_WAIT)
             }
             Self::Memory { given, needed } => {
                 write!(f, "{given} bytes of memory are too few: these matches and groups need at least {needed}")

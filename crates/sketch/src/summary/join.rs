@@ -362,12 +362,16 @@ pub struct Combined {
     /// Σ weight · third central moment within an interval, and Σ weight · std³.
     cubes: f64,
     cubes_of_std: f64,
+    /// The mean of the first interval whose delay is known; other means are relative to it, since clocks may differ by
+    /// far more than delays do.
+    first: f64,
+    /// Mean relative to `first`.
     mean: f64,
     /// Σ weight · (std² + (mean − overall mean)²).
     squares: f64,
-    /// Σ (weight · standard error)².
-    error: f64,
-    /// Σ (weight · error of the variance)².
+    /// Σ (weight · standard error)² · (mean − first)ᵏ, for *k* = 0, 1 and 2.
+    errors: [f64; 3],
+    /// Σ (weight · error of the variance within an interval)².
     variance_error: f64,
 }
 
@@ -395,10 +399,17 @@ impl Combined {
         self.cubes += weight * answer.third_ns3;
         self.cubes_of_std += weight * std.value.powi(3);
         self.time += (joined.end - joined.start).get() as f64;
-        let before = mean.value - self.mean;
-        self.mean += before * weight / self.weight;
-        self.squares += weight * (std.value * std.value + before * (mean.value - self.mean));
-        self.error += (weight * (mean.high - mean.low) / (2.0 * Z95)).powi(2);
+        if self.telling == 1.0 {
+            self.first = mean.value;
+        }
+        let relative = mean.value - self.first;
+        let before = relative - self.mean;
+        self.mean += before * (weight / self.weight);
+        self.squares += weight * (std.value * std.value + before * (relative - self.mean));
+        let error = (weight * (mean.high - mean.low) / (2.0 * Z95)).powi(2);
+        for (power, sum) in self.errors.iter_mut().enumerate() {
+            *sum += error * relative.powi(power as i32);
+        }
         self.variance_error += (weight * std.value * (std.high - std.low) / Z95).powi(2);
     }
 
@@ -448,9 +459,10 @@ impl Combined {
     /// Mean delay in nanoseconds with its 95% interval; `None` without delays. The interval is widened for packets that
     /// are missing because the points counted them on different sides of a border.
     pub fn mean(&self) -> Option<Estimate<f64>> {
-        let (error, missing) = (Z95 * self.error.sqrt() / self.weight, self.missing());
-        let (low, high) = (self.mean - error + missing.min(0.0), self.mean + error + missing.max(0.0));
-        (self.weight > 0.0).then_some(Estimate { value: self.mean, low, high })
+        let (error, missing) = (Z95 * self.errors[0].sqrt() / self.weight, self.missing());
+        let value = self.first + self.mean;
+        let (low, high) = (value - error + missing.min(0.0), value + error + missing.max(0.0));
+        (self.weight > 0.0).then_some(Estimate { value, low, high })
     }
 
     /// How far the mean may be too low because of packets missing at borders; negative if it may be too high.
@@ -481,6 +493,9 @@ impl Combined {
         if self.weight == 0.0 {
             return None;
         }
-        Some(Estimate::root(self.variance(), self.variance_error.sqrt() / self.weight))
+        // The variance within intervals, and that between their means.
+        let [zeroth, first, second] = self.errors;
+        let between = 4.0 * (second - 2.0 * self.mean * first + self.mean * self.mean * zeroth).max(0.0);
+        Some(Estimate::root(self.variance(), (self.variance_error + between).sqrt() / self.weight))
     }
 }
