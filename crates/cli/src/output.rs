@@ -1,5 +1,5 @@
 //! Files that are either complete or absent: output goes to a temporary file in the same folder, which is renamed at
-//! the end.
+//! the end. A pipe whose reader has gone ends the run, unless there are such files to complete.
 
 use crate::Failure;
 use anyhow::{Context, Result};
@@ -95,6 +95,8 @@ enum Place {
         /// The final path.
         path: PathBuf,
     },
+    /// A pipe whose reader has gone: what is written is discarded.
+    Deserted,
 }
 
 /// All temporary files, so that they can be removed when a signal ends the run.
@@ -173,10 +175,15 @@ impl Output {
         }
         // For a symbolic link, the target is replaced and the link is kept.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let old = if path.exists() { Some(File::options().write(true).open(&path).with_context(cannot)?) } else { None };
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(format!(".{}.partial", std::process::id()));
         let neighbour = path.with_file_name(name);
         let (file, partial) = Partial::create(neighbour).with_context(cannot)?;
+        if let Some(old) = old {
+            // Whoever may read the old file may read the new one, and nobody else.
+            file.set_permissions(old.metadata().with_context(cannot)?.permissions()).with_context(cannot)?;
+        }
         let to = Place::Whole { to: BufWriter::with_capacity(1 << 16, file), partial, path };
         Ok(Self { to, is_plain: false })
     }
@@ -192,28 +199,33 @@ impl Output {
         self.flush()?;
         match self.to {
             Place::Whole { partial, path, .. } => partial.rename(&path).with_context(|| path.display().to_string()),
-            Place::Stdout(_) | Place::Direct(..) => Ok(()),
+            Place::Stdout(_) | Place::Direct(..) | Place::Deserted => Ok(()),
         }
     }
 
-    /// Adds the name of the output to an error.
-    fn named(&self, error: &io::Error) -> io::Error {
+    /// Accepts that nobody reads a pipe any more, if there are files to complete; `done` is then the result. Adds the name
+    /// of the output to any other error.
+    fn bear<T>(&mut self, error: &io::Error, done: T) -> io::Result<T> {
+        if error.kind() == io::ErrorKind::BrokenPipe && !partials().is_empty() {
+            self.to = Place::Deserted;
+            return Ok(done);
+        }
         let name = match &self.to {
-            Place::Stdout(_) => "standard output".into(),
+            Place::Stdout(_) | Place::Deserted => "standard output".into(),
             Place::Direct(_, path) | Place::Whole { path, .. } => path.to_string_lossy(),
         };
-        io::Error::new(error.kind(), format!("{name}: {error}"))
+        Err(io::Error::new(error.kind(), format!("{name}: {error}")))
     }
 }
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = if self.is_plain { write_plain(bytes, &mut self.to) } else { self.to.write(bytes) };
-        written.map_err(|error| self.named(&error))
+        written.or_else(|error| self.bear(&error, bytes.len()))
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.to.flush().map_err(|error| self.named(&error))
+        self.to.flush().or_else(|error| self.bear(&error, ()))
     }
 }
 
@@ -222,6 +234,7 @@ impl Write for Place {
         match self {
             Self::Stdout(to) => to.write(bytes),
             Self::Direct(to, _) | Self::Whole { to, .. } => to.write(bytes),
+            Self::Deserted => Ok(bytes.len()),
         }
     }
 
@@ -229,6 +242,7 @@ impl Write for Place {
         match self {
             Self::Stdout(to) => to.flush(),
             Self::Direct(to, _) | Self::Whole { to, .. } => to.flush(),
+            Self::Deserted => Ok(()),
         }
     }
 }

@@ -74,6 +74,7 @@ fn compare(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
         sender: facts(&points[0], sent, answer.unsent[0], answer.duplicates[0]),
         receiver: facts(&points[1], received, answer.unsent[1], answer.duplicates[1]),
     };
+    let code = points.code(signals);
     outputs.finish(OwdReport {
         schema: SCHEMA,
         sources: pair.paths.each_ref().map(|path| path.display().to_string()),
@@ -92,7 +93,7 @@ fn compare(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
         intervals: Vec::new(),
         flows: answer.flows,
     })?;
-    Ok(points.code(signals))
+    Ok(code)
 }
 
 /// A method of comparing two points.

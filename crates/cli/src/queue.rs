@@ -51,8 +51,9 @@ pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
     report.warnings.extend(overlong(arguments, &meter));
     report.warnings.extend(if meter.is_exact() { None } else { little_known(&report.packets, meter.overlong()) });
     report.warnings.extend(source.is_stopped().then(|| signals.warning()));
+    let code = signals.end(source.is_stopped(), source.is_damaged());
     outputs.finish(report)?;
-    Ok(signals.end(source.is_stopped(), source.is_damaged()))
+    Ok(code)
 }
 
 /// The settings, and a meter with them.

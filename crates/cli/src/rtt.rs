@@ -159,8 +159,13 @@ fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Resu
             reuse.see(response.id);
         }
         meter.take(seen);
-        if followed.is_full() {
+        // Samples must not be held back while this waits for more lines.
+        let is_used_up = outputs.want_samples() && events.is_used_up();
+        if is_used_up || followed.is_full() {
             followed.give(&mut meter, &mut outputs, |group| events.group_name(group))?;
+        }
+        if is_used_up {
+            outputs.flush_samples()?;
         }
     }
     followed.give(&mut meter, &mut outputs, |group| events.group_name(group))?;

@@ -1,6 +1,7 @@
 //! Ctrl-C, SIGTERM, and SIGHUP, which is sent when a terminal or connection is closed. The first signal makes a command
 //! that is reading input end gracefully, with a report of what it has read; a second one, or the first if nothing is
-//! being read, ends the run at once. Neither leaves a half-written file.
+//! being read, ends the run at once. So does the first if the reader does not notice it, because an output is blocked.
+//! Neither leaves a half-written file.
 
 use crate::output;
 use dwell_capture::file::Stop;
@@ -13,6 +14,7 @@ use std::process::{self, ExitCode};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::thread;
+use std::time::Duration;
 
 /// The signals received, and their effect.
 pub(crate) struct Signals {
@@ -38,8 +40,11 @@ impl Signals {
         }
         let state = Arc::new(State::default());
         let of_thread = Arc::clone(&state);
-        thread::Builder::new().name("signals".to_owned()).spawn(move || serve(incoming, ask, &of_thread))?;
-        Ok(Self { stop: Stop::when_readable(asked), state })
+        let stop = Stop::when_readable(asked);
+        let of_reader = stop.clone();
+        let serve = move || serve(incoming, ask, &of_thread, &of_reader);
+        thread::Builder::new().name("signals".to_owned()).spawn(serve)?;
+        Ok(Self { stop, state })
     }
 
     /// The flag that stops readers. A command that calls this must end gracefully once they stop.
@@ -54,9 +59,11 @@ impl Signals {
         format!("stopped by {name}: the rest of the input was not read")
     }
 
-    /// The exit code of a run that produced its report. If it was stopped: 128 plus the signal number, as in shells,
-    /// whatever else happened, so that a shell loop around it ends as well. Otherwise 1 if some input was damaged.
+    /// The exit code of a run whose input has been read; to be called before the report is written, since a signal ends
+    /// the run at once from then on. If it was stopped: 128 plus the signal number, as in shells, whatever else happened,
+    /// so that a shell loop around it ends as well. Otherwise 1 if some input was damaged.
     pub(crate) fn end(&self, is_stopped: bool, is_damaged: bool) -> ExitCode {
+        self.state.is_heard.store(false, Ordering::SeqCst);
         match (is_stopped, is_damaged) {
             (true, _) => ExitCode::from(u8::try_from(code(self.received())).unwrap_or(u8::MAX)),
             (false, true) => ExitCode::from(1),
@@ -82,16 +89,29 @@ const fn code(signal: i32) -> i32 {
     128 + signal
 }
 
+/// How long a reader may take to notice the first signal: far longer than it works on what it has read.
+const PATIENCE: Duration = Duration::from_secs(3);
+
 /// Waits for signals until the program ends.
-fn serve(mut incoming: Incoming, mut ask: PipeWriter, state: &State) {
+fn serve(mut incoming: Incoming, mut ask: PipeWriter, state: &Arc<State>, stop: &Stop) {
     for signal in incoming.forever() {
         let is_first = state.received.swap(signal, Ordering::SeqCst) == 0;
-        let is_heard = state.is_heard.load(Ordering::SeqCst);
-        if !(is_first && is_heard && ask.write_all(&[0]).is_ok()) {
-            output::abandon();
-            process::exit(code(signal));
+        if !(is_first && state.is_heard.load(Ordering::SeqCst) && ask.write_all(&[0]).is_ok()) {
+            abandon(signal);
         }
+        let (state, stop) = (Arc::clone(state), stop.clone());
+        thread::spawn(move || {
+            thread::sleep(PATIENCE);
+            if state.is_heard.load(Ordering::SeqCst) && !stop.is_noticed() {
+                abandon(signal);
+            }
+        });
     }
+}
+
+fn abandon(signal: i32) -> ! {
+    output::abandon();
+    process::exit(code(signal));
 }
 
 #[cfg(test)]

@@ -148,6 +148,11 @@ impl EventLog {
         self.groups.as_ref().map_or(0, Groups::state_bytes)
     }
 
+    /// Whether every line that has been read was given out: the next call may wait for more.
+    pub fn is_used_up(&self) -> bool {
+        self.lines.is_used_up()
+    }
+
     /// Whether reading was stopped (see [`Stop`]) before the end.
     pub fn is_stopped(&self) -> bool {
         self.lines.is_stopped()

@@ -177,6 +177,11 @@ impl Lines {
         LogError::Line { path: self.path.clone(), number: self.number.max(1), what: what.into() }
     }
 
+    /// Whether everything that has been read was used: the next call may wait for more.
+    pub fn is_used_up(&self) -> bool {
+        self.source.buffer().is_empty()
+    }
+
     /// Whether reading was stopped (see [`Stop`]) before the end.
     pub fn is_stopped(&self) -> bool {
         self.is_stopped

@@ -221,6 +221,17 @@ pub(crate) fn duration(nanos: i64) -> String {
     }
 }
 
+/// The names of files for a heading: of many only the first two and the last one, with their number.
+pub(crate) fn few(names: &[String]) -> Vec<String> {
+    const MOST: usize = 8;
+    match names {
+        [first, second, .., last] if names.len() > MOST => {
+            vec![first.clone(), second.clone(), "…".to_owned(), format!("{last} ({} files)", count(names.len() as u64))]
+        }
+        _ => names.to_vec(),
+    }
+}
+
 /// Joins words by `separator` and wraps them into lines of at most `width` columns.
 pub(crate) fn wrap(words: &[String], separator: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();

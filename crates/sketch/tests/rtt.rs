@@ -97,6 +97,26 @@ fn what_misses_answers_is_not_exact() {
     }
 }
 
+/// Few slots and few places for repeats, and ids that requests of two groups share: every fate is counted for the group of
+/// its request.
+#[test]
+fn every_group_accounts_for_its_requests() {
+    for method in of_dns() {
+        let settings = Settings { groups: 3, slots: None, ..settings(method, &[Match::Dns], 16 << 10) };
+        let mut meter = RttMeter::new(&settings).unwrap();
+        for number in 0..20_000u64 {
+            let pick = hash::finish(number);
+            let seen = sighting(Match::Dns, Leg::Both, pick % 3_000, number as i64 * 100_000);
+            let seen = Sighting { series: Series { group: 1 + (pick >> 32) as u16 % 2, ..seen.series }, ..seen };
+            let is_request = (pick >> 50) % 3 > 0;
+            meter.take(if is_request { Observation::Request(seen) } else { Observation::Response(seen) });
+        }
+        for answer in meter.estimate(Ambiguous::Bounds) {
+            assert!(answer.fates.is_conserved(), "{}: {:?}", method.name(), answer.fates);
+        }
+    }
+}
+
 /// Tables hold times of 48 bits: a longer expiry would give wrong delays.
 #[test]
 fn an_expiry_is_positive_and_no_longer_than_tables_hold() {

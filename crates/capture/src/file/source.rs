@@ -60,6 +60,11 @@ impl Stop {
         Self(Arc::new(Asked { asked: asked.into(), noticed: OnceLock::new() }))
     }
 
+    /// Whether a reader has noticed that it fired.
+    pub fn is_noticed(&self) -> bool {
+        self.0.noticed.get().is_some()
+    }
+
     /// How long pipes are read after a stop, unless they end.
     const GRACE: Duration = Duration::from_secs(1);
 

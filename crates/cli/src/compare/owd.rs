@@ -134,6 +134,7 @@ pub(super) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
         recommended: Recommended::of(&lines),
         results: lines,
     };
+    let code = points.code(signals);
     match arguments.format {
         Format::Table => table::write(&results, to.plain())?,
         Format::Json => json::write(&results, &mut to)?,
@@ -143,7 +144,7 @@ pub(super) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
     if let Some((to, image)) = plot {
         draw(&results, image, to)?;
     }
-    Ok(points.code(signals))
+    Ok(code)
 }
 
 /// What to compare, without repetitions.

@@ -82,6 +82,7 @@ pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<E
     }
     progress.end();
     cutter.end();
+    let code = signals.end(point.is_stopped(), point.damage.is_some());
     write(cutter.take(), &mut to)?;
     if arguments.flows {
         to.write_all(&Message::Flows(flows).to_bytes())?;
@@ -94,7 +95,7 @@ pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<E
     if point.is_stopped() {
         words::warn(&[signals.warning()]);
     }
-    Ok(signals.end(point.is_stopped(), point.damage.is_some()))
+    Ok(code)
 }
 
 fn write(summaries: Vec<Summary>, to: &mut Output) -> Result<()> {

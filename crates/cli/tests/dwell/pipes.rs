@@ -32,6 +32,45 @@ fn a_closed_pipe_is_no_failure() {
     }
 }
 
+/// A reader that exits costs no other file of the same run.
+#[test]
+fn what_another_file_needs_is_written_when_nobody_reads_the_report() {
+    let mixed = testdata("mixed/mixed.pcap.zst");
+    let folder = tempfile::tempdir().unwrap();
+    let files = ["plot.svg", "samples.csv"];
+    let how = ["rtt", &mixed, "--group", "src,dst", "--format", "csv", "--plot", files[0], "--samples", files[1]];
+    let expected = dwell_in(folder.path(), &how).ok();
+    let whole = files.map(|name| fs::read(folder.path().join(name)).unwrap());
+    for (also, name) in [(&[][..], "plot.svg"), (&["--interval", "1s"], "samples.csv")] {
+        files.iter().for_each(|name| fs::remove_file(folder.path().join(name)).unwrap());
+        let mut command = command(&[&how[..], also].concat());
+        command.current_dir(folder.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!((output.status.code(), String::from_utf8(output.stderr).unwrap()), (Some(0), expected.err.clone()));
+        assert_eq!(names(folder.path()), files);
+        let place = files.iter().position(|file| *file == name).unwrap();
+        assert!(fs::read(folder.path().join(name)).unwrap() == whole[place], "{name}");
+    }
+}
+
+/// Whoever could not read the old file cannot read the new one, and a file that may not be written is not replaced.
+#[cfg(unix)]
+#[test]
+fn a_file_that_is_replaced_keeps_its_permissions() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let (ntp, report) = (testdata("ntp/ntp.pcap"), folder.path().join("report.txt"));
+    for mode in [0o600, 0o644] {
+        fs::write(&report, "old").unwrap();
+        fs::set_permissions(&report, fs::Permissions::from_mode(mode)).unwrap();
+        dwell_in(folder.path(), &["rtt", &ntp, "--match", "ntp", "-o", "report.txt"]).ok();
+        assert_eq!(fs::metadata(&report).unwrap().permissions().mode() & 0o777, mode);
+        assert!(fs::read(&report).unwrap().len() > 100);
+    }
+}
+
 #[test]
 fn a_full_disk_is_told_in_one_line() {
     if !fs::exists("/dev/full").unwrap() {

@@ -101,6 +101,48 @@ fn samples_do_not_wait_for_more_packets() {
     assert!(child.wait().unwrap().success());
 }
 
+/// The same for a log: each line as soon as it is read.
+#[test]
+fn samples_of_a_log_do_not_wait_for_more_lines() {
+    let mut child = command(&["rtt", "--events", "-", "--format", "ppviz"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let (send, lines) = mpsc::channel();
+    let output = BufReader::new(child.stdout.take().unwrap());
+    thread::spawn(move || output.lines().map_while(Result::ok).try_for_each(|line| send.send(line)));
+    input.write_all(b"at_ns,kind,id\n").unwrap();
+    for call in 0..3_u32 {
+        write!(input, "{call}000,request,{call}\n{call}500,response,{call}\n").unwrap();
+        lines.recv_timeout(Duration::from_secs(60)).unwrap();
+    }
+    drop(input);
+    assert!(child.wait().unwrap().success());
+}
+
+/// Nobody reads the samples, so that the run cannot go on to where it would notice the signal.
+#[test]
+fn a_signal_ends_a_run_whose_output_is_blocked() {
+    let folder = tempfile::tempdir().unwrap();
+    let capture = folder.path().join("a.pcap");
+    dwell(&["simulate", "-w", capture.to_str().unwrap(), "--flows", "5000"]);
+    let mut child = command(&["rtt", capture.to_str().unwrap(), "--format", "ppviz"])
+        .current_dir(folder.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    // By then the pipe is full.
+    thread::sleep(Duration::from_secs(1));
+    assert!(Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status().unwrap().success());
+    until("it has ended", || child.try_wait().unwrap().is_some());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(names(folder.path()), ["a.pcap"]);
+}
+
 fn report(folder: &Path) -> Value {
     assert_eq!(names(folder), ["report.json"]);
     serde_json::from_slice(&fs::read(folder.join("report.json")).unwrap()).unwrap()
@@ -267,8 +309,8 @@ fn a_signal_ends_both_captures() {
     assert_eq!(report["total"]["sent"], report["points"]["sender"]["packets"]);
 }
 
-/// Samples go to a pipe that nobody reads: the first signal cannot end the blocked process, but the second does, and no
-/// files are left behind.
+/// Samples go to a pipe that nobody reads: the first signal leaves the blocked process some time to end by itself, but
+/// the second does not, and no files are left behind.
 #[test]
 fn a_second_signal_ends_at_once() {
     let folder = tempfile::tempdir().unwrap();

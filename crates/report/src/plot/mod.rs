@@ -187,7 +187,7 @@ pub fn write_sweep(sweep: &Sweep, image: Image, to: &mut impl Write) -> io::Resu
 
 /// The title of a plot of response times.
 fn heading(reports: &[RttReport]) -> String {
-    let sources = reports.first().map(|r| r.sources.join(", ")).unwrap_or_default();
+    let sources = reports.first().map(|r| text::few(&r.sources).join(", ")).unwrap_or_default();
     cut(format!("Response times in {sources}"))
 }
 

@@ -48,7 +48,7 @@ fn nothing(packets: &Packets) -> String {
 /// The captures where packets arrive, joined, then the one where they depart.
 fn sources(sources: &[String]) -> Vec<String> {
     match sources.split_last() {
-        Some((egress, ingress)) if !ingress.is_empty() => vec![ingress.join(" + "), egress.clone()],
+        Some((egress, ingress)) if !ingress.is_empty() => vec![text::few(ingress).join(" + "), egress.clone()],
         _ => sources.to_vec(),
     }
 }

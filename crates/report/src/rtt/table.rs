@@ -94,7 +94,7 @@ fn exchanges(line: &ResultLine) -> f64 {
 
 fn title(reports: &[RttReport], to: &mut impl Write) -> io::Result<()> {
     let Some(first) = reports.first() else { return Ok(()) };
-    for line in text::wrap(&first.sources, ", ", WIDTH) {
+    for line in text::wrap(&text::few(&first.sources), ", ", WIDTH) {
         writeln!(to, "{line}")?;
     }
     let starts = reports.iter().filter_map(|r| r.span_ns).map(|s| s.start).min();

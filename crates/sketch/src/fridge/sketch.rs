@@ -293,16 +293,18 @@ impl Fridge {
         if self.has_expired(at, entry, request.at) {
             return false;
         }
-        let counts = &mut self.counts[usize::from(request.tag)];
+        let tag = usize::from(request.tag);
         match &mut self.repeated {
             Some(_) if entry.is_answered() => return false,
-            None => counts.ignored += 1,
+            None => self.counts[tag].ignored += 1,
             Some(repeated) => {
-                counts.ambiguous += 1;
                 let after = self.table.time_to(entry, request.at);
                 if repeated.repeat(&self.table, at, after, request.token) {
+                    self.counts[tag].ambiguous += 1;
                     self.table.set(at, entry.repeated());
                 } else {
+                    // This request takes the place of the first one.
+                    self.counts[usize::from(self.table.tag(entry))].ambiguous += 1;
                     let (_, fingerprint) = self.place(request.id);
                     self.stamp(at, fingerprint, request);
                 }
