@@ -100,7 +100,8 @@ impl Door {
         }
     }
 
-    /// Whether a request only repeats an earlier one.
+    /// Whether a request only repeats an earlier one. While the meter remembers every request, it decides that itself:
+    /// it knows when the first of them expires.
     #[inline(always)]
     pub(super) fn is_no_news(&mut self, request: &Sighting) -> bool {
         // Resolved at compile time: other rules pay nothing.
@@ -108,7 +109,9 @@ impl Door {
             return false;
         }
         match self.futile.as_deref_mut() {
-            Some(Futile { known: Known::Both(_, recent), .. }) => recent.is_repeated(request.id, request.at),
+            Some(Futile { known: Known::Both(all, recent), .. }) => {
+                recent.is_repeated(request.id, request.at) && all.is_none()
+            }
             _ => false,
         }
     }
