@@ -5,7 +5,8 @@
 
 use crate::output;
 use dwell_capture::file::Stop;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::flag;
 use signal_hook::iterator::Signals as Incoming;
 use signal_hook::low_level::signal_name;
 use std::fs;
@@ -33,6 +34,8 @@ struct State {
 impl Signals {
     /// Handles signals from now on.
     pub(crate) fn watch() -> io::Result<Self> {
+        // A file that may not grow any further is then an error of the write, after which nothing is left behind.
+        flag::register(SIGXFSZ, Arc::default())?;
         let (asked, ask) = io::pipe()?;
         let incoming = Incoming::new([SIGINT, SIGTERM])?;
         if !is_hangup_ignored() {

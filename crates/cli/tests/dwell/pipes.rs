@@ -71,6 +71,20 @@ fn a_file_that_is_replaced_keeps_its_permissions() {
     }
 }
 
+/// A limit for the size of files, as of `ulimit -f`, counts like a full disk, and leaves nothing behind.
+#[test]
+fn a_file_that_may_not_grow_is_told_in_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let mixed = testdata("mixed/mixed.pcap.zst");
+    let mut limited = std::process::Command::new("sh");
+    limited.args(["-c", "ulimit -f 8; exec \"$0\" rtt \"$1\" --samples samples.csv", env!("CARGO_BIN_EXE_dwell"), &mixed]);
+    let run = limited.current_dir(folder.path()).output().unwrap();
+    let words = String::from_utf8(run.stderr).unwrap();
+    assert_eq!((run.status.code(), words.lines().count()), (Some(1), 1), "{words}");
+    assert!(words.contains("samples.csv: File too large"), "{words}");
+    assert_eq!(names(folder.path()), [""; 0]);
+}
+
 #[test]
 fn a_full_disk_is_told_in_one_line() {
     if !fs::exists("/dev/full").unwrap() {
