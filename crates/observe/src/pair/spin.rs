@@ -10,6 +10,10 @@
 //! that, every short-header packet in that UDP flow that is the first in its datagram carries the bit. A long-header
 //! packet more than 30 s after the last packet of a flow begins a new connection.
 //!
+//! The QUIC bit, which is set in packets of RFC 9000, may be random where RFC 9287 was negotiated, and in a client's
+//! first packets if it knows the server. So it is ignored in flows that were learnt, where STUN messages are recognised
+//! by their cookie (RFC 8489 §5), and is required in all others, so that other protocols are not taken for QUIC.
+//!
 //! **False edges.** At one point edges alternate: after an edge in one direction, the next one is in the other
 //! direction. So an edge counts only if the other direction had one since the last in this direction; until then a
 //! packet with the old value is *late* (reordered) and changes nothing. If only one direction is seen, a packet with
@@ -49,7 +53,8 @@ pub struct Quic {
     pub undecided: u64,
     /// Those, among all these, that were replaced by others while more packets could still have come.
     pub evicted: u64,
-    /// Packets to or from port 443 that may belong to other connections, whose beginning was not seen.
+    /// Packets to or from port 443 that may belong to other connections, whose beginning was not seen: those with the
+    /// QUIC bit.
     pub unknown_packets: u64,
 }
 
@@ -128,26 +133,32 @@ impl Spin {
     }
 
     pub(super) fn observe<S: Sink>(&mut self, key: &FlowKey, payload: &[u8], to: &mut Gather<'_, S>) {
-        const FORM_AND_FIXED: u8 = 0xc0;
+        const LONG: u8 = 0x80;
+        const QUIC: u8 = 0x40;
         const SPIN: u8 = 0x20;
-        let Some(&first) = payload.first() else { return };
+        let Some((&first, rest)) = payload.split_first() else { return };
         let (flow, side, at) = (to.flow.hash, to.flow.sender & 1, to.at.as_nanos());
-        match first & FORM_AND_FIXED {
-            0xc0 if payload[1..].first_chunk().is_some_and(|v| spins(u32::from_be_bytes(*v))) => self.learn(flow, at),
-            0x40 => {
-                let Some(connection) = self.set(flow).iter_mut().find(|c| c.used && c.flow == flow) else {
-                    self.gone.unknown_packets += u64::from([key.source_port, key.destination_port].contains(&PORT));
-                    return;
-                };
-                let Some(edge) = connection.short(side, first & SPIN != 0, at) else { return };
-                if let Some(word) = edge.answers {
-                    to.own_response(Exchange::Spin, word);
-                }
-                if let Some(word) = edge.asks {
-                    to.request(Exchange::Spin, word, 0);
-                }
+        let has_quic_bit = first & QUIC != 0;
+        if first & LONG != 0 {
+            if rest.first_chunk().is_some_and(|version| spins(u32::from_be_bytes(*version))) {
+                self.learn(flow, at, has_quic_bit);
             }
-            _ => {}
+            return;
+        }
+        let Some(connection) = self.set(flow).iter_mut().find(|c| c.used && c.flow == flow) else {
+            let is_http = [key.source_port, key.destination_port].contains(&PORT);
+            self.gone.unknown_packets += u64::from(is_http && has_quic_bit);
+            return;
+        };
+        if !has_quic_bit && is_stun(payload) {
+            return;
+        }
+        let Some(edge) = connection.short(side, first & SPIN != 0, at) else { return };
+        if let Some(word) = edge.answers {
+            to.own_response(Exchange::Spin, word);
+        }
+        if let Some(word) = edge.asks {
+            to.request(Exchange::Spin, word, 0);
         }
     }
 
@@ -168,9 +179,13 @@ impl Spin {
         &mut self.sets[hash::index((flow >> 32) as u32, SETS as u32) as usize]
     }
 
-    fn learn(&mut self, flow: u64, at: i64) {
+    /// Processes a packet with a long header; one without the QUIC bit begins no connection in an unknown flow.
+    fn learn(&mut self, flow: u64, at: i64, has_quic_bit: bool) {
         let set = self.set(flow);
         let known = set.iter().position(|c| c.used && c.flow == flow);
+        if known.is_none() && !has_quic_bit {
+            return;
+        }
         let way = known.unwrap_or_else(|| oldest(set));
         let connection = &mut set[way];
         let silent = at.saturating_sub(connection.last);
@@ -197,6 +212,11 @@ const fn spins(version: u32) -> bool {
         // mvfst, msquic, Telecom Italia's experiments on measurability.
         _ => matches!(version >> 4, 0xfac_eb00 | 0xabc_d000 | 0xf0f_0f1f),
     }
+}
+
+/// Whether this is a STUN message, which may share a flow with QUIC (RFC 9443).
+fn is_stun(payload: &[u8]) -> bool {
+    payload.get(4..8) == Some(&[0x21, 0x12, 0xa4, 0x42])
 }
 
 /// The index of a free place in a set, or of the connection that has been silent longest.
@@ -462,6 +482,63 @@ mod tests {
         pair.client_udp(&LONG);
         pair.server_udp(&LONG);
         assert_eq!(pair.quic(), Quic { connections: 1, undecided: 1, ..unknown });
+    }
+
+    /// The delays do not depend on the QUIC bit of the packets (RFC 9287), of which half have none.
+    #[test]
+    fn the_quic_bit_may_be_random() {
+        let measure = |greased: bool| {
+            let mut random = Random(5, 0);
+            let mut bytes = |mut first: u8, rest: &[u8]| {
+                first &= !(u8::from(greased && random.below(2) == 1) << 6);
+                [&[first], rest].concat()
+            };
+            let mut pair = pair();
+            pair.client_udp(&LONG);
+            pair.server_udp(&bytes(LONG[0], &LONG[1..]));
+            let mut seen = Vec::new();
+            for n in 0..200 {
+                let [first, rest @ ..] = short(n / 5 % 2 == 1);
+                seen.extend(pair.client_udp(&bytes(first, &rest)).seen);
+                seen.extend(pair.server_udp(&bytes(first, &rest)).seen);
+            }
+            (seen, pair.quic())
+        };
+        let (seen, quic) = measure(false);
+        assert!(seen.len() > 100 && quic.spinning == 1, "{quic:?}");
+        assert_eq!(measure(true), (seen, quic));
+    }
+
+    #[test]
+    fn without_the_quic_bit_only_known_flows_count() {
+        let mut pair = pair();
+        let without = |packet: &[u8]| [&[packet[0] & !0x40], &packet[1..]].concat();
+        pair.client_udp(&without(&LONG));
+        pair.client_udp(&without(&short(true)));
+        assert_eq!(pair.quic(), Quic::default());
+        pair.client_udp(&LONG);
+        // A long header keeps the connection alive, and begins the next one.
+        pair.wait(IDLE_NS - 2 * MS);
+        pair.client_udp(&without(&LONG));
+        pair.wait(IDLE_NS - 2 * MS);
+        pair.client_udp(&without(&LONG));
+        assert_eq!(pair.quic().connections, 1);
+        pair.wait(IDLE_NS);
+        pair.client_udp(&without(&LONG));
+        assert_eq!(pair.quic().connections, 2);
+    }
+
+    #[test]
+    fn stun_and_version_negotiation_do_not_spin() {
+        let mut pair = pair();
+        let stun = [&[0, 1, 0, 8, 0x21, 0x12, 0xa4, 0x42][..], &[0; 12]].concat();
+        pair.client_udp(&LONG);
+        for _ in 0..20 {
+            for packet in [&short(true)[..], &stun, &[0x80, 0, 0, 0, 0, 8]] {
+                assert!(pair.client_udp(packet).seen.is_empty());
+            }
+        }
+        assert_eq!(pair.quic(), Quic { connections: 1, not_spinning: 1, ..Quic::default() });
     }
 
     #[test]
