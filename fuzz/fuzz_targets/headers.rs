@@ -6,7 +6,7 @@ use dwell_observe::parse::Key;
 use dwell_types::LinkType;
 use libfuzzer_sys::fuzz_target;
 
-const LINKS: [LinkType; 15] = [
+const LINKS: [LinkType; 17] = [
     LinkType::ETHERNET,
     LinkType::LINUX_SLL,
     LinkType::LINUX_SLL2,
@@ -20,6 +20,8 @@ const LINKS: [LinkType; 15] = [
     LinkType::PPP,
     LinkType::PPP_HDLC,
     LinkType::PPP_WITH_DIRECTION,
+    LinkType::CISCO_HDLC,
+    LinkType::CISCO_HDLC_WITH_DIRECTION,
     LinkType::PPP_ETHER,
     LinkType(2000),
 ];

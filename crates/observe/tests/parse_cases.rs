@@ -290,15 +290,20 @@ fn link_types() {
         assert_eq!(behind(link, &[7, 0, 0, 0], &four), Err(Reject::NotIp));
         assert_eq!(behind(link, &[2, 0, 0, 0], &six), Err(Reject::IpVersion));
     }
-    for link in [LinkType::PPP, LinkType::PPP_HDLC] {
+    for link in [LinkType::PPP, LinkType::PPP_HDLC, LinkType::CISCO_HDLC] {
         assert_eq!(behind(link, &[0xff, 3, 0, 0x21], &four), Ok(true));
         assert_eq!(behind(link, &[0, 0x57], &six), Ok(false));
         assert_eq!(behind(link, &[0x21], &four), Ok(true), "compressed protocol field");
         assert_eq!(behind(link, &[0x0f, 0, 8, 0], &four), Ok(true), "Cisco HDLC");
         assert_eq!(behind(link, &[0xff, 3, 0xc0, 0x21], &[1, 1, 0, 4]), Err(Reject::NotIp), "link control");
+        assert_eq!(behind(link, &[0x8f, 0, 0x86, 0xdd], &six), Ok(false), "Cisco HDLC, to all");
+        assert_eq!(behind(link, &[0x8f, 0, 0x80, 0x35], &[0; 18]), Err(Reject::NotIp), "keepalive");
         assert_eq!(behind(link, &[0xff], &[]), Err(Reject::LinkHeader));
     }
-    assert_eq!(behind(LinkType::PPP_WITH_DIRECTION, &[1, 0xff, 3, 0, 0x21], &four), Ok(true));
+    for link in [LinkType::PPP_WITH_DIRECTION, LinkType::CISCO_HDLC_WITH_DIRECTION] {
+        assert_eq!(behind(link, &[1, 0xff, 3, 0, 0x21], &four), Ok(true));
+        assert_eq!(behind(link, &[0, 0x0f, 0, 8, 0], &four), Ok(true));
+    }
     assert_eq!(behind(LinkType::PPP_ETHER, &[0x11, 0, 0, 7, 0, 42, 0, 0x21], &four), Ok(true));
     assert_eq!(behind(LinkType::PPP_ETHER, &[0x11, 9, 0, 0, 0, 4, 1, 1, 0, 0], &[]), Err(Reject::NotIp), "discovery");
     assert_eq!(behind(LinkType::PPP_ETHER, &[0x21, 0, 0, 7, 0, 42, 0, 0x21], &four), Err(Reject::LinkHeader));

@@ -35,12 +35,16 @@ impl LinkType {
     pub const PPP_ETHER: Self = Self(51);
     /// Raw IPv4 or IPv6; the first nibble tells which.
     pub const RAW: Self = Self(101);
+    /// Cisco HDLC (RFC 1547 §4.3.1).
+    pub const CISCO_HDLC: Self = Self(104);
     /// OpenBSD loopback: a 4-byte address family in network byte order.
     pub const LOOP: Self = Self(108);
     /// Linux cooked capture, version 1.
     pub const LINUX_SLL: Self = Self(113);
     /// PPP with a direction byte in front.
     pub const PPP_WITH_DIRECTION: Self = Self(204);
+    /// Cisco HDLC with a direction byte in front.
+    pub const CISCO_HDLC_WITH_DIRECTION: Self = Self(205);
     /// Raw IPv4.
     pub const IPV4: Self = Self(228);
     /// Raw IPv6.
@@ -57,9 +61,11 @@ impl fmt::Display for LinkType {
             Self::PPP | Self::PPP_HDLC => "ppp",
             Self::PPP_ETHER => "pppoe",
             Self::RAW | Self::RAW_BSD | Self::RAW_OPENBSD => "raw",
+            Self::CISCO_HDLC => "cisco-hdlc",
             Self::LOOP => "loop",
             Self::LINUX_SLL => "linux-sll",
             Self::PPP_WITH_DIRECTION => "ppp-with-direction",
+            Self::CISCO_HDLC_WITH_DIRECTION => "cisco-hdlc-with-direction",
             Self::IPV4 => "ipv4",
             Self::IPV6 => "ipv6",
             Self::LINUX_SLL2 => "linux-sll2",

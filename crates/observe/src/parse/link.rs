@@ -52,8 +52,8 @@ pub(super) fn first(link: LinkType, rest: &mut Rest<'_>) -> Step {
         LinkType::IPV4 => Ok(Next::Ipv4),
         LinkType::IPV6 => Ok(Next::Ipv6),
         LinkType::NULL | LinkType::LOOP => loopback(rest),
-        LinkType::PPP | LinkType::PPP_HDLC => hdlc(rest),
-        LinkType::PPP_WITH_DIRECTION => {
+        LinkType::PPP | LinkType::PPP_HDLC | LinkType::CISCO_HDLC => hdlc(rest),
+        LinkType::PPP_WITH_DIRECTION | LinkType::CISCO_HDLC_WITH_DIRECTION => {
             rest.skip(1, Layer::Link)?;
             hdlc(rest)
         }
@@ -142,7 +142,8 @@ fn loopback(rest: &mut Rest<'_>) -> Step {
     }
 }
 
-/// The PPP link types: bare PPP, PPP behind address and control bytes, or Cisco HDLC (RFC 1547 §4.3.1).
+/// The link types of PPP and Cisco HDLC, which are told apart by the address: bare PPP, PPP behind address and control
+/// bytes, or Cisco HDLC (RFC 1547 §4.3.1).
 fn hdlc(rest: &mut Rest<'_>) -> Step {
     match *rest.peek::<1>(Layer::Link)? {
         [0x0f | 0x8f] => next(number(rest.take::<4>(Layer::Link)?, 2)),
