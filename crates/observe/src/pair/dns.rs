@@ -8,8 +8,8 @@
 //! All opcodes count (query, notify, update) except stateful operations (RFC 8490), whose messages may be unsolicited.
 //!
 //! Over TCP (RFC 7766 §8) messages are read from segments that begin with one, one after the other as far as they are
-//! captured. Missed are messages that begin in the middle of another segment, or whose two length bytes came in a
-//! segment of their own. A segment that begins inside a message is misread; that is detected unless it seems to have
+//! captured. Missed are messages that begin in the middle of another segment, whose question continues in the next
+//! segment, or whose two length bytes came in a segment of their own. A segment that begins inside a message is misread; that is detected unless it seems to have
 //! exactly one question, and what goes undetected stays unmatched.
 //!
 //! Multicast DNS and its port 5353 are ignored: its id is 0 and several hosts answer.
@@ -18,6 +18,7 @@
 
 use super::ids::Exchange;
 use super::seen::Gather;
+use crate::packet::Tcp;
 use dwell_types::{FlowKey, Sink, hash};
 
 const PORT: u16 = 53;
@@ -66,22 +67,23 @@ pub(super) fn datagram<S: Sink>(payload: &[u8], to: &mut Gather<'_, S>) {
 
 /// Observes the messages of one kind at the start of a segment's payload.
 #[inline(never)]
-pub(super) fn segment<S: Sink>(payload: &[u8], wanted: Kind, mut to: Gather<'_, S>) {
-    let mut rest = payload;
-    for number in 0.. {
+pub(super) fn segment<S: Sink>(segment: &Tcp<'_>, wanted: Kind, mut to: Gather<'_, S>) {
+    let mut rest = segment.payload;
+    // Only the first message is at the same offset in query and response, so that both may be cut alike by the capture.
+    let mut may_be_cut = rest.len() < segment.payload_length as usize;
+    loop {
         let Some((length, bytes)) = rest.split_first_chunk() else { return };
         let length = usize::from(u16::from_be_bytes(*length));
         let (bytes, next) = bytes.split_at(length.min(bytes.len()));
         match message(bytes) {
-            // Only the first message is at the same offset in query and response, so that both may be cut alike.
-            Some(message) if one_question(bytes) && (message.whole || number == 0) => {
+            Some(message) if one_question(bytes) && (message.whole || may_be_cut) => {
                 if message.kind == wanted {
                     give(&message, &mut to);
                 }
             }
             _ => return,
         }
-        rest = next;
+        (rest, may_be_cut) = (next, false);
     }
 }
 
@@ -239,32 +241,54 @@ mod tests {
             prop_assert!(name_length(&bytes) <= bytes.len());
             let mut pair = pair(PORT);
             prop_assert!(pair.client_udp(&bytes).seen.len() <= 1);
-            let key = FlowKey { destination_port: PORT, ..flow(protocol::TCP) };
-            let mut pair = Pair::between(&[Match::Dns], key);
-            let segment = Tcp { payload: &bytes, payload_length: bytes.len() as u32, ..segment(Tcp::ACK, 1, 1) };
-            prop_assert!(pair.client(&segment).seen.len() <= bytes.len() / 14);
+            prop_assert!(tcp_pair().client(&whole_segment(&bytes)).seen.len() <= bytes.len() / 14);
         }
+    }
+
+    fn tcp_pair() -> Pair {
+        Pair::between(&[Match::Dns], FlowKey { destination_port: PORT, ..flow(protocol::TCP) })
+    }
+
+    fn whole_segment(payload: &[u8]) -> Tcp<'_> {
+        Tcp { payload, payload_length: payload.len() as u32, ..segment(Tcp::ACK, 1, 1) }
     }
 
     #[test]
     fn messages_over_tcp() {
-        let key = FlowKey { destination_port: PORT, ..flow(protocol::TCP) };
-        let mut pair = Pair::between(&[Match::Dns], key);
+        let mut pair = tcp_pair();
         let names = ["a.example", "b.example"];
         let queries = framed(&names.map(|name| message(QUERY, 1, name, 1, &[])));
         let answers = framed(&names.map(|name| message(RESPONSE, 1, name, 1, b"addresses")));
-        let with = |payload| Tcp { payload, payload_length: 1, ..segment(Tcp::ACK, 1, 1) };
-        let (asked, answered) = (pair.client(&with(&queries)), pair.server(&with(&answers)));
+        let (asked, answered) = (pair.client(&whole_segment(&queries)), pair.server(&whole_segment(&answers)));
         assert_eq!((asked.requests().len(), answered.seen.len()), (2, 2));
         assert!(answered.answers(&asked, Leg::Both));
 
-        // The second message is cut inside its question: the rest of it matches nothing, but the first still matches.
-        let cut = pair.server(&with(&answers[..answers.len() - 18]));
-        assert!(cut.answers(&asked, Leg::Both));
+        // The second message is cut inside its question, by the capture or by the end of the segment: only the first counts.
+        let part = &answers[..answers.len() - 18];
+        for payload_length in [answers.len(), part.len()] {
+            let cut = pair.server(&Tcp { payload_length: payload_length as u32, ..whole_segment(part) });
+            assert!(cut.answers(&asked, Leg::Both) && cut.seen.len() == 1);
+        }
         // A segment that begins in the middle of a message.
-        assert!(pair.server(&with(&answers[5..])).seen.is_empty());
+        assert!(pair.server(&whole_segment(&answers[5..])).seen.is_empty());
         // Many messages in one segment.
         let many = framed(&vec![message(QUERY, 1, "", 1, &[]); 40]);
-        assert_eq!(pair.client(&with(&many)).seen.len(), 40);
+        assert_eq!(pair.client(&whole_segment(&many)).seen.len(), 40);
+    }
+
+    /// A question that the capture cuts is cut alike in the response; one that continues in the next segment is not.
+    #[test]
+    fn questions_that_end_early_over_tcp() {
+        let [query, answer] = [QUERY, RESPONSE].map(|flags| framed(&[message(flags, 1, "a.example", 1, &[])]));
+        for captured in 14..query.len() {
+            let mut pair = tcp_pair();
+            let [asked, answered] =
+                [&query, &answer].map(|all| Tcp { payload: &all[..captured], ..whole_segment(all) });
+            let (asked, answered) = (pair.client(&asked), pair.server(&answered));
+            assert!(answered.answers(&asked, Leg::Both), "{captured}");
+            for part in [&query, &answer].map(|all| whole_segment(&all[..captured])) {
+                assert!(pair.client(&part).seen.is_empty(), "{captured}");
+            }
+        }
     }
 }

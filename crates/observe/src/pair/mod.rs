@@ -230,7 +230,7 @@ fn tcp<const OTHERS: bool, S: Sink>(rules: Rules, key: &FlowKey, segment: &Tcp<'
             lifetime::response(segment, to);
         }
         if dns {
-            dns::segment(segment.payload, dns::Kind::Response, to.again());
+            dns::segment(segment, dns::Kind::Response, to.again());
         }
     }
     if rules.handshake {
@@ -250,7 +250,7 @@ fn tcp<const OTHERS: bool, S: Sink>(rules: Rules, key: &FlowKey, segment: &Tcp<'
             lifetime::request(segment, to);
         }
         if dns {
-            dns::segment(segment.payload, dns::Kind::Request, to.again());
+            dns::segment(segment, dns::Kind::Request, to.again());
         }
     }
 }
