@@ -1,7 +1,7 @@
 //! Lines of comma-separated values, compressed or not.
 
 use csv::StringRecord;
-use csv_core::{ReadRecordResult, Reader, ReaderBuilder, Terminator};
+use csv_core::{ReadFieldResult, Reader, ReaderBuilder, Terminator};
 use dwell_capture::file::{Decompressed, Stop, is_cut, is_stopped};
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
@@ -150,7 +150,7 @@ impl Lines {
             if self.line.contains(&b'\r') {
                 return Err(self.error("expected lines that end with a line feed, found a carriage return alone"));
             }
-            if !self.line.is_empty() && self.line != MARK {
+            if !self.line.is_empty() && self.line != MARK.as_bytes() {
                 return Ok(true);
             }
         }
@@ -194,8 +194,8 @@ impl Lines {
     }
 }
 
-/// The byte order mark that some programs write first; the CSV reader skips it.
-const MARK: &[u8] = "\u{feff}".as_bytes();
+/// The byte order mark that some programs write first.
+const MARK: &str = "\u{feff}";
 
 /// Length limit of a line in bytes, including the line ending.
 const LONGEST: u64 = 1 << 20;
@@ -204,32 +204,61 @@ const LONGEST: u64 = 1 << 20;
 struct Fields {
     reader: Reader,
     text: Vec<u8>,
-    ends: Vec<usize>,
     record: StringRecord,
 }
 
 impl Fields {
     fn new() -> Self {
         let reader = ReaderBuilder::new().terminator(Terminator::Any(b'\n')).build();
-        Self { reader, text: Vec::new(), ends: Vec::new(), record: StringRecord::new() }
+        Self { reader, text: Vec::new(), record: StringRecord::new() }
     }
 
     /// Splits a line without its line ending; returns whether all quotation marks in it are closed.
     fn split(&mut self, line: &str) -> bool {
-        if self.ends.len() <= line.len() {
-            (self.text, self.ends) = (vec![0; line.len() + 1], vec![0; line.len() + 1]);
+        self.record.clear();
+        let line = line.strip_prefix(MARK).unwrap_or(line);
+        if line.contains('"') {
+            return self.split_quoted(line);
+        }
+        for field in line.split(',') {
+            self.record.push_field(field.trim());
+        }
+        true
+    }
+
+    fn split_quoted(&mut self, line: &str) -> bool {
+        if self.text.len() <= line.len() {
+            self.text = vec![0; line.len() + 1];
         }
         self.reader.reset();
-        self.record.clear();
-        let (_, _, written, fields) = self.reader.read_record(line.as_bytes(), &mut self.text, &mut self.ends);
-        let end = self.reader.read_record(b"\n", &mut self.text[written..], &mut self.ends[fields..]);
-        let mut begin = 0;
-        for &end in &self.ends[..fields + end.3] {
-            self.record.push_field(str::from_utf8(&self.text[begin..end]).unwrap_or_default().trim());
-            begin = end;
+        let mut rest = line;
+        loop {
+            // To the reader, no input is the end of the file.
+            let (mut result, read, mut written) = match rest {
+                "" => (ReadFieldResult::InputEmpty, 0, 0),
+                _ => self.reader.read_field(rest.as_bytes(), &mut self.text),
+            };
+            if result == ReadFieldResult::InputEmpty {
+                let end = self.reader.read_field(b"\n", &mut self.text[written..]);
+                (result, written) = (end.0, written + end.2);
+            }
+            let ReadFieldResult::Field { record_end } = result else { return false };
+            let (raw, behind) = rest.split_at(read);
+            let raw = raw.strip_suffix(',').unwrap_or(raw);
+            self.record.push_field(trimmed(str::from_utf8(&self.text[..written]).unwrap_or_default(), raw));
+            if record_end {
+                return true;
+            }
+            rest = behind;
         }
-        end.0 == ReadRecordResult::Record
     }
+}
+
+/// A field without the whitespace around it, of which there is as much as around the `raw` field. Whitespace within
+/// quotation marks belongs to the field (RFC 4180 §2).
+fn trimmed<'a>(field: &'a str, raw: &str) -> &'a str {
+    let [before, behind] = [raw.trim_start(), raw.trim_end()].map(|rest| raw.len() - rest.len());
+    field.get(before..field.len() - behind).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -248,6 +277,11 @@ mod tests {
             (r#""a, ""b""",c"#, &[r#"a, "b""#, "c"]),
             (r#"5" wide,"""""#, &[r#"5" wide"#, r#"""#]),
             (r#""a"b","c""#, &[r#"ab""#, "c"]),
+            (" a , b\tc ,  ,", &["a", "b\tc", "", ""]),
+            (r#"" a "," ","#, &[" a ", " ", ""]),
+            (r#"" a " ," "" ""#, &[" a ", r#" " "#]),
+            (r#" "a" ,"" "#, &[r#""a""#, ""]),
+            ("\u{feff} a,b", &["a", "b"]),
         ] {
             assert_eq!(fields(line).unwrap(), expected);
         }
@@ -256,21 +290,46 @@ mod tests {
         }
     }
 
-    /// For all lines of up to six of these characters, fields equal those that the `csv` crate finds, unless the line
-    /// has an unclosed quotation mark.
+    /// All texts of up to `most` characters that matter.
+    fn texts(most: usize) -> Vec<String> {
+        let mut texts = vec![String::new()];
+        let mut longest = texts.clone();
+        for _ in 0..most {
+            longest =
+                longest.iter().flat_map(|text| ["a", " ", ",", "\""].map(|letter| format!("{text}{letter}"))).collect();
+            texts.extend_from_slice(&longest);
+        }
+        texts
+    }
+
+    /// Fields equal those that the `csv` crate finds, unless the line has an unclosed quotation mark. It trims fields in
+    /// quotation marks, too.
     #[test]
     fn another_reader_finds_the_same_fields() {
-        let letters = ["a", " ", ",", "\""];
-        let mut lines = vec![String::new()];
-        for _ in 0..6 {
-            lines = lines.iter().flat_map(|line| letters.map(|letter| format!("{line}{letter}"))).collect();
-            for line in &lines {
-                let mut other = csv::ReaderBuilder::new();
-                let mut other = other.has_headers(false).trim(csv::Trim::All).from_reader(line.as_bytes());
-                let other = other.records().next().unwrap().unwrap();
-                let other: Vec<_> = other.iter().collect();
-                assert!(fields(line).is_none_or(|found| found == other), "{line}");
-            }
+        let mut other = csv::ReaderBuilder::new();
+        other.has_headers(false).flexible(true).trim(csv::Trim::All);
+        for line in texts(6).iter().filter(|line| !line.is_empty()) {
+            let two_lines = format!("{line}\nend");
+            let mut records = other.from_reader(two_lines.as_bytes()).into_records().map(Result::unwrap);
+            let (expected, is_closed) = (records.next().unwrap(), records.next().is_some());
+            let found = fields(line);
+            assert_eq!(found.is_some(), is_closed, "{line}");
+            let Some(found) = found else { continue };
+            let trimmed: Vec<_> = found.iter().map(|field| field.trim()).collect();
+            assert_eq!(trimmed, expected.iter().collect::<Vec<_>>(), "{line}");
+            assert!(line.contains('"') || found == trimmed, "{line}");
+        }
+    }
+
+    /// What another writer puts in quotation marks is read as it was.
+    #[test]
+    fn quoted_fields_are_kept() {
+        let texts = texts(3);
+        for pair in texts.iter().flat_map(|a| texts.iter().map(move |b| [a, b])) {
+            let mut writer = csv::WriterBuilder::new().quote_style(csv::QuoteStyle::Always).from_writer(Vec::new());
+            writer.write_record(pair).unwrap();
+            let line = String::from_utf8(writer.into_inner().unwrap()).unwrap();
+            assert_eq!(fields(line.trim_end()).unwrap(), pair.map(String::as_str));
         }
     }
 }
