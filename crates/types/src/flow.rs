@@ -192,10 +192,12 @@ impl FlowKey {
     }
 }
 
-/// `10.0.0.1:443 → 10.0.0.2:51000 tcp`.
+/// `10.0.0.1:443 → 10.0.0.2:51000 tcp`, or without ports `10.0.0.1 → 10.0.0.2 icmp`.
 impl fmt::Display for FlowKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let has_ports = (self.source_port, self.destination_port) != (0, 0);
         let endpoint = |f: &mut fmt::Formatter<'_>, address: Address, port: u16| match IpAddr::from(address) {
+            address if !has_ports => write!(f, "{address}"),
             IpAddr::V4(v4) => write!(f, "{v4}:{port}"),
             IpAddr::V6(v6) => write!(f, "[{v6}]:{port}"),
         };
@@ -300,6 +302,24 @@ mod tests {
         assert_eq!(key.undirected(), key.reversed().undirected());
         assert!(key.is_forward() != key.reversed().is_forward());
         assert_eq!(key.to_string(), "10.0.0.1:51000 → 10.0.0.2:443 tcp");
+    }
+
+    #[test]
+    fn names_have_ports_if_there_are_any() {
+        let v4 = |[source_port, destination_port]: [u16; 2], protocol| FlowKey {
+            source_port,
+            destination_port,
+            protocol,
+            ..key()
+        };
+        let v6 = |key| FlowKey { source: Address::v6([1; 16]), destination: Address::v6([2; 16]), ..key };
+        assert_eq!(v4([0, 0], protocol::ICMP).to_string(), "10.0.0.1 → 10.0.0.2 icmp");
+        assert_eq!(v4([0, 0], 47).to_string(), "10.0.0.1 → 10.0.0.2 proto 47");
+        assert_eq!(v4([0, 53], protocol::UDP).to_string(), "10.0.0.1:0 → 10.0.0.2:53 udp");
+        let long = "101:101:101:101:101:101:101:101 → 202:202:202:202:202:202:202:202 icmpv6";
+        assert_eq!(v6(v4([0, 0], protocol::ICMPV6)).to_string(), long);
+        let long = "[101:101:101:101:101:101:101:101]:7 → [202:202:202:202:202:202:202:202]:53 udp";
+        assert_eq!(v6(v4([7, 53], protocol::UDP)).to_string(), long);
     }
 
     #[test]

@@ -18,8 +18,11 @@ fn ends_of(flow: &str) -> Vec<String> {
 }
 
 fn end(address: &str, port: &str) -> String {
-    let port = port.parse::<u16>().unwrap_or(0);
-    if address.contains(':') { format!("[{address}]:{port}") } else { format!("{address}:{port}") }
+    match port {
+        "" | "0" => address.to_owned(),
+        _ if address.contains(':') => format!("[{address}]:{port}"),
+        _ => format!("{address}:{port}"),
+    }
 }
 
 /// The true delays of a flow, by match and leg.

@@ -26,7 +26,7 @@ pub(crate) struct Packet {
 impl Packet {
     /// Whether it is a link-local packet.
     fn is_local(&self) -> bool {
-        self.flow.starts_with("[fe80:")
+        self.flow.trim_start_matches('[').starts_with("fe80:")
     }
 }
 
