@@ -175,7 +175,8 @@ impl Output {
         }
         // For a symbolic link, the target is replaced and the link is kept.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let old = if path.exists() { Some(File::options().write(true).open(&path).with_context(cannot)?) } else { None };
+        let old =
+            if path.exists() { Some(File::options().write(true).open(&path).with_context(cannot)?) } else { None };
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(format!(".{}.partial", std::process::id()));
         let neighbour = path.with_file_name(name);

@@ -77,7 +77,12 @@ fn a_file_that_may_not_grow_is_told_in_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let mixed = testdata("mixed/mixed.pcap.zst");
     let mut limited = std::process::Command::new("sh");
-    limited.args(["-c", "ulimit -f 8; exec \"$0\" rtt \"$1\" --samples samples.csv", env!("CARGO_BIN_EXE_dwell"), &mixed]);
+    limited.args([
+        "-c",
+        "ulimit -f 8; exec \"$0\" rtt \"$1\" --samples samples.csv",
+        env!("CARGO_BIN_EXE_dwell"),
+        &mixed,
+    ]);
     let run = limited.current_dir(folder.path()).output().unwrap();
     let words = String::from_utf8(run.stderr).unwrap();
     assert_eq!((run.status.code(), words.lines().count()), (Some(1), 1), "{words}");

@@ -9,8 +9,8 @@
 //!
 //! Over TCP (RFC 7766 §8) messages are read from segments that begin with one, one after the other as far as they are
 //! captured. Missed are messages that begin in the middle of another segment, whose question continues in the next
-//! segment, or whose two length bytes came in a segment of their own. A segment that begins inside a message is misread; that is detected unless it seems to have
-//! exactly one question, and what goes undetected stays unmatched.
+//! segment, or whose two length bytes came in a segment of their own. A segment that begins inside a message is misread;
+//! that is detected unless it seems to have exactly one question, and what goes undetected stays unmatched.
 //!
 //! Multicast DNS and its port 5353 are ignored: its id is 0 and several hosts answer.
 //!
