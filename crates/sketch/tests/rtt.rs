@@ -108,7 +108,7 @@ fn every_group_accounts_for_its_requests() {
             let pick = hash::finish(number);
             let seen = sighting(Match::Dns, Leg::Both, pick % 3_000, number as i64 * 100_000);
             let seen = Sighting { series: Series { group: 1 + (pick >> 32) as u16 % 2, ..seen.series }, ..seen };
-            let is_request = (pick >> 50) % 3 > 0;
+            let is_request = !(pick >> 50).is_multiple_of(3);
             meter.take(if is_request { Observation::Request(seen) } else { Observation::Response(seen) });
         }
         for answer in meter.estimate(Ambiguous::Bounds) {
