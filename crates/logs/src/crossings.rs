@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use std::path::Path;
 
 /// A log, read line by line.
+#[derive(Debug)]
 pub struct CrossingLog {
     lines: Lines,
     at: usize,

@@ -7,6 +7,7 @@ use dwell_types::{ExchangeId, Leg, Match, Observation, Series, Sighting, Timesta
 use std::path::Path;
 
 /// A log, read line by line.
+#[derive(Debug)]
 pub struct EventLog {
     lines: Lines,
     columns: Columns,
@@ -18,6 +19,7 @@ pub struct EventLog {
     backwards: u64,
 }
 
+#[derive(Debug)]
 struct Columns {
     at: usize,
     kind: usize,
@@ -26,6 +28,7 @@ struct Columns {
 }
 
 /// The names of the groups seen so far, in tables of fixed size.
+#[derive(Debug)]
 struct Groups {
     /// All names, concatenated.
     names: String,

@@ -60,6 +60,12 @@ pub struct Lines {
     cut: Option<io::Error>,
 }
 
+impl fmt::Debug for Lines {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lines").field("path", &self.path).field("number", &self.number).finish_non_exhaustive()
+    }
+}
+
 impl Lines {
     /// Opens a file, compressed or not; `-` is standard input. A [`Stop`] ends it early.
     pub fn open(path: &Path, stop: Option<&Stop>) -> Result<Self, LogError> {

@@ -7,6 +7,7 @@ use dwell_types::{Departure, FlowId, Timestamp, hash};
 use std::path::{Path, PathBuf};
 
 /// A log, read line by line.
+#[derive(Debug)]
 pub struct SojournLog {
     lines: Lines,
     path: PathBuf,
@@ -21,7 +22,7 @@ pub struct SojournLog {
 }
 
 /// How many lines have some irregularity, and the number of the first.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Oddities {
     count: u64,
     first: u64,

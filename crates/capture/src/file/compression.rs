@@ -125,6 +125,12 @@ impl<R: Read> Input<R> {
 /// which [`is_stopped`](super::is_stopped) holds.
 pub struct Decompressed(Input<Source>);
 
+impl fmt::Debug for Decompressed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Decompressed").field("bytes_read", &self.0.bytes_read()).finish_non_exhaustive()
+    }
+}
+
 impl Decompressed {
     /// Opens a path; `-` is standard input.
     pub fn open(path: &Path, stop: Option<&super::Stop>) -> io::Result<Self> {

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 ///
 /// A truncated file causes a warning, and reading continues. A damaged file is an error, after everything before the
 /// damage was yielded; a caller that asks for more frames after an error gets those of the next file.
+#[derive(Debug)]
 pub struct CaptureFiles {
     paths: Vec<PathBuf>,
     /// Index of the path to open next.

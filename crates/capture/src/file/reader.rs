@@ -4,6 +4,7 @@ use super::window::Window;
 use super::{Record, Trouble};
 use crate::{CaptureError, FrameSource, Warning};
 use dwell_types::Frame;
+use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -24,6 +25,12 @@ enum Format {
     Pcapng(Pcapng),
     /// There is nothing more to read.
     Ended,
+}
+
+impl<R> fmt::Debug for CaptureFile<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CaptureFile").field("path", &self.path).field("frames", &self.frames).finish_non_exhaustive()
+    }
 }
 
 impl<R: Read> CaptureFile<R> {

@@ -4,6 +4,7 @@ use std::io::{self, BufWriter, Write};
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
 
 /// Writes frames to a pcap file: nanoseconds, little-endian, version 2.4. The same frames give the same bytes.
+#[derive(Debug)]
 pub struct PcapWriter<W: Write> {
     writer: BufWriter<W>,
     snap_length: u32,

@@ -271,6 +271,7 @@ fn fields<'a>(columns: &Columns, field: impl Fn(usize) -> &'a str) -> Result<Rea
 }
 
 /// Looks up the segments of a network by name.
+#[derive(Clone, Debug)]
 pub struct Names {
     numbers: HashMap<Named, u32>,
 }
