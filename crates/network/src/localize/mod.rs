@@ -6,7 +6,7 @@
 //! **Model**: the delay of a segment lasts from the arrival at its first router to the arrival at its last one, so
 //! delays of segments add up to that of the path. Without a change the interval means of a segment are independent and
 //! normal with a constant mean and spread, both estimated from the first intervals, the baseline. Packets of a segment
-//! are lost singly, or in bursts of one kind. A wandering level correlates neighbouring intervals and causes more false
+//! are lost singly, or in bursts of one kind that begin and end within an interval. A wandering level correlates neighbouring intervals and causes more false
 //! alarms: [`Localization::correlation`] shows it. A fault already present in the baseline goes undetected.
 //!
 //! **State**: all readings; this analyses them afterwards and is not a sketch.
@@ -21,6 +21,8 @@
 //! each interval: a third of it is divided among the delays of all segments, a third among their losses, a third among
 //! the delays of all judged paths. By Bonferroni's inequality, the rate of intervals with any false alarm is at most
 //! the stated one, whatever the dependencies; it is an average over baselines.
+//!
+//! Losses are judged by their number in the same windows, with an uncertain length of bursts ([`LossVerdict::new`]).
 //!
 //! Segments are ranked by likelihood ratio, with the size of the change uniform in units of the segment's own spread
 //! and its beginning uniform over the windows. The probability that a segment is to blame, given that exactly one has
