@@ -220,9 +220,10 @@ impl Answer<'_> {
     /// Colour and mark of a segment in the plot.
     fn shade(&self, routers: &[u32]) -> Option<Shade> {
         let segment = self.routes.find(routers)?;
-        let delay = self.found.delays[segment as usize]?;
-        let loss = self.found.losses[segment as usize].map_or(1.0, |loss| loss.p_value);
-        Some(Shade { delay_ns: delay.shift.value, alarm: delay.p_value.min(loss) <= self.found.segment_alarm })
+        let (delay, loss) = (self.found.delays[segment as usize], self.found.losses[segment as usize]);
+        let p_values = [delay.map(|delay| delay.p_value), loss.map(|loss| loss.p_value)];
+        let p_value = p_values.into_iter().flatten().min_by(f64::total_cmp)?;
+        Some(Shade { delay_ns: delay.map(|delay| delay.shift.value), alarm: p_value <= self.found.segment_alarm })
     }
 
     /// The segments of the judged paths: the ranking, then those whose delay is not known well enough.

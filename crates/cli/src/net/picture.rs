@@ -12,8 +12,8 @@ use std::collections::HashMap;
 /// How a segment is drawn on the map.
 #[derive(Clone, Copy)]
 pub(super) struct Shade {
-    /// Its mean delay.
-    pub(super) delay_ns: f64,
+    /// Its mean delay, if known.
+    pub(super) delay_ns: Option<f64>,
     /// Whether it is slower or lossier than usual.
     pub(super) alarm: bool,
 }
@@ -39,7 +39,7 @@ pub(super) fn draw(map: &Map, segments: &Segments, shade: impl Fn(&[u32]) -> Opt
         MapLink {
             from: from as usize,
             to: to as usize,
-            delay_ns: known.map(|(hops, shade)| shade.delay_ns / *hops as f64),
+            delay_ns: known.and_then(|(hops, shade)| Some(shade.delay_ns? / *hops as f64)),
             alarm: known.is_some_and(|(_, shade)| shade.alarm),
         }
     };

@@ -232,6 +232,28 @@ fn what_is_not_measured_is_said() {
     assert_eq!((&report["incomplete_paths"], &path["suspects"].as_array().unwrap().len()), (&1.into(), &1));
 }
 
+/// From b3 to b4, everything is lost in the last four seconds: the table names the segment and the plot marks it,
+/// although its delay is unknown.
+#[test]
+fn a_dead_link_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let [dead, plot] = ["dead.csv", "net.svg"].map(|name| folder.path().join(name).to_str().unwrap().to_owned());
+    let all = std::fs::read_to_string(testdata("net/ladder-slow.csv")).unwrap();
+    let lost = |line: &str| {
+        let fields: Vec<&str> = line.split(',').collect();
+        let is_dead = line.starts_with("b3,b4") && fields[3] >= "1795338020000000000";
+        if is_dead { format!("b3,b4,,{},0,700,0,,\n", fields[3]) } else { format!("{line}\n") }
+    };
+    std::fs::write(&dead, all.lines().map(lost).collect::<String>()).unwrap();
+    let table = String::from_utf8(localize(&["--measurements", &dead, "--plot", &plot]).out).unwrap();
+    let named =
+        |head: &str| table.split(head).nth(1).is_some_and(|rest| rest.lines().nth(1).unwrap().contains("b3 → b4"));
+    assert!(named("lossier") && named("delay unknown") && table.contains("24 of 24 intervals"), "{table}");
+    assert!(table.contains("b3 → b4 *"), "{table}");
+    let marked = std::fs::read_to_string(&plot).unwrap().matches("#D55E00").count();
+    assert_eq!(marked, 2, "the link, and the legend");
+}
+
 #[test]
 fn wrong_measurements_are_refused_in_one_line() {
     let folder = tempfile::tempdir().unwrap();

@@ -90,7 +90,7 @@ pub fn write_paths(report: &PathsReport, to: &mut impl Write) -> io::Result<()> 
 
 /// Number of segments listed in a ranking; those in alarm are always listed.
 const RANKED: usize = 5;
-/// Maximum number of paths, and of changes, listed.
+/// Maximum number of paths, of changes, and of segments without a delay, listed.
 const SHOWN: usize = 10;
 
 /// Writes which segments are suspicious, which paths are slow and why, and earlier alarms.
@@ -108,6 +108,7 @@ pub fn write_localize(report: &LocalizeReport, to: &mut impl Write) -> io::Resul
     let times = times(report);
     delays(&report.segments, times, to)?;
     losses(&report.segments, times, to)?;
+    without_delay(&report.segments, intervals.count, to)?;
     for line in report.path_lines.iter().take(SHOWN) {
         path(line, times, to)?;
     }
@@ -211,6 +212,30 @@ fn losses(segments: &[SegmentLine], times: Times, to: &mut impl Write) -> io::Re
     writeln!(to)
 }
 
+/// Segments that were measured but whose delay is not known; writes nothing if there are none.
+fn without_delay(segments: &[SegmentLine], intervals: usize, to: &mut impl Write) -> io::Result<()> {
+    let unknown: Vec<_> = segments.iter().filter(|line| line.delay.is_none() && line.intervals > 0).collect();
+    if unknown.is_empty() {
+        return Ok(());
+    }
+    let mut grid = Grid::default();
+    grid.row(["delay unknown", "measured"].map(Into::into).to_vec());
+    for line in unknown.iter().take(SHOWN) {
+        let [measured, all] = [line.intervals, intervals].map(|number| text::count(number as u64));
+        grid.row(vec![route(&line.segment), format!("{measured} of {all} intervals")]);
+    }
+    grid.write(to)?;
+    more(unknown.len(), to)
+}
+
+/// Says how many lines were left out of a list of this many, and ends it.
+fn more(lines: usize, to: &mut impl Write) -> io::Result<()> {
+    if lines > SHOWN {
+        writeln!(to, "and {} more", text::count((lines - SHOWN) as u64))?;
+    }
+    writeln!(to)
+}
+
 fn path(line: &PathLine, times: Times, to: &mut impl Write) -> io::Result<()> {
     let now = text::delay_with_interval(line.delay_ns.map(|e| e.map(|ns| ns.round() as i64)));
     let alarm = mark(line.delay.is_some_and(|d| d.alarm));
@@ -250,10 +275,7 @@ fn changes(changes: &[ChangeLine], times: Times, to: &mut impl Write) -> io::Res
         grid.row(cells);
     }
     grid.write(to)?;
-    if changes.len() > SHOWN {
-        writeln!(to, "and {} more", text::count((changes.len() - SHOWN) as u64))?;
-    }
-    writeln!(to)
+    more(changes.len(), to)
 }
 
 fn head(network: &Network, to: &mut impl Write) -> io::Result<()> {
