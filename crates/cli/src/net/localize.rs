@@ -128,7 +128,7 @@ fn read(
         }
     }
     let step_ns = arguments.interval.map_or(1, Nanos::get);
-    let readings = Readings::new(routes.segments(), &read, step_ns).map_err(|twice| {
+    let readings = Readings::new(&read, step_ns).map_err(|twice| {
         let Probe { from, to, .. } = probe(&map.topology, routes.routers(twice.segment));
         let [(first, line), (second, other)] = twice.readings.map(|reading| places[reading]);
         let at = moment(twice.start_ns);

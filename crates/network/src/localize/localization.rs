@@ -116,7 +116,7 @@ impl Localization {
             return found;
         };
         let mut correlations = Vec::new();
-        for &segment in &asked {
+        for &segment in asked.iter().filter(|&&segment| readings.is_measured(segment)) {
             let values = delays(readings, segment);
             found.delays[segment as usize] = Verdict::new(&values, from, last);
             correlations.extend(correlation(&values[..from]));
@@ -133,8 +133,11 @@ impl Localization {
         for (segment, probability) in found.shares(asked.iter().copied()) {
             found.probabilities[segment as usize] = probability;
         }
-        found.paths =
-            paths.iter().map(|&path| (path, Verdict::new(&sums(routes, readings, path), from, last))).collect();
+        let judge = |path: usize| {
+            let is_whole = routes.path(path).iter().all(|&segment| readings.is_measured(segment));
+            is_whole.then(|| Verdict::new(&sums(routes, readings, path), from, last)).flatten()
+        };
+        found.paths = paths.iter().map(|&path| (path, judge(path))).collect();
         found.correlation = mean_correlation(&correlations, from);
         found
     }
@@ -326,7 +329,7 @@ mod tests {
 
     fn until(end: i64) -> Readings {
         let read: Vec<_> = readings().into_iter().filter(|(_, reading)| reading.start_ns < end).collect();
-        Readings::new(3, &read, 1).unwrap()
+        Readings::new(&read, 1).unwrap()
     }
 
     #[test]
@@ -366,7 +369,7 @@ mod tests {
         let read: Vec<_> = (0..3)
             .flat_map(|segment| (0..15).map(move |interval| reading(segment, interval, extra(segment, interval), 1)))
             .collect();
-        let readings = Readings::new(3, &read, 1).unwrap();
+        let readings = Readings::new(&read, 1).unwrap();
         let found = Localization::new(&routes, &readings, &paths, &SETTINGS);
         assert_eq!(found.ranking(), [0, 2, 1]);
         assert!([0, 2].iter().all(|&segment: &usize| found.probabilities[segment] > 0.99), "{:?}", found.probabilities);
@@ -397,7 +400,7 @@ mod tests {
         assert!(found.delays[2].is_none() && !found.is_asked(2) && found.delays[0].is_some());
         assert_eq!(found.segment_alarm, 0.05 / 3.0 / 2.0);
         let read: Vec<_> = readings().into_iter().filter(|&(segment, _)| segment != 1).collect();
-        let readings = Readings::new(3, &read, 1).unwrap();
+        let readings = Readings::new(&read, 1).unwrap();
         let paths = routes.paths_between(a, d);
         let found = Localization::new(&routes, &readings, &paths, &SETTINGS);
         assert_eq!(found.paths, [(paths[0], None)], "the sum is not known");
@@ -417,7 +420,7 @@ mod tests {
         let of = |extra: &dyn Fn(usize) -> f64| {
             let read: Vec<_> =
                 (0..3).flat_map(|s| (0..20).map(move |i| (s, i))).map(|(s, i)| reading(s, i, extra(i), 0)).collect();
-            Localization::new(&routes, &Readings::new(3, &read, 1).unwrap(), &all, &settings).correlation.unwrap()
+            Localization::new(&routes, &Readings::new(&read, 1).unwrap(), &all, &settings).correlation.unwrap()
         };
         let (mean, error) = of(&|_| 0.0);
         assert!(mean.abs() < 4.0 * error, "{mean} {error}");
@@ -449,7 +452,7 @@ mod tests {
                 at[segment as usize] += 1;
                 (segment, Reading { start_ns: at[segment as usize] % last + 100 * (at[segment as usize] / last), ..reading })
             }).collect();
-            let readings = Readings::new(3, &read, 1).unwrap();
+            let readings = Readings::new(&read, 1).unwrap();
             let paths: Vec<usize> = (0..routes.paths()).collect();
             let found = Localization::new(&routes, &readings, &paths, &Settings { baseline: 4, false_alarms: 0.5 });
             let is_chance = |p: f64| (0.0..=1.0).contains(&p);

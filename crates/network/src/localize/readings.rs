@@ -1,6 +1,7 @@
 //! Readings: the delay and the losses of each segment in each interval.
 
 use super::series::Value;
+use std::collections::BTreeMap;
 
 /// The measurements of one segment in one interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -71,31 +72,34 @@ pub struct Apart {
 pub struct Readings {
     /// The start of each interval, sorted.
     starts: Vec<i64>,
-    /// By segment, then by interval.
-    of: Vec<Vec<Option<Reading>>>,
+    /// By segment, then by interval; only segments that were measured.
+    of: BTreeMap<u32, Vec<Option<Reading>>>,
+    /// Those of any other segment: none in each interval.
+    none: Vec<Option<Reading>>,
 }
 
 impl Readings {
-    /// Collects readings, each given with the number of its segment, of this many segments, in any order. Readings that
-    /// start within `step_ns` (at least 1) belong to one interval, which begins with the first of them.
-    pub fn new(segments: usize, read: &[(u32, Reading)], step_ns: i64) -> Result<Self, Twice> {
+    /// Collects readings, each given with the number of its segment, in any order. Readings that start within `step_ns`
+    /// (at least 1) belong to one interval, which begins with the first of them.
+    pub fn new(read: &[(u32, Reading)], step_ns: i64) -> Result<Self, Twice> {
         let cut_ns = cut(read.iter().map(|(_, reading)| reading.start_ns.rem_euclid(step_ns)).collect(), step_ns);
         let interval = |reading: &Reading| reading.start_ns.saturating_sub(cut_ns).div_euclid(step_ns);
         let mut begun: Vec<(i64, i64)> =
             read.iter().map(|(_, reading)| (interval(reading), reading.start_ns)).collect();
         begun.sort_unstable();
         begun.dedup_by_key(|&mut (interval, _)| interval);
-        let mut of = vec![vec![None; begun.len()]; segments];
+        let none = vec![None; begun.len()];
+        let mut of: BTreeMap<u32, Vec<Option<Reading>>> = BTreeMap::new();
         for (number, &(segment, reading)) in read.iter().enumerate() {
             let Ok(at) = begun.binary_search_by_key(&interval(&reading), |&(interval, _)| interval) else { continue };
-            let place: &mut Option<Reading> = &mut of[segment as usize][at];
+            let place = &mut of.entry(segment).or_insert_with(|| none.clone())[at];
             if place.replace(Reading { start_ns: begun[at].1, ..reading }).is_some() {
                 let is_same = |other: &(u32, Reading)| other.0 == segment && interval(&other.1) == interval(&reading);
                 let first = read.iter().position(is_same).unwrap_or(number);
                 return Err(Twice { segment, start_ns: reading.start_ns, readings: [first, number] });
             }
         }
-        Ok(Self { starts: begun.into_iter().map(|(_, start_ns)| start_ns).collect(), of })
+        Ok(Self { starts: begun.into_iter().map(|(_, start_ns)| start_ns).collect(), of, none })
     }
 
     /// The first intervals that begin closer together than successive intervals of any one segment; `None` if there
@@ -106,7 +110,7 @@ impl Readings {
             let mut before = starts.next()?;
             starts.map(|start| start.saturating_sub(std::mem::replace(&mut before, start))).min()
         };
-        let step_ns = self.of.iter().filter_map(step).min()?;
+        let step_ns = self.of.values().filter_map(step).min()?;
         let close = self.starts.windows(2).find(|pair| pair[1].saturating_sub(pair[0]) < step_ns)?;
         Some(Apart { starts_ns: [close[0], close[1]], step_ns })
     }
@@ -118,12 +122,17 @@ impl Readings {
 
     /// The readings of a segment, one for each interval.
     pub fn of(&self, segment: u32) -> &[Option<Reading>] {
-        &self.of[segment as usize]
+        self.of.get(&segment).unwrap_or(&self.none)
+    }
+
+    /// Whether a segment has any reading.
+    pub(super) fn is_measured(&self, segment: u32) -> bool {
+        self.of.contains_key(&segment)
     }
 
     /// The number of intervals in which a segment has a reading.
     pub fn known(&self, segment: u32) -> usize {
-        self.of(segment).iter().flatten().count()
+        self.of.get(&segment).map_or(0, |readings| readings.iter().flatten().count())
     }
 
     /// The delay of a segment in an interval.
@@ -155,22 +164,31 @@ mod tests {
     #[test]
     fn intervals_are_put_side_by_side() {
         let read = [(1, reading(20)), (0, reading(10)), (1, reading(-3))];
-        let readings = Readings::new(3, &read, 1).unwrap();
+        let readings = Readings::new(&read, 1).unwrap();
         assert_eq!(readings.starts(), [-3, 10, 20]);
         assert_eq!([0, 1, 2].map(|segment| readings.known(segment)), [1, 2, 0]);
-        let readings =
-            Readings::new(3, &[(0, reading(1_009)), (1, reading(1_244)), (1, reading(2_001))], 1_000).unwrap();
+        let readings = Readings::new(&[(0, reading(1_009)), (1, reading(1_244)), (1, reading(2_001))], 1_000).unwrap();
         assert_eq!(readings.starts(), [1_009, 2_001]);
         // A clock that is 137 ns ahead of or behind another one.
         for apart in [-137, 137] {
             let read: Vec<_> =
                 (0..5).flat_map(|at| [(0, reading(at * 1_000)), (1, reading(at * 1_000 + apart))]).collect();
-            let readings = Readings::new(2, &read, 1_000).unwrap();
+            let readings = Readings::new(&read, 1_000).unwrap();
             assert_eq!([0, 1].map(|segment| readings.known(segment)), [5, 5], "{apart}");
             assert_eq!(readings.starts().len(), 5, "{:?}", readings.starts());
         }
-        let twice = Readings::new(3, &[(0, reading(3)), (1, reading(5)), (1, reading(8))], 10);
+        let twice = Readings::new(&[(0, reading(3)), (1, reading(5)), (1, reading(8))], 10);
         assert_eq!(twice, Err(Twice { segment: 1, start_ns: 8, readings: [1, 2] }));
+    }
+
+    /// Segments that were not measured take no memory.
+    #[test]
+    fn only_what_was_measured_is_kept() {
+        let read = [(4_000_000_000, reading(0)), (7, reading(1)), (7, reading(2))];
+        let readings = Readings::new(&read, 1).unwrap();
+        assert_eq!(readings.of.len(), 2);
+        assert_eq!([0, 7, 4_000_000_000].map(|segment| readings.known(segment)), [0, 2, 1]);
+        assert_eq!(readings.of(0), [None; 3]);
     }
 
     /// Intervals of one segment begin as many nanoseconds after those of another, up to a whole interval of 1,000.
@@ -179,7 +197,7 @@ mod tests {
         let readings = |ahead: i64| {
             let read = (0..6)
                 .map(|number| (number % 2, reading(i64::from(number / 2 * 1_000) + i64::from(number % 2) * ahead)));
-            Readings::new(3, &read.collect::<Vec<_>>(), 1).unwrap()
+            Readings::new(&read.collect::<Vec<_>>(), 1).unwrap()
         };
         for ahead in [0, 1_000, -2_000, 9_000] {
             assert_eq!(readings(ahead).apart(), None, "{ahead}");
@@ -188,7 +206,7 @@ mod tests {
         assert_eq!(readings(-1).apart(), Some(Apart { starts_ns: [-1, 0], step_ns: 1_000 }));
         // Intervals that one segment missed, and others of a single interval each, tell nothing.
         let sparse = [(0, reading(0)), (0, reading(5_000)), (1, reading(0)), (1, reading(1_000)), (2, reading(3_000))];
-        assert_eq!(Readings::new(3, &sparse, 1).unwrap().apart(), None);
-        assert_eq!(Readings::new(3, &[(0, reading(0)), (1, reading(5))], 1).unwrap().apart(), None);
+        assert_eq!(Readings::new(&sparse, 1).unwrap().apart(), None);
+        assert_eq!(Readings::new(&[(0, reading(0)), (1, reading(5))], 1).unwrap().apart(), None);
     }
 }
