@@ -7,7 +7,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use dwell_logs::Lines;
 use dwell_network::Topology;
 use dwell_network::paths::{Mode, Paths};
-use dwell_network::plan::{self, Limits, Plan, State, Strategy};
+use dwell_network::plan::{self, Cost, Limits, Plan, State, Strategy};
 use dwell_network::segments::Segments;
 use dwell_network::sets::Measurements;
 use dwell_report::net::{
@@ -228,10 +228,10 @@ impl Map {
     }
 
     fn plan_report(&self, plan: &Plan, strategy: Strategy, seed: u64) -> PlanReport {
-        let mut cost = 0.0;
+        let mut cost = Cost::default();
         let mut curve = vec![point(0, None, cost, &plan.before)];
         for (number, step) in (1..).zip(&plan.steps) {
-            cost += step.cost;
+            cost = cost + step.cost;
             curve.push(point(number, Some(self.topology.name(step.router).to_owned()), cost, &step.state));
         }
         PlanReport {
@@ -278,9 +278,9 @@ fn routers(topology: &Topology, source: &str, flag: &str, names: &str) -> Result
     }
 }
 
-fn point(routers: usize, added: Option<String>, cost: f64, state: &State) -> Point {
+fn point(routers: usize, added: Option<String>, cost: Cost, state: &State) -> Point {
     let State { segments, probe_hops, granularity: hops } = *state;
-    Point { routers, added, cost, segments, probe_hops, granularity: hops.map(granularity) }
+    Point { routers, added, cost: cost.number(), segments, probe_hops, granularity: hops.map(granularity) }
 }
 
 fn granularity(hops: dwell_network::segments::Granularity) -> Granularity {
@@ -305,23 +305,22 @@ fn text(path: &Path, expected: &str) -> Result<String> {
 }
 
 /// The cost of every router, from a CSV with the columns `router` and `cost`; 1 for routers that are not listed.
-fn costs(path: &Path, topology: &Topology) -> Result<Vec<f64>> {
+fn costs(path: &Path, topology: &Topology) -> Result<Vec<Cost>> {
     let mut lines = Lines::open(path, None)?;
     let ([router, cost], []) = lines.columns(["router", "cost"], [])?;
-    let mut costs: HashMap<String, f64> = HashMap::new();
+    let mut costs: HashMap<String, Cost> = HashMap::new();
     while lines.advance()? {
         let (router, cost) = (lines.field(router), lines.field(cost));
         if topology.find(router).is_none() {
             bail!(lines.error(format!("the map has no router '{router}'")));
         }
-        let number: Option<f64> = cost.parse().ok().filter(|&cost: &f64| cost > 0.0 && cost.is_finite());
-        let Some(cost) = number else {
-            bail!(lines.error(format!("expected a cost above 0, found '{cost}'")));
-        };
+        let cost = cost.parse().map_err(|what: String| lines.error(what))?;
         costs.insert(router.to_owned(), cost);
     }
     if let Some(cut) = lines.warning() {
         bail!(cut);
     }
-    Ok((0..topology.routers() as u32).map(|router| costs.get(topology.name(router)).copied().unwrap_or(1.0)).collect())
+    Ok((0..topology.routers() as u32)
+        .map(|router| costs.get(topology.name(router)).copied().unwrap_or(Cost::ONE))
+        .collect())
 }

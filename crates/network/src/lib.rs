@@ -3,6 +3,8 @@
 //! Every path is cut at each instrumented router, which measures inside itself; the part between two cuts is a
 //! measurement segment, which has to be probed from end to end [kompella12 §II-B, §VI]. In the order of use:
 
+// Numbers of the input whose sums must be exact.
+mod millionths;
 // Topologies: routers and links, read from files.
 pub mod topology;
 pub use topology::Topology;

@@ -4,7 +4,7 @@
 
 use crate::units::one_of;
 use clap::{Args, Subcommand, ValueEnum};
-use dwell_network::plan::Strategy;
+use dwell_network::plan::{Cost, Strategy};
 use dwell_report::plot::Image;
 use std::path::PathBuf;
 
@@ -90,8 +90,8 @@ pub(super) struct PlanArguments {
     #[arg(long, value_name = "FILE")]
     pub(super) costs: Option<PathBuf>,
     /// Limit of the total cost.
-    #[arg(long, value_name = "N", value_parser = crate::units::above_zero("a cost above 0"))]
-    pub(super) budget: Option<f64>,
+    #[arg(long, value_name = "N", value_parser = str::parse::<Cost>)]
+    pub(super) budget: Option<Cost>,
     /// Also report a lower bound on the probe hops of any plan with as many routers, or the same budget.
     #[arg(long)]
     pub(super) bound: bool,

@@ -6,7 +6,7 @@
 //! through *r*; the maximum takes the routers with the highest *U*ᵣ per cost. Any prices give a bound; good ones are
 //! found by steps along the subgradient, 1 − Σ *x*ᵣ, as long as the gap to a known plan suggests (Polyak 1969).
 
-use super::Limits;
+use super::{Cost, Limits};
 use crate::segments::{Segments, between};
 
 /// Iterations; each visits every segment once.
@@ -46,11 +46,11 @@ pub fn least_hops(segments: &Segments, limits: &Limits, known: u64) -> u64 {
 
 /// The fractions of routers within the limits with the greatest total, and that total.
 fn most(sums: &[f64], limits: &Limits) -> (Vec<f64>, f64) {
-    let cost = |router: usize| if limits.budget.is_some() { limits.cost(router as u32) } else { 1.0 };
+    let cost = |router: usize| if limits.budget.is_some() { limits.cost(router as u32).number() } else { 1.0 };
     let mut order: Vec<usize> = (0..sums.len()).filter(|&router| sums[router] > 0.0).collect();
     order.sort_by(|&a, &b| (sums[b] / cost(b)).total_cmp(&(sums[a] / cost(a))));
     let (mut shares, mut taken) = (vec![0.0; sums.len()], 0.0);
-    let mut left = limits.budget.unwrap_or(limits.routers as f64);
+    let mut left = limits.budget.map_or(limits.routers as f64, Cost::number);
     for router in order {
         shares[router] = (left / cost(router)).clamp(0.0, 1.0);
         taken += shares[router] * sums[router];

@@ -5,6 +5,7 @@
 //! least 1 − 1/e of what the best set of equal size saves (Nemhauser, Wolsey and Fisher 1978).
 
 use crate::Topology;
+use crate::millionths::{self, MILLION};
 use crate::segments::{Granularity, Segments};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -42,15 +43,56 @@ impl Strategy {
     }
 }
 
+/// A cost in millionths, so that sums of decimal fractions are exact.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Cost(u64);
+
+/// With this limit the cost of 18,000 routers does not overflow; sums of more are cut off at 2⁶⁴ millionths.
+const MOST_MILLIONTHS: u64 = 999_999_999 * MILLION;
+
+impl Cost {
+    /// The cost of a router for which none is given.
+    pub const ONE: Self = Self(MILLION);
+
+    /// The cost as a number.
+    pub fn number(self) -> f64 {
+        self.0 as f64 / MILLION as f64
+    }
+}
+
+impl std::ops::Add for Cost {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl std::iter::Sum for Cost {
+    fn sum<I: Iterator<Item = Self>>(costs: I) -> Self {
+        costs.fold(Self::default(), |sum, cost| sum + cost)
+    }
+}
+
+impl std::str::FromStr for Cost {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        millionths::parse(text, MOST_MILLIONTHS).map(Self).ok_or_else(|| {
+            format!("expected a cost above 0 and below 1000000000, with at most 6 decimals, found '{text}'")
+        })
+    }
+}
+
 /// Limits of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limits {
     /// The most routers to instrument.
     pub routers: usize,
     /// The cost of each router; 1 each if empty.
-    pub costs: Vec<f64>,
+    pub costs: Vec<Cost>,
     /// The limit on their total cost.
-    pub budget: Option<f64>,
+    pub budget: Option<Cost>,
     /// Seed of random choices.
     pub seed: u64,
 }
@@ -72,7 +114,7 @@ pub struct Step {
     /// The router's number.
     pub router: u32,
     /// The router's cost.
-    pub cost: f64,
+    pub cost: Cost,
     /// The network after this step.
     pub state: State,
 }
@@ -98,8 +140,13 @@ impl Limits {
         Self { routers, costs: Vec::new(), budget: None, seed: 0 }
     }
 
-    fn cost(&self, router: u32) -> f64 {
-        self.costs.get(router as usize).copied().unwrap_or(1.0)
+    fn cost(&self, router: u32) -> Cost {
+        self.costs.get(router as usize).copied().unwrap_or(Cost::ONE)
+    }
+
+    /// Whether routers that cost `spent` and one more stay within the budget.
+    fn allow(&self, spent: Cost, router: u32) -> bool {
+        self.budget.is_none_or(|budget| spent + self.cost(router) <= budget)
     }
 }
 
@@ -113,8 +160,7 @@ pub fn plan(topology: &Topology, segments: &mut Segments, strategy: Strategy, li
         let mut chosen: Vec<u32> = order.iter().map(|&(router, _)| router).collect();
         swap(&free, &mut chosen, segments, limits);
         chosen.iter().for_each(|&router| segments.join(router));
-        // They are known to fit the budget; a sum in another order could round to just above it.
-        order = fill(&chosen, segments, strategy, &Limits { budget: None, ..limits.clone() });
+        order = fill(&chosen, segments, strategy, limits);
     }
     let step = |(router, state)| Step { router, cost: limits.cost(router), state };
     Plan { before, steps: order.into_iter().map(step).collect() }
@@ -124,11 +170,11 @@ pub fn plan(topology: &Topology, segments: &mut Segments, strategy: Strategy, li
 fn fill(among: &[u32], segments: &mut Segments, strategy: Strategy, limits: &Limits) -> Vec<(u32, State)> {
     let mut order = Vec::new();
     let mut random = Pcg64Mcg::seed_from_u64(limits.seed);
-    let mut left = limits.budget.unwrap_or(f64::INFINITY);
+    let mut spent = Cost::default();
     while order.len() < limits.routers {
-        let is_free = |router: u32| !segments.is_instrumented(router) && limits.cost(router) <= left;
+        let is_free = |router: u32| !segments.is_instrumented(router) && limits.allow(spent, router);
         let candidates: Vec<u32> = among.iter().copied().filter(|&router| is_free(router)).collect();
-        let most = |of: &[u64]| best(&candidates, |router| of[router as usize] as f64 / limits.cost(router));
+        let most = |of: &[u64]| best(&candidates, |router| of[router as usize] as f64 / limits.cost(router).number());
         let next = match strategy {
             Strategy::Greedy => most(segments.counts()),
             Strategy::Saving | Strategy::Swap => most(segments.hops_through()),
@@ -137,7 +183,7 @@ fn fill(among: &[u32], segments: &mut Segments, strategy: Strategy, limits: &Lim
         };
         let Some(router) = next else { break };
         segments.cut(router);
-        left -= limits.cost(router);
+        spent = spent + limits.cost(router);
         order.push((router, State::of(segments)));
     }
     order
@@ -145,24 +191,21 @@ fn fill(among: &[u32], segments: &mut Segments, strategy: Strategy, limits: &Lim
 
 /// Replaces each chosen router by the one that saves most in its place, until no replacement saves more.
 fn swap(free: &[u32], chosen: &mut [u32], segments: &mut Segments, limits: &Limits) {
-    let spent: f64 = chosen.iter().map(|&router| limits.cost(router)).sum();
-    let mut left = limits.budget.map_or(f64::INFINITY, |budget| budget - spent);
     let mut has_changed = true;
     while has_changed {
         has_changed = false;
-        for place in chosen.iter_mut() {
-            segments.join(*place);
-            let affordable = left + limits.cost(*place);
+        for place in 0..chosen.len() {
+            let old = chosen[place];
+            segments.join(old);
+            let spent: Cost = chosen.iter().filter(|&&router| router != old).map(|&router| limits.cost(router)).sum();
             let saves = |router: u32| segments.hops_through()[router as usize];
             let others = free.iter().copied().filter(|&other| !segments.is_instrumented(other));
-            let candidates: Vec<u32> = others.filter(|&other| limits.cost(other) <= affordable).collect();
-            if let Some(other) = best(&candidates, |router| saves(router) as f64).filter(|&o| saves(o) > saves(*place))
-            {
-                left = affordable - limits.cost(other);
-                *place = other;
+            let candidates: Vec<u32> = others.filter(|&other| limits.allow(spent, other)).collect();
+            if let Some(other) = best(&candidates, |router| saves(router) as f64).filter(|&o| saves(o) > saves(old)) {
+                chosen[place] = other;
                 has_changed = true;
             }
-            segments.cut(*place);
+            segments.cut(chosen[place]);
         }
     }
 }
@@ -270,21 +313,42 @@ mod tests {
         assert!(is_best > was_best, "{is_best} of 240 are the best possible, {was_best} before exchanging");
     }
 
+    fn cost(text: &str) -> Cost {
+        text.parse().unwrap()
+    }
+
+    /// Three tenths pay for three routers of a tenth each, and seven for seven.
+    #[test]
+    fn no_money_is_left_over() {
+        let topology = star_of_lines();
+        let costs = vec![cost(".1"); topology.routers()];
+        for strategy in [Strategy::Greedy, Strategy::Saving, Strategy::Swap, Strategy::Random] {
+            for routers in 1..=7 {
+                let budget = Some(cost(&format!("0.{routers}")));
+                let plan = run(&topology, strategy, &Limits { costs: costs.clone(), budget, ..Limits::routers(9) });
+                assert_eq!(plan.steps.len(), routers, "{strategy:?}");
+            }
+        }
+        for wrong in ["0", "-1", "", "1e3", "0.0000001", "1000000000", "nan"] {
+            assert!(wrong.parse::<Cost>().is_err(), "{wrong}");
+        }
+    }
+
     #[test]
     fn costs_and_budgets_count() {
         let topology = star_of_lines();
         let hub = topology.find("hub").unwrap();
-        let mut costs = vec![1.0; topology.routers()];
-        costs[hub as usize] = 100.0;
-        let plan = run(&topology, Strategy::Greedy, &Limits { costs, budget: Some(2.5), ..Limits::routers(9) });
+        let mut costs = vec![Cost::ONE; topology.routers()];
+        costs[hub as usize] = cost("100");
+        let plan = run(&topology, Strategy::Greedy, &Limits { costs, budget: Some(cost("2.5")), ..Limits::routers(9) });
         assert_eq!(plan.steps.len(), 2);
         assert!(plan.steps.iter().all(|step| topology.name(step.router).ends_with('1')));
         // `Swap` keeps to the budget, too.
-        let costs: Vec<f64> = (0..topology.routers() as u32).map(|r| if r == hub { 0.6 } else { 0.1 }).collect();
-        let limits = Limits { costs, budget: Some(0.6), ..Limits::routers(9) };
+        let costs = (0..topology.routers() as u32).map(|r| cost(if r == hub { "0.6" } else { "0.1" })).collect();
+        let limits = Limits { costs, budget: Some(cost("0.6")), ..Limits::routers(9) };
         let [saving, swap] = [Strategy::Saving, Strategy::Swap].map(|strategy| run(&topology, strategy, &limits));
         for plan in [&saving, &swap] {
-            assert!(plan.steps.iter().map(|step| step.cost).sum::<f64>() < 0.6 + 1e-9);
+            assert!(plan.steps.iter().map(|step| step.cost).sum::<Cost>() <= cost("0.6"));
         }
         let [saving, swap] = [saving, swap].map(|plan| plan.steps.last().unwrap().state.probe_hops);
         assert!(swap <= saving, "{swap} {saving}");

@@ -1,5 +1,6 @@
 //! Routers and the links between them, read from the file formats in which network maps are published.
 
+use crate::millionths::{self, MILLION};
 use petgraph::graph::{DiGraph, NodeIndex};
 use std::collections::HashMap;
 use std::fmt;
@@ -49,7 +50,6 @@ impl Weight {
     pub const ONE: Self = Self(MILLION);
 }
 
-const MILLION: u64 = 1_000_000;
 /// With this limit no path of fewer than 2³² links overflows.
 const MOST_MILLIONTHS: u64 = 1 << 31;
 
@@ -65,21 +65,9 @@ impl std::str::FromStr for Weight {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let expected =
-            || format!("a weight of '{text}': expected a number above 0 and up to 2147, with at most 6 decimals");
-        let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-        let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-        if !digits(whole)
-            || !digits(fraction)
-            || fraction.len() > 6
-            || whole.len() + fraction.len() == 0
-            || whole.len() > 9
-        {
-            return Err(expected());
-        }
-        let number = |part: &str| part.parse::<u64>().unwrap_or(0);
-        let millionths = number(whole) * MILLION + number(&format!("{fraction:0<6}"));
-        if (1..=MOST_MILLIONTHS).contains(&millionths) { Ok(Self(millionths)) } else { Err(expected()) }
+        millionths::parse(text, MOST_MILLIONTHS).map(Self).ok_or_else(|| {
+            format!("a weight of '{text}': expected a number above 0 and up to 2147, with at most 6 decimals")
+        })
     }
 }
 
