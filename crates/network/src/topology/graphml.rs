@@ -40,6 +40,8 @@ pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), TopologyErro
             }
             Event::Empty(start) => {
                 begin(&start, line, &mut keys, &mut open, &mut key, &mut is_directed)?;
+                // An empty element has no text.
+                key = None;
                 close(start.local_name().as_ref(), &mut open, &mut edges, builder)?;
             }
             Event::Text(words) => {

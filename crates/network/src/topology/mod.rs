@@ -319,6 +319,19 @@ mod tests {
         assert!(Topology::read(&map("&what;")).unwrap_err().to_string().contains("&what;"));
     }
 
+    /// What follows a value belongs to nothing, even if the value is empty.
+    #[test]
+    fn empty_values_of_graphml_end_at_once() {
+        let key = |id: &str, name: &str| format!("<key id=\"{id}\" attr.name=\"{name}\" for=\"node\"/>\n");
+        let keys = key("l", "label") + &key("c", "Country");
+        for empty in ["<data key=\"l\"/>", "<data key=\"l\"></data>", "<data key=\"l\"> </data>"] {
+            let nodes = format!("<node id=\"n0\">{empty}\n  <data key=\"c\">X</data>\n</node>\n<node id=\"n1\"/>");
+            let edge = "<edge source=\"n0\" target=\"n1\"/>";
+            let map = Topology::read(&format!("<graphml>{keys}<graph>\n{nodes}{edge}</graph></graphml>")).unwrap();
+            assert_eq!(map.name(0), "n0", "{empty}");
+        }
+    }
+
     #[test]
     fn parallel_links_and_loops_are_left_out_and_counted() {
         let map = Topology::read("a b 3\na b 2\nb a 1\na a 1\na b 2.5\n").unwrap();
