@@ -6,7 +6,16 @@ use super::{Builder, Link, TopologyError, Weight, at};
 use quick_xml::Reader;
 use quick_xml::escape::resolve_xml_entity;
 use quick_xml::events::{BytesRef, BytesStart, Event};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+
+/// An attribute that nodes or edges may have.
+struct Key {
+    name: String,
+    /// What may have it: `node`, `edge`, or `all`, among others.
+    of: String,
+    /// Its value where the file gives none.
+    default: String,
+}
 
 /// The node or edge that is being read.
 #[derive(Default)]
@@ -18,11 +27,29 @@ struct Open {
     line: usize,
 }
 
+/// What the text that is being read belongs to.
+enum Place {
+    /// The default of the key with this id.
+    Default(String),
+    /// The value of this attribute of the open node or edge.
+    Data(String),
+}
+
+/// What was read so far.
+#[derive(Default)]
+struct State {
+    keys: BTreeMap<String, Key>,
+    /// The id of the key that is being read.
+    key: Option<String>,
+    open: Option<Open>,
+    place: Option<Place>,
+    is_directed: bool,
+    edges: Vec<Open>,
+}
+
 pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), TopologyError> {
     let mut reader = Reader::from_str(text);
-    let mut keys: HashMap<String, String> = HashMap::new();
-    let (mut open, mut key, mut is_directed) = (None::<Open>, None::<String>, false);
-    let mut edges = Vec::new();
+    let mut state = State::default();
     let mut depth = 0usize;
     // Newlines are counted incrementally: `line` is the line number at byte `counted`.
     let (mut counted, mut line) = (0, 1);
@@ -36,45 +63,24 @@ pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), TopologyErro
             Event::Eof => break,
             Event::Start(start) => {
                 depth += 1;
-                begin(&start, line, &mut keys, &mut open, &mut key, &mut is_directed)?;
+                state.begin(&start, line)?;
             }
             Event::Empty(start) => {
-                begin(&start, line, &mut keys, &mut open, &mut key, &mut is_directed)?;
-                // An empty element has no text.
-                key = None;
-                close(start.local_name().as_ref(), &mut open, &mut edges, builder)?;
+                state.begin(&start, line)?;
+                state.end(start.local_name().as_ref(), builder)?;
             }
-            Event::Text(words) => {
-                append(&mut open, key.as_deref(), &words.decode().map_err(|e| at(line, e.to_string()))?)
-            }
-            Event::CData(words) => {
-                append(&mut open, key.as_deref(), &words.decode().map_err(|e| at(line, e.to_string()))?)
-            }
-            Event::GeneralRef(name) => append(&mut open, key.as_deref(), &referred(&name, line)?),
+            Event::Text(words) => state.append(&words.decode().map_err(|e| at(line, e.to_string()))?),
+            Event::CData(words) => state.append(&words.decode().map_err(|e| at(line, e.to_string()))?),
+            Event::GeneralRef(name) => state.append(&referred(&name, line)?),
             Event::End(end) => {
                 depth = depth.saturating_sub(1);
-                if end.local_name().as_ref() == b"data"
-                    && let (Some(open), Some(key)) = (&mut open, key.take())
-                    && let Some(value) = open.data.get_mut(&key)
-                {
-                    *value = value.trim().to_owned();
-                }
-                close(end.local_name().as_ref(), &mut open, &mut edges, builder)?;
+                state.end(end.local_name().as_ref(), builder)?;
             }
             _ => {}
         }
     }
-    for edge in edges {
-        connect(&edge, is_directed, builder)?;
-    }
-    Ok(())
-}
-
-/// Appends text to the value of a key.
-fn append(open: &mut Option<Open>, key: Option<&str>, words: &str) {
-    if let (Some(open), Some(key)) = (open, key) {
-        open.data.entry(key.to_owned()).or_default().push_str(words);
-    }
+    let State { edges, is_directed, .. } = state;
+    edges.iter().try_for_each(|edge| connect(edge, is_directed, builder))
 }
 
 /// The text that an entity such as `&amp;` stands for.
@@ -86,54 +92,95 @@ fn referred(name: &BytesRef<'_>, line: usize) -> Result<String, TopologyError> {
     resolve_xml_entity(&name).map(str::to_owned).ok_or_else(|| at(line, format!("an unknown entity &{name};")))
 }
 
-fn begin(
-    start: &BytesStart<'_>,
-    line: usize,
-    keys: &mut HashMap<String, String>,
-    open: &mut Option<Open>,
-    key: &mut Option<String>,
-    is_directed: &mut bool,
-) -> Result<(), TopologyError> {
-    let mut attributes = HashMap::new();
-    for attribute in start.attributes() {
-        let attribute = attribute.map_err(|error| at(line, error.to_string()))?;
-        let value = attribute.unescape_value().map_err(|error| at(line, error.to_string()))?;
-        attributes
-            .insert(String::from_utf8_lossy(attribute.key.local_name().as_ref()).into_owned(), value.into_owned());
-    }
-    match start.local_name().as_ref() {
-        b"key" => {
-            if let (Some(id), Some(name)) = (attributes.get("id"), attributes.get("attr.name")) {
-                keys.insert(id.clone(), name.to_lowercase());
-            }
+impl State {
+    fn begin(&mut self, start: &BytesStart<'_>, line: usize) -> Result<(), TopologyError> {
+        let mut attributes = HashMap::new();
+        for attribute in start.attributes() {
+            let attribute = attribute.map_err(|error| at(line, error.to_string()))?;
+            let value = attribute.unescape_value().map_err(|error| at(line, error.to_string()))?;
+            attributes
+                .insert(String::from_utf8_lossy(attribute.key.local_name().as_ref()).into_owned(), value.into_owned());
         }
-        b"graph" => *is_directed = attributes.get("edgedefault").is_some_and(|default| default == "directed"),
-        b"node" | b"edge" => *open = Some(Open { attributes, data: HashMap::new(), line }),
-        b"data" => *key = attributes.get("key").map(|id| keys.get(id).unwrap_or(id).clone()),
-        _ => {}
+        match start.local_name().as_ref() {
+            b"key" => {
+                if let (Some(id), Some(name)) = (attributes.get("id"), attributes.get("attr.name")) {
+                    let of = attributes.get("for").map_or("all", String::as_str).to_owned();
+                    self.keys.insert(id.clone(), Key { name: name.to_lowercase(), of, default: String::new() });
+                    self.key = Some(id.clone());
+                }
+            }
+            b"default" => self.place = self.key.clone().map(Place::Default),
+            b"graph" => {
+                self.is_directed = attributes.get("edgedefault").is_some_and(|default| default == "directed");
+            }
+            b"node" | b"edge" => self.open = Some(Open { attributes, data: HashMap::new(), line }),
+            b"data" => {
+                let name = attributes.get("key").map(|id| self.keys.get(id).map_or(id, |key| &key.name).clone());
+                if let (Some(open), Some(name)) = (&mut self.open, name) {
+                    // Even an empty value replaces the default.
+                    open.data.entry(name.clone()).or_default();
+                    self.place = Some(Place::Data(name));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
     }
-    Ok(())
+
+    /// Where the text that is being read belongs.
+    fn value(&mut self) -> Option<&mut String> {
+        match self.place.as_ref()? {
+            Place::Default(id) => self.keys.get_mut(id).map(|key| &mut key.default),
+            Place::Data(name) => self.open.as_mut()?.data.get_mut(name),
+        }
+    }
+
+    fn append(&mut self, words: &str) {
+        if let Some(value) = self.value() {
+            value.push_str(words);
+        }
+    }
+
+    fn end(&mut self, name: &[u8], builder: &mut Builder) -> Result<(), TopologyError> {
+        match name {
+            b"key" => self.key = None,
+            b"data" | b"default" => {
+                if let Some(value) = self.value() {
+                    *value = value.trim().to_owned();
+                }
+                self.place = None;
+            }
+            b"node" => {
+                let Some(node) = self.close("node") else { return Ok(()) };
+                let Some(id) = node.attributes.get("id") else { return Err(at(node.line, "a node without an id")) };
+                let degrees = |name: &str| node.value(name)?.parse::<f64>().ok().filter(|degrees| degrees.is_finite());
+                let label = node.value("label").unwrap_or(id);
+                builder.named(id, label, degrees("latitude").zip(degrees("longitude")));
+            }
+            b"edge" => {
+                let edge = self.close("edge");
+                self.edges.extend(edge);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The node or edge that was being read, with the defaults of what it lacks.
+    fn close(&mut self, of: &str) -> Option<Open> {
+        let mut open = self.open.take()?;
+        for key in self.keys.values().filter(|key| (key.of == of || key.of == "all") && !key.default.is_empty()) {
+            open.data.entry(key.name.clone()).or_insert_with(|| key.default.clone());
+        }
+        Some(open)
+    }
 }
 
-fn close(
-    name: &[u8],
-    open: &mut Option<Open>,
-    edges: &mut Vec<Open>,
-    builder: &mut Builder,
-) -> Result<(), TopologyError> {
-    match name {
-        b"node" => {
-            let Some(node) = open.take() else { return Ok(()) };
-            let Some(id) = node.attributes.get("id") else { return Err(at(node.line, "a node without an id")) };
-            let degrees =
-                |name: &str| node.data.get(name).and_then(|text| text.parse::<f64>().ok()).filter(|d| d.is_finite());
-            let label = node.data.get("label").filter(|label| !label.is_empty()).unwrap_or(id);
-            builder.named(id, label, degrees("latitude").zip(degrees("longitude")));
-        }
-        b"edge" => edges.extend(open.take()),
-        _ => {}
+impl Open {
+    /// The value of an attribute, unless it is empty.
+    fn value(&self, name: &str) -> Option<&str> {
+        self.data.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
-    Ok(())
 }
 
 fn connect(edge: &Open, is_directed: bool, builder: &mut Builder) -> Result<(), TopologyError> {
@@ -142,8 +189,8 @@ fn connect(edge: &Open, is_directed: bool, builder: &mut Builder) -> Result<(), 
         builder.keys.get(id).copied().ok_or_else(|| at(edge.line, format!("an edge to an unknown node '{id}'")))
     };
     let (from, to) = (end("source")?, end("target")?);
-    let number = |name: &str| edge.data.get(name).and_then(|text| text.parse::<f64>().ok()).filter(|&n| n >= 0.0);
-    let weight = match edge.data.get("weight") {
+    let number = |name: &str| edge.value(name)?.parse::<f64>().ok().filter(|&number| number >= 0.0);
+    let weight = match edge.value("weight") {
         Some(weight) => weight.parse().map_err(|what: String| at(edge.line, what))?,
         None => Weight::ONE,
     };

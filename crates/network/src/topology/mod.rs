@@ -319,6 +319,27 @@ mod tests {
         assert!(Topology::read(&map("&what;")).unwrap_err().to_string().contains("&what;"));
     }
 
+    /// What the file says of one router or link replaces the default of the key, which holds for either or for both.
+    #[test]
+    fn keys_of_graphml_have_defaults() {
+        let map = |key: &str, first: &str| {
+            let nodes = ["a", "b", "c"].map(|id| format!("<node id=\"{id}\"/>")).concat();
+            let edges = format!(
+                "<edge source=\"a\" target=\"b\">{first}</edge><edge source=\"a\" target=\"c\"><data key=\"w\">3</data></edge>"
+            );
+            let map = format!("<graphml>{key}<graph edgedefault=\"directed\">{nodes}{edges}</graph></graphml>");
+            let map = Topology::read(&map).unwrap();
+            map.graph().edge_weights().map(|link| link.weight.0 as f64 / MILLION as f64).collect::<Vec<_>>()
+        };
+        let key = |of: &str| format!("<key id=\"w\" attr.name=\"weight\"{of}>\n<default> 5 </default>\n</key>");
+        for of in ["", " for=\"all\"", " for=\"edge\""] {
+            assert_eq!(map(&key(of), ""), [5.0, 3.0], "{of}");
+            assert_eq!(map(&key(of), "<data key=\"w\">2</data>"), [2.0, 3.0], "{of}");
+            assert_eq!(map(&key(of), "<data key=\"w\"/>"), [1.0, 3.0], "{of}: empty, not the default");
+        }
+        assert_eq!(map(&key(" for=\"node\""), ""), [1.0, 3.0]);
+    }
+
     /// What follows a value belongs to nothing, even if the value is empty.
     #[test]
     fn empty_values_of_graphml_end_at_once() {
