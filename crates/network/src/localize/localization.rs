@@ -2,6 +2,7 @@ use super::losses::LossVerdict;
 use super::readings::Readings;
 use super::routes::Routes;
 use super::series::{Value, Verdict, ln_sum};
+use std::ops::Range;
 
 /// How segments and paths are judged.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -15,6 +16,8 @@ pub struct Settings {
 /// Which segments and paths are slower or lossier than usual.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Localization {
+    /// The first intervals, this many, define what is usual.
+    baseline: usize,
     /// By segment, whether it is on a path that was judged.
     asked: Vec<bool>,
     /// By segment: the verdict on its delay at the last interval; `None` if too few intervals have a delay, or if it is
@@ -100,6 +103,7 @@ impl Localization {
         let asked: Vec<u32> = (0..).zip(&on_paths).filter(|(_, is_on)| **is_on).map(|(segment, _)| segment).collect();
         let segment_alarm = settings.false_alarms / 3.0 / (asked.len().max(1) as f64);
         let mut found = Self {
+            baseline: settings.baseline,
             asked: on_paths,
             delays: vec![None; routes.segments()],
             losses: vec![None; routes.segments()],
@@ -183,9 +187,8 @@ impl Localization {
         let parts = routes.path(path);
         let last = readings.starts().len().saturating_sub(1);
         let first = verdict.map_or(last, |verdict| verdict.shift.first);
-        let whole: Vec<usize> = (first..readings.starts().len())
-            .filter(|&interval| parts.iter().all(|&segment| readings.delay(segment, interval).is_some()))
-            .collect();
+        let whole = complete(parts, readings, first..readings.starts().len());
+        let baseline = complete(parts, readings, 0..self.baseline.min(readings.starts().len()));
         let n = whole.len() as f64;
         let sum = |of: &dyn Fn(u32, usize) -> Option<f64>| -> f64 {
             let terms =
@@ -199,8 +202,13 @@ impl Localization {
         let mut suspects: Vec<Suspect> = Vec::new();
         for (segment, probability) in self.shares(parts.iter().copied()) {
             let Some(own) = self.delays[segment as usize] else { continue };
-            let now = whole.iter().filter_map(|&interval| mean(segment, interval)).sum::<f64>() / n;
-            let excess_ns = if whole.is_empty() { own.shift.excess } else { now - own.baseline.mean };
+            let over = |intervals: &[usize]| {
+                let means = intervals.iter().filter_map(|&interval| mean(segment, interval));
+                (!intervals.is_empty()).then(|| means.sum::<f64>() / intervals.len() as f64)
+            };
+            // The baseline of the path has only intervals in which all its segments were measured.
+            let usual = over(&baseline).unwrap_or(own.baseline.mean);
+            let excess_ns = over(&whole).map_or(own.shift.excess, |now| now - usual);
             suspects.push(Suspect {
                 segment,
                 excess_ns,
@@ -232,6 +240,11 @@ fn on_paths(routes: &Routes, paths: &[usize]) -> Vec<bool> {
 fn delays(readings: &Readings, segment: u32) -> Vec<Option<Value>> {
     let delay = |interval| Some(readings.delay(segment, interval)?.value());
     (0..readings.starts().len()).map(delay).collect()
+}
+
+/// Those of these intervals in which the delays of all these segments are known.
+fn complete(parts: &[u32], readings: &Readings, among: Range<usize>) -> Vec<usize> {
+    among.filter(|&interval| parts.iter().all(|&segment| readings.delay(segment, interval).is_some())).collect()
 }
 
 /// The delay of a path in each interval; `None` unless the delays of all its segments are known.
@@ -353,6 +366,28 @@ mod tests {
         assert!((mean - 6_060.0).abs() < 15.0 && (variance - 3.0 * 901.0 / 10_000.0 / 2.0).abs() < 1e-9);
         assert!((state.std_ns.unwrap() - 2_700f64.sqrt()).abs() < 1e-9);
         assert!((state.loss.unwrap() - (1.0 - 0.999f64.powi(3))).abs() < 1e-12);
+    }
+
+    /// The parts of an excess add up even if a segment misses intervals of the baseline in which another was slower.
+    #[test]
+    fn parts_add_up_over_gaps() {
+        let (topology, routes) = line();
+        let [a, d] = ["a", "d"].map(|name| topology.find(name).unwrap());
+        let paths = routes.paths_between(a, d);
+        let at = |segment, interval: usize| {
+            let slow = (segment == 0 && interval >= 10) || (segment == 1 && interval < 3);
+            reading(segment, interval, if slow { 300.0 } else { 0.0 }, 0)
+        };
+        let read = (0..3).flat_map(|segment| (0..12).map(move |interval| at(segment, interval)));
+        let read: Vec<_> = read.filter(|&(segment, reading)| segment != 0 || reading.start_ns >= 3).collect();
+        let readings = Readings::new(&read, 1).unwrap();
+        let found = Localization::new(&routes, &readings, &paths, &SETTINGS);
+        let (path, verdict) = found.paths[0];
+        let verdict = verdict.unwrap();
+        let state = found.path(&routes, &readings, path, Some(&verdict));
+        let sum: f64 = state.suspects.iter().map(|suspect| suspect.excess_ns).sum();
+        assert!((sum - verdict.shift.excess).abs() < 1e-6, "{sum} of {}: {state:?}", verdict.shift.excess);
+        assert!(verdict.shift.excess > 280.0);
     }
 
     /// With two slow segments, both are named, each with a probability above 99%; the third is not.
