@@ -124,7 +124,7 @@ pub enum Format {
 impl Format {
     /// Detects the format of a text.
     pub fn of(text: &str) -> Self {
-        let start = text.trim_start_matches('\u{feff}').trim_start();
+        let start = text.trim_start();
         let line = start.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#')).unwrap_or("");
         if start.starts_with('<') {
             Self::GraphMl
@@ -139,8 +139,9 @@ impl Format {
 }
 
 impl Topology {
-    /// Reads a map in any of the formats.
+    /// Reads a map in any of the formats, with or without a byte order mark.
     pub fn read(text: &str) -> Result<Self, TopologyError> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut builder = Builder::default();
         match Format::of(text) {
             Format::Rocketfuel => rocketfuel::read(text, &mut builder),
@@ -301,6 +302,20 @@ mod tests {
         assert!(error("<graphml><graph>").contains("line 1"));
         assert!(error("[[link]]\nfrom = \"a\"\n").contains("line"));
         assert!(error("1 @x (1) -> <2> =a r0\n2 @x (1) -> <one> =b r0\n").starts_with("line 2"));
+    }
+
+    /// A byte order mark is no part of the first router's name, nor of anything else.
+    #[test]
+    fn byte_order_marks_are_skipped() {
+        for map in [
+            "a b 1\nb a 1\n",
+            "1 @x (1) -> <2> =a r0\n2 @x (1) -> <1> =b r0\n",
+            "[[link]]\nfrom = \"a\"\nto = \"b\"\n",
+            "<graphml><graph><node id=\"a\"/><node id=\"b\"/><edge source=\"a\" target=\"b\"/></graph></graphml>",
+        ] {
+            let topology = Topology::read(&format!("\u{feff}{map}")).unwrap();
+            assert_eq!((topology.routers(), topology.links(), topology.find("a")), (2, 2, Some(0)), "{map}");
+        }
     }
 
     /// Entities and CDATA belong to the words around them, blanks at the ends do not.
