@@ -29,6 +29,14 @@ pub struct Named {
     pub via: String,
 }
 
+impl Named {
+    /// Without the blanks around each field.
+    fn trimmed(&self) -> Self {
+        let [from, to, via] = [&self.from, &self.to, &self.via].map(|name| name.trim().to_owned());
+        Self { from, to, via }
+    }
+}
+
 /// Why a file cannot be read: where, what was expected and what was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileError {
@@ -189,7 +197,7 @@ impl Columns {
 }
 
 fn read_csv(text: &str) -> Result<Vec<Row>, FileError> {
-    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_bytes());
+    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::Headers).from_reader(text.as_bytes());
     let mut lines = LineCount { text: text.as_bytes(), at: 0, line: 1 };
     let columns = match reader.headers() {
         Ok(head) => Columns::of(head)?,
@@ -202,10 +210,10 @@ fn read_csv(text: &str) -> Result<Vec<Row>, FileError> {
         let field = |column: usize| record.get(column).unwrap_or_default();
         let optional = |column: Option<usize>| column.map(field).unwrap_or_default().to_owned();
         // Of the output of dwell owd, use only the intervals.
-        if columns.kind.is_some_and(|column| field(column) != "interval") {
+        if columns.kind.is_some_and(|column| field(column).trim() != "interval") {
             continue;
         }
-        let reading = fields(&columns, field).map_err(|what| FileError { line, what })?;
+        let reading = fields(&columns, |column| field(column).trim()).map_err(|what| FileError { line, what })?;
         let segment = columns.from.zip(columns.to).map(|(from, to)| Named {
             from: field(from).to_owned(),
             to: field(to).to_owned(),
@@ -273,19 +281,24 @@ fn fields<'a>(columns: &Columns, field: impl Fn(usize) -> &'a str) -> Result<Rea
 /// Looks up the segments of a network by name.
 #[derive(Clone, Debug)]
 pub struct Names {
-    numbers: HashMap<Named, u32>,
+    /// `None` where two segments have the same name, since names of routers contain blanks.
+    numbers: HashMap<Named, Option<u32>>,
 }
 
 impl Names {
     /// The names of these segments.
     pub fn new(topology: &Topology, routes: &Routes) -> Self {
-        let numbers = (0..routes.segments() as u32).map(|segment| {
+        let named = |segment| {
             let names: Vec<&str> = routes.routers(segment).iter().map(|&router| topology.name(router)).collect();
             let (from, rest) = names.split_first().map_or(("", &[][..]), |(first, rest)| (*first, rest));
             let (to, via) = rest.split_last().map_or(("", &[][..]), |(last, rest)| (*last, rest));
-            (Named { from: from.to_owned(), to: to.to_owned(), via: via.join(" ") }, segment)
-        });
-        Self { numbers: numbers.collect() }
+            Named { from: from.to_owned(), to: to.to_owned(), via: via.join(" ") }
+        };
+        let mut numbers = HashMap::new();
+        for segment in 0..routes.segments() as u32 {
+            numbers.entry(named(segment)).and_modify(|number| *number = None).or_insert(Some(segment));
+        }
+        Self { numbers }
     }
 
     /// The number of the segment that a row belongs to.
@@ -294,9 +307,15 @@ impl Names {
         let Some(named) = &row.segment else {
             return Err(error("expected the columns from,to,via, or SEGMENT=FILE".to_owned()));
         };
-        self.numbers.get(named).copied().ok_or_else(|| {
+        // Blanks around a name may be part of it.
+        let found = self.numbers.get(named).or_else(|| self.numbers.get(&named.trimmed()));
+        found.copied().flatten().ok_or_else(|| {
             let via = if named.via.is_empty() { String::new() } else { format!(" via {}", named.via) };
-            error(format!("'{}' to '{}'{via} is not a segment: dwell net paths lists them", named.from, named.to))
+            let what = match found {
+                Some(_) => "is more than one segment, since names contain blanks: name its routers as SEGMENT=FILE",
+                None => "is not a segment: dwell net paths lists them",
+            };
+            error(format!("'{}' to '{}'{via} {what}", named.from, named.to))
         })
     }
 }
@@ -331,6 +350,32 @@ mod tests {
         let nameless = &read("start_ns,received,lost,mean_ns,std_ns\n1,2,3,4,5\n").unwrap()[0];
         assert_eq!(nameless.reading.delay.unwrap().samples, 2);
         assert!(names.find(nameless).unwrap_err().to_string().contains("from,to,via"));
+    }
+
+    /// Blanks belong to names, unless only the name without them is known; where they make a name ambiguous it is
+    /// refused.
+    #[test]
+    fn names_may_contain_blanks() {
+        let link = |from: &str, to: &str| format!("[[link]]\nfrom = \"{from}\"\nto = \"{to}\"\nweight = 1\n");
+        let map = [link(" a", "b"), link("A", "x y"), link("x y", "B"), link("A", "x"), link("x", "y")].concat()
+            + "[[link]]\nfrom = \"y\"\nto = \"B\"\nweight = 0.000001\n";
+        let map = map.replace("to = \"y\"\nweight = 1", "to = \"y\"\nweight = 0.999999");
+        let topology = Topology::read(&map).unwrap();
+        let paths = Paths::all(&topology, Mode::EqualCost, Paths::MOST).unwrap();
+        let routes = Routes::new(&paths, &Segments::new(paths.clone(), topology.routers()));
+        let names = Names::new(&topology, &routes);
+        let find = |names_of: &str| {
+            let rows = read(&format!("{HEAD}{names_of},100, 9 ,1,8,5.5 ,2\n")).unwrap();
+            names.find(&rows[0]).map(|segment| {
+                let name = |&router| topology.name(router);
+                routes.routers(segment).iter().map(name).collect::<Vec<_>>().join("|")
+            })
+        };
+        assert_eq!(find("\" a\",b,").as_deref(), Ok(" a|b"));
+        assert_eq!(find(" x y ,B,").as_deref(), Ok("x y|B"));
+        let ambiguous = find("A,B,x y").unwrap_err().to_string();
+        assert!(ambiguous.starts_with("line 2: 'A' to 'B' via x y is more than one segment"), "{ambiguous}");
+        assert!(find("a,b,").unwrap_err().to_string().contains("is not a segment"));
     }
 
     #[test]
