@@ -126,14 +126,16 @@ impl Format {
     pub fn of(text: &str) -> Self {
         let start = text.trim_start();
         let line = start.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#')).unwrap_or("");
-        if start.starts_with('<') {
-            Self::GraphMl
-        } else if line.starts_with('[') || line.split_whitespace().nth(1) == Some("=") {
-            Self::Native
-        } else if line.split_whitespace().nth(1).is_some_and(|word| word.starts_with('@')) {
-            Self::Cch
-        } else {
-            Self::Rocketfuel
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[..] {
+            [_, "=", ..] => Self::Native,
+            [first, ..] if first.starts_with("[[") => Self::Native,
+            // Names may begin with any letter.
+            [_, _, weight] if weight.parse::<Weight>().is_ok() => Self::Rocketfuel,
+            _ if start.starts_with('<') => Self::GraphMl,
+            [first, ..] if first.starts_with('[') => Self::Native,
+            [_, second, ..] if second.starts_with('@') => Self::Cch,
+            _ => Self::Rocketfuel,
         }
     }
 }
@@ -289,6 +291,13 @@ mod tests {
         assert_eq!(Format::of("<?xml version=\"1.0\"?><graphml/>"), Format::GraphMl);
         assert_eq!(Format::of("# a map\n[[link]]\nfrom = \"a\"\n"), Format::Native);
         assert_eq!(Format::of("name = \"lab\"\n"), Format::Native);
+        assert_eq!(Format::of("weight = 5\n"), Format::Native);
+        assert_eq!(Format::of("[[link]] # 1\n"), Format::Native);
+        for name in ["a", "<q>", "[n]", "@b", "1"] {
+            for other in ["b", "@c", "<r>", "->"] {
+                assert_eq!(Format::of(&format!("{name} {other} 2.5\n")), Format::Rocketfuel, "{name} {other}");
+            }
+        }
     }
 
     #[test]
