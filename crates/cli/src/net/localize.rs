@@ -212,9 +212,9 @@ impl Answer<'_> {
     }
 
     fn loss(&self, verdict: &LossVerdict) -> LossShift {
-        let LossVerdict { usual, first, intervals, found, p_value } = *verdict;
+        let LossVerdict { usual, first, intervals, found, p_value, ln_odds } = *verdict;
         let alarm = p_value <= self.found.segment_alarm;
-        LossShift { since_ns: self.start(first), intervals, usual, found, p_value, alarm }
+        LossShift { since_ns: self.start(first), intervals, usual, found, p_value, ln_odds, alarm }
     }
 
     /// Colour and mark of a segment in the plot.

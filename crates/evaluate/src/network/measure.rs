@@ -85,7 +85,7 @@ fn by_segments(stream: &Stream, run: &Run, until: usize, at_fault: &[u32]) -> Re
     let judged = |link: u32| {
         let (delay, loss) = (found.delays[link as usize]?, found.losses[link as usize]?);
         let (evidence, chance) = match stream.fault {
-            Some(Wrong::Lossy(_)) => (-loss.p_value, loss.p_value),
+            Some(Wrong::Lossy(_)) => (loss.ln_odds, loss.p_value),
             Some(Wrong::Slow(_)) | None => (delay.ln_odds, delay.p_value),
         };
         Some(Judged { link, evidence, is_alarm: chance <= found.segment_alarm })

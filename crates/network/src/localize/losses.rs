@@ -17,6 +17,9 @@ pub struct LossVerdict {
     pub found: f64,
     /// The p-value: the probability of so many losses in any of the windows if nothing has changed.
     pub p_value: f64,
+    /// ln of the ratio of the likelihoods of the losses with and without a change, at the estimated length of bursts: the
+    /// larger, the likelier it is that this segment has changed rather than another one.
+    pub ln_odds: f64,
 }
 
 /// Burst length that is assumed while the baseline has too few losses to show it, in packets.
@@ -145,6 +148,17 @@ fn chance(before: &Tally, now: &Tally) -> f64 {
     Length::of(before, now).mean(of_length)
 }
 
+/// ln of the largest ratio of the likelihoods of these losses with and without a change to more losses, for Poisson
+/// numbers of bursts.
+fn ln_odds(before: &Tally, now: &Tally) -> f64 {
+    if now.share() <= before.share() {
+        return 0.0;
+    }
+    let pooled = (before.lost + now.lost) / (before.packets + now.packets);
+    let part = |tally: &Tally| if tally.lost > 0.0 { tally.lost * (tally.share() / pooled).ln() } else { 0.0 };
+    (part(before) + part(now)) / Length::of(before, now).estimate
+}
+
 impl LossVerdict {
     /// Judges interval `last` of the readings of a segment, whose baseline is the readings before `from`; `None` if too
     /// few of them have packets.
@@ -162,12 +176,14 @@ impl LossVerdict {
         let windows = WINDOWS.into_iter().filter(|&length| from + length <= last + 1);
         let windows = windows.map(|length| (last + 1 - length, Tally::of(&readings[last + 1 - length..=last])));
         let windows: Vec<(usize, Tally)> = windows.filter(|(_, now)| now.intervals > 0.0).collect();
+        let ln_odds = windows.iter().map(|(_, now)| ln_odds(&before, now)).fold(0.0, f64::max);
         let verdicts = windows.iter().map(|(first, now)| Self {
             usual: before.share(),
             first: *first,
             intervals: now.intervals as usize,
             found: now.share(),
             p_value: (windows.len() as f64 * chance(&before, now)).min(1.0),
+            ln_odds,
         });
         verdicts.min_by(|a, b| a.p_value.total_cmp(&b.p_value))
     }
@@ -213,6 +229,18 @@ mod tests {
         let verdict = LossVerdict::new(&readings(&bursts), 11, 11).unwrap();
         assert!(verdict.p_value > 0.01, "{verdict:?}");
         assert!(tails::binomial(40.0, 170.0, 1.0 / 12.0) < 1e-8);
+    }
+
+    /// One interval with losses may be a single burst, so their number hardly changes the p-value; but more of them are
+    /// likelier to be a change, even where the baseline has some.
+    #[test]
+    fn more_losses_rank_higher() {
+        let at = |usual: u64, lost: u64| {
+            let all = [&[usual][..], &[0; 19], &[lost]].concat();
+            LossVerdict::new(&readings(&all), 20, 20).unwrap()
+        };
+        assert!(at(1, 5).ln_odds > at(0, 1).ln_odds && at(1, 5).p_value > at(0, 1).p_value);
+        assert!(at(0, 5).ln_odds > at(1, 5).ln_odds && at(0, 0).ln_odds == 0.0);
     }
 
     /// However few packets an interval has, a segment that has died is found within four intervals; one with a hundred

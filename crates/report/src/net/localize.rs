@@ -109,6 +109,9 @@ pub struct LossShift {
     pub found: f64,
     /// Probability of as many losses in any window without a change.
     pub p_value: f64,
+    /// Natural logarithm of the likelihood ratio of a change: the larger, the likelier it is that this segment has changed
+    /// rather than another one.
+    pub ln_odds: f64,
     /// Whether the p-value is low enough for an alarm.
     pub alarm: bool,
 }

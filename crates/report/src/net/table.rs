@@ -188,12 +188,12 @@ fn delays(segments: &[SegmentLine], times: Times, to: &mut impl Write) -> io::Re
     writeln!(to)
 }
 
-/// Segments whose losses are unlikely to be chance; writes nothing if there are none.
+/// Segments whose losses are unlikely to be chance, the most suspicious first; writes nothing if there are none.
 fn losses(segments: &[SegmentLine], times: Times, to: &mut impl Write) -> io::Result<()> {
     const WORTH_A_LOOK: f64 = 0.01;
     let mut lossy: Vec<_> = segments.iter().filter_map(|line| Some((line, line.loss?))).collect();
     lossy.retain(|(_, loss)| loss.alarm || loss.p_value < WORTH_A_LOOK);
-    lossy.sort_by(|a, b| a.1.p_value.total_cmp(&b.1.p_value));
+    lossy.sort_by(|a, b| b.1.ln_odds.total_cmp(&a.1.ln_odds));
     if lossy.is_empty() {
         return Ok(());
     }
