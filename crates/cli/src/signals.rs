@@ -93,7 +93,7 @@ const fn code(signal: i32) -> i32 {
 }
 
 /// How long a reader may take to notice the first signal: far longer than it works on what it has read.
-const PATIENCE: Duration = Duration::from_secs(3);
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Waits for signals until the program ends.
 fn serve(mut incoming: Incoming, mut ask: PipeWriter, state: &Arc<State>, stop: &Stop) {

@@ -75,20 +75,22 @@ fn until(what: &str, is_so: impl FnMut() -> bool) {
     }
 }
 
+/// A process, its standard input, and the lines of its standard output as they come.
+fn dialogue(arguments: &[&str]) -> (Child, ChildStdin, mpsc::Receiver<String>) {
+    let mut child =
+        command(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let input = child.stdin.take().unwrap();
+    let (send, lines) = mpsc::channel();
+    let output = BufReader::new(child.stdout.take().unwrap());
+    thread::spawn(move || output.lines().map_while(Result::ok).try_for_each(|line| send.send(line)));
+    (child, input, lines)
+}
+
 /// Samples are written as soon as their packets are read, and not only when a block of output is full.
 #[test]
 fn samples_do_not_wait_for_more_packets() {
     let capture = fs::read(testdata("mixed/mixed.pcap.zst")).unwrap();
-    let mut child = command(&["rtt", "-", "--format", "ppviz"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut input = child.stdin.take().unwrap();
-    let (send, lines) = mpsc::channel();
-    let output = BufReader::new(child.stdout.take().unwrap());
-    thread::spawn(move || output.lines().map_while(Result::ok).try_for_each(|line| send.send(line)));
+    let (mut child, mut input, lines) = dialogue(&["rtt", "-", "--format", "ppviz"]);
     input.write_all(&capture).unwrap();
     let first = lines.recv_timeout(Duration::from_secs(60)).unwrap();
     assert_eq!(first.split(' ').count(), 4, "{first}");
@@ -104,16 +106,7 @@ fn samples_do_not_wait_for_more_packets() {
 /// The same for a log: each line as soon as it is read.
 #[test]
 fn samples_of_a_log_do_not_wait_for_more_lines() {
-    let mut child = command(&["rtt", "--events", "-", "--format", "ppviz"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let mut input = child.stdin.take().unwrap();
-    let (send, lines) = mpsc::channel();
-    let output = BufReader::new(child.stdout.take().unwrap());
-    thread::spawn(move || output.lines().map_while(Result::ok).try_for_each(|line| send.send(line)));
+    let (mut child, mut input, lines) = dialogue(&["rtt", "--events", "-", "--format", "ppviz"]);
     input.write_all(b"at_ns,kind,id\n").unwrap();
     for call in 0..3_u32 {
         write!(input, "{call}000,request,{call}\n{call}500,response,{call}\n").unwrap();
