@@ -1,7 +1,6 @@
 //! Logs of requests and responses, of crossings, and of what passed a queue: every line is taken or refused, and a cut
 //! of the log changes no line before it.
 
-use dwell_capture::file::Stop;
 use dwell_logs::{CrossingLog, EventLog, SojournLog};
 use dwell_sketch::conquest::{Culprit, Params};
 use dwell_sketch::queue::{Method, QueueMeter, Settings};
@@ -19,19 +18,18 @@ const MOST_GROUPS: usize = 3;
 /// What their names may take.
 const NAME_BYTES: usize = 40;
 
-/// Gives a reader a path under which it finds these bytes, and a stop that never comes.
-fn with_file<T>(bytes: &[u8], read: impl FnOnce(PathBuf, &Stop) -> T) -> T {
+/// Gives a reader a path under which it finds these bytes.
+fn with_file<T>(bytes: &[u8], read: impl FnOnce(PathBuf) -> T) -> T {
     let (pipe, mut to) = io::pipe().expect("a pipe");
     to.write_all(&bytes[..bytes.len().min(MOST_BYTES)]).expect("the pipe holds as much");
     drop(to);
-    let (never, _open) = io::pipe().expect("a pipe");
-    read(format!("/dev/fd/{}", pipe.as_raw_fd()).into(), &Stop::when_readable(never))
+    read(format!("/dev/fd/{}", pipe.as_raw_fd()).into())
 }
 
 /// The lines of a log of requests and responses before the first that is refused.
 fn events(bytes: &[u8]) -> Vec<(Timestamp, Observation, String)> {
-    with_file(bytes, |path, stop| {
-        let Ok(mut events) = EventLog::open(&path, MOST_GROUPS, Some(NAME_BYTES), 1, stop) else { return Vec::new() };
+    with_file(bytes, |path| {
+        let Ok(mut events) = EventLog::open(&path, MOST_GROUPS, Some(NAME_BYTES), 1, None) else { return Vec::new() };
         let before = events.state_bytes();
         let mut seen = Vec::new();
         while let Ok(Some(observation)) = events.next_event() {
@@ -48,8 +46,8 @@ fn events(bytes: &[u8]) -> Vec<(Timestamp, Observation, String)> {
 
 /// The lines of a log of crossings before the first that is refused.
 fn crossings(bytes: &[u8]) -> Vec<(Crossing, Option<String>)> {
-    with_file(bytes, |path, stop| {
-        let Ok(mut log) = CrossingLog::open(&path, 1, stop) else { return Vec::new() };
+    with_file(bytes, |path| {
+        let Ok(mut log) = CrossingLog::open(&path, 1, None) else { return Vec::new() };
         let mut seen = Vec::new();
         while let Ok(Some(crossing)) = log.next_crossing() {
             seen.push((crossing, log.flow_name().map(std::borrow::Cow::into_owned)));
@@ -68,8 +66,8 @@ pub fn check(bytes: &[u8], cut: usize) {
 
 /// The lines of a log of sojourns before the first that is refused.
 fn sojourns(bytes: &[u8]) -> Vec<(Departure, String)> {
-    with_file(bytes, |path, stop| {
-        let Ok(mut log) = SojournLog::open(&path, 1, stop) else { return Vec::new() };
+    with_file(bytes, |path| {
+        let Ok(mut log) = SojournLog::open(&path, 1, None) else { return Vec::new() };
         let mut seen = Vec::new();
         while let Ok(Some(departure)) = log.next_departure() {
             seen.push((departure, log.flow_name()));

@@ -28,7 +28,7 @@ pub fn check(text: &str, step_ns: i64) {
         Err(_) => ((number % routes.segments()) as u32, row.reading),
     };
     let read: Vec<_> = rows.iter().enumerate().map(place).collect();
-    let Ok(readings) = Readings::new(routes.segments(), &read, step_ns.max(1)) else { return };
+    let Ok(readings) = Readings::new(&read, step_ns.max(1)) else { return };
     let all: Vec<usize> = (0..routes.paths()).collect();
     let settings = Settings { baseline: BASELINE.min(readings.starts().len()), false_alarms: 0.01 };
     let found = Localization::new(&routes, &readings, &all, &settings);
@@ -39,6 +39,7 @@ pub fn check(text: &str, step_ns: i64) {
     }
     for verdict in found.losses.iter().flatten() {
         assert!(is_chance(verdict.p_value) && is_chance(verdict.found) && is_chance(verdict.usual), "{verdict:?}");
+        assert!(verdict.ln_odds >= 0.0 && verdict.ln_odds.is_finite(), "{verdict:?}");
     }
     let known = found.delays.iter().flatten().count();
     assert_eq!(found.ranking().len(), known);
