@@ -231,7 +231,7 @@ impl Map {
         let mut cost = Cost::default();
         let mut curve = vec![point(0, None, cost, &plan.before)];
         for (number, step) in (1..).zip(&plan.steps) {
-            cost = cost + step.cost;
+            cost += step.cost;
             curve.push(point(number, Some(self.topology.name(step.router).to_owned()), cost, &step.state));
         }
         PlanReport {

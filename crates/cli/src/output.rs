@@ -167,23 +167,24 @@ impl Output {
         if is_stdout(path) {
             return Ok(Self::stdout());
         }
-        if let Ok(metadata) = fs::metadata(path)
-            && !metadata.is_file()
-        {
+        let old = fs::metadata(path).ok();
+        if old.as_ref().is_some_and(|old| !old.is_file()) {
             let file = File::options().write(true).open(path).with_context(cannot)?;
             return Ok(Self { to: Place::Direct(BufWriter::new(file), path.to_owned()), is_plain: false });
         }
+        if old.is_some() {
+            // A file that may not be written is not replaced either.
+            File::options().write(true).open(path).with_context(cannot)?;
+        }
         // For a symbolic link, the target is replaced and the link is kept.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let old =
-            if path.exists() { Some(File::options().write(true).open(&path).with_context(cannot)?) } else { None };
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(format!(".{}.partial", std::process::id()));
         let neighbour = path.with_file_name(name);
         let (file, partial) = Partial::create(neighbour).with_context(cannot)?;
         if let Some(old) = old {
             // Whoever may read the old file may read the new one, and nobody else.
-            file.set_permissions(old.metadata().with_context(cannot)?.permissions()).with_context(cannot)?;
+            file.set_permissions(old.permissions()).with_context(cannot)?;
         }
         let to = Place::Whole { to: BufWriter::with_capacity(1 << 16, file), partial, path };
         Ok(Self { to, is_plain: false })

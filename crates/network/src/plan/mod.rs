@@ -68,6 +68,12 @@ impl std::ops::Add for Cost {
     }
 }
 
+impl std::ops::AddAssign for Cost {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
 impl std::iter::Sum for Cost {
     fn sum<I: Iterator<Item = Self>>(costs: I) -> Self {
         costs.fold(Self::default(), |sum, cost| sum + cost)
@@ -183,7 +189,7 @@ fn fill(among: &[u32], segments: &mut Segments, strategy: Strategy, limits: &Lim
         };
         let Some(router) = next else { break };
         segments.cut(router);
-        spent = spent + limits.cost(router);
+        spent += limits.cost(router);
         order.push((router, State::of(segments)));
     }
     order
