@@ -1,6 +1,6 @@
 //! Captures: the reader never panics, invents nothing, and does not care in which pieces its input comes.
 
-use dwell_capture::{CaptureError, CaptureFile, FrameSource, Warning};
+use dwell_capture::{CaptureError, CaptureFile, Cut, FrameSource};
 use std::io::Read;
 
 /// The most bytes that a frame may have.
@@ -16,7 +16,7 @@ pub(crate) type Owned = (Option<i64>, u16, u32, Vec<u8>);
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) frames: Vec<Owned>,
-    pub(crate) warning: Option<Warning>,
+    pub(crate) cut: Option<Cut>,
     pub(crate) error: Option<CaptureError>,
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn read(reader: impl Read) -> Outcome {
                 outcome.frames.push((at_ns, frame.link.0, frame.wire_length, frame.bytes.to_vec()));
             }
             Ok(None) => {
-                outcome.warning = file.warning().cloned();
+                outcome.cut = file.cut().cloned();
                 assert!(matches!(file.next_frame(), Ok(None)), "the end is the end");
                 return outcome;
             }
@@ -67,9 +67,9 @@ pub fn check(bytes: &[u8], cut: usize) {
     let whole = read(bytes);
     let captured: usize = whole.frames.iter().map(|frame| frame.3.len()).sum();
     assert!(captured <= bytes.len(), "{captured} captured bytes out of {}", bytes.len());
-    assert!(whole.warning.is_none() || whole.error.is_none(), "a file is cut or damaged, not both");
-    if let Some(warning) = &whole.warning {
-        assert!(warning.offset <= bytes.len() as u64 && warning.frames == whole.frames.len() as u64, "{warning}");
+    assert!(whole.cut.is_none() || whole.error.is_none(), "a file is cut or damaged, not both");
+    if let Some(cut) = &whole.cut {
+        assert!(cut.offset <= bytes.len() as u64 && cut.frames == whole.frames.len() as u64, "{cut}");
     }
     match &whole.error {
         None | Some(CaptureError::Empty { .. } | CaptureError::NotACapture { .. }) => {}
@@ -81,7 +81,7 @@ pub fn check(bytes: &[u8], cut: usize) {
 
     let pieces = read(Trickle(bytes, 0));
     assert_eq!(pieces.frames, whole.frames, "in pieces");
-    assert_eq!(pieces.warning, whole.warning, "in pieces");
+    assert_eq!(pieces.cut, whole.cut, "in pieces");
     assert_eq!(format!("{:?}", pieces.error), format!("{:?}", whole.error), "in pieces");
 
     let part = read(&bytes[..cut.min(bytes.len())]);

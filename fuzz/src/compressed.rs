@@ -34,14 +34,14 @@ fn fate(error: &Option<CaptureError>) -> String {
 /// Checks a compressed capture, and the part of it before `cut`.
 pub fn check(bytes: &[u8], cut: usize) {
     let whole = read(bytes);
-    assert!(whole.warning.is_none() || whole.error.is_none(), "a file is cut or damaged, not both");
+    assert!(whole.cut.is_none() || whole.error.is_none(), "a file is cut or damaged, not both");
     if let Some(CaptureError::Io { .. } | CaptureError::Directory { .. }) = &whole.error {
         panic!("memory can be read, and is no directory: {:?}", whole.error);
     }
 
     let pieces = read(Trickle(bytes, 0));
     assert_eq!(pieces.frames, whole.frames, "in pieces");
-    assert_eq!(pieces.warning, whole.warning, "in pieces");
+    assert_eq!(pieces.cut, whole.cut, "in pieces");
     assert_eq!(fate(&pieces.error), fate(&whole.error), "in pieces");
 
     let part = read(&bytes[..cut.min(bytes.len())]);
@@ -56,6 +56,6 @@ pub fn check(bytes: &[u8], cut: usize) {
 pub fn check_whole(kind: u8, bytes: &[u8]) {
     let (plain, packed) = (read(bytes), read(&*compress(kind, bytes)));
     assert_eq!(packed.frames, plain.frames);
-    assert_eq!(packed.warning, plain.warning);
+    assert_eq!(packed.cut, plain.cut);
     assert_eq!(format!("{:?}", packed.error), format!("{:?}", plain.error));
 }

@@ -121,9 +121,34 @@ impl std::error::Error for CaptureError {
     }
 }
 
-/// A file that ends in the middle of a record: everything before was yielded, and reading continued with the next file.
+/// Why frames of a file are missing, although reading continued.
+#[derive(Debug)]
+pub enum Warning {
+    /// The file ends in the middle of a record.
+    Cut(Cut),
+    /// Nothing after the damage can be read.
+    Damaged(CaptureError),
+}
+
+impl Warning {
+    /// Whether a file was damaged.
+    pub(crate) fn is_damage(&self) -> bool {
+        matches!(self, Self::Damaged(_))
+    }
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cut(cut) => cut.fmt(f),
+            Self::Damaged(error) => write!(f, "{error}; the rest of the file was not read"),
+        }
+    }
+}
+
+/// Where a file ends in the middle of a record, everything before which was yielded.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Warning {
+pub struct Cut {
     /// The file; `-` is standard input.
     pub path: PathBuf,
     /// Offset of the incomplete record, counted as in [`CaptureError`].
@@ -136,14 +161,14 @@ pub struct Warning {
     pub found: String,
 }
 
-impl Warning {
-    /// The warning about a file without any bytes.
+impl Cut {
+    /// A file without any bytes.
     pub(crate) fn empty(path: PathBuf) -> Self {
         Self { path, offset: 0, frames: 0, expected: "a capture file".to_owned(), found: "an empty file".to_owned() }
     }
 }
 
-impl fmt::Display for Warning {
+impl fmt::Display for Cut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { path, offset, frames, expected, found } = self;
         write!(f, "{}: cut short at byte {offset}: expected {expected}, found {found}", Name(path))?;

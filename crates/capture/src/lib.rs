@@ -18,15 +18,13 @@ use dwell_types::Frame;
 
 // Errors that end a run, and warnings after which it continues.
 mod error;
-pub use error::{CaptureError, Warning};
+pub use error::{CaptureError, Cut, Warning};
 // Captures in files and pipes.
 pub mod file;
 pub use file::{CaptureFile, CaptureFiles, PcapWriter};
 
 /// A source of captured frames, one at a time; each is valid until the next call.
 pub trait FrameSource {
-    /// The next frame; `None` at the end, and from then on.
-    ///
-    /// After an error, the source continues with the next file, if there is one.
+    /// The next frame; `None` at the end and after an error, and from then on.
     fn next_frame(&mut self) -> Result<Option<Frame<'_>>, CaptureError>;
 }

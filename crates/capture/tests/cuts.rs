@@ -24,16 +24,16 @@ fn files() -> Vec<(&'static str, usize, Vec<u8>)> {
     files
 }
 
-/// Every prefix of a file yields a prefix of its frames, and either ends between two records or causes a warning.
+/// Every prefix of a file yields a prefix of its frames, and either ends between two records or is cut.
 #[test]
 fn cut_at_every_byte() {
     for (name, header, bytes) in files() {
         let whole = read(bytes.as_slice());
         assert_eq!(whole.frames.len(), 3, "{name}");
-        assert!(whole.warning.is_none() && whole.error.is_none());
+        assert!(whole.cut.is_none() && whole.error.is_none());
         let mut clean = 0;
         for length in 0..bytes.len() {
-            let Outcome { frames, warning, error } = read(&bytes[..length]);
+            let Outcome { frames, cut, error } = read(&bytes[..length]);
             assert_eq!(frames, whole.frames[..frames.len()], "{name} cut at {length}");
             if length < header {
                 match error {
@@ -45,13 +45,13 @@ fn cut_at_every_byte() {
                 continue;
             }
             assert!(error.is_none(), "{name} cut at {length}: {error:?}");
-            match warning {
+            match cut {
                 None => clean += 1,
-                Some(warning) => {
-                    assert_eq!(warning.frames, frames.len() as u64);
-                    assert!((header as u64..length as u64).contains(&warning.offset));
-                    let left = length as u64 - warning.offset;
-                    assert_eq!(warning.found, if left == 1 { "1 byte".to_owned() } else { format!("{left} bytes") });
+                Some(cut) => {
+                    assert_eq!(cut.frames, frames.len() as u64);
+                    assert!((header as u64..length as u64).contains(&cut.offset));
+                    let left = length as u64 - cut.offset;
+                    assert_eq!(cut.found, if left == 1 { "1 byte".to_owned() } else { format!("{left} bytes") });
                 }
             }
         }
@@ -68,23 +68,23 @@ fn small_pieces_make_no_difference() {
             for limit in 1..=7 {
                 let outcome = read(Trickle { reader: packed.as_slice(), limit, turn: 0 });
                 assert_eq!(outcome.frames, whole.frames, "{name} {compression}, up to {limit} bytes at a time");
-                assert!(outcome.warning.is_none() && outcome.error.is_none());
+                assert!(outcome.cut.is_none() && outcome.error.is_none());
             }
         }
     }
 }
 
-/// A truncated compressed file yields a prefix of its frames and a warning; an error while the header is incomplete.
+/// A truncated compressed file yields a prefix of its frames and is cut; an error while the header is incomplete.
 #[test]
 fn compressed_files_cut_at_every_byte() {
     for (name, _, bytes) in files() {
         let whole = read(bytes.as_slice());
         for (compression, packed) in compressed(&bytes) {
             for length in 6..packed.len() {
-                let Outcome { frames, warning, error } = read(&packed[..length]);
+                let Outcome { frames, cut, error } = read(&packed[..length]);
                 assert_eq!(frames, whole.frames[..frames.len()], "{name} {compression} cut at {length}");
-                let words = match (warning, error) {
-                    (Some(warning), None) => warning.found,
+                let words = match (cut, error) {
+                    (Some(cut), None) => cut.found,
                     (None, Some(CaptureError::Damaged { found, frames: 0, .. })) => found,
                     other => panic!("{name} {compression} cut at {length}: {other:?}"),
                 };
@@ -103,7 +103,7 @@ fn members_streams_and_frames_are_joined() {
             for ((compression, first), (_, second)) in compressed(first).into_iter().zip(compressed(second)) {
                 let outcome = read([first, second].concat().as_slice());
                 assert_eq!(outcome.frames, whole.frames, "{name} {compression} split at {split}");
-                assert!(outcome.warning.is_none() && outcome.error.is_none());
+                assert!(outcome.cut.is_none() && outcome.error.is_none());
             }
         }
     }
@@ -155,11 +155,11 @@ fn padding_is_no_garbage() {
     let (first, second) = file.bytes.split_at(30);
     for (compression, packed) in compressed(&file.bytes).into_iter().filter(|(name, _)| *name != "zstd") {
         let outcome = read([&packed[..], &[0; 1024]].concat().as_slice());
-        assert!(outcome.frames.len() == 1 && outcome.error.is_none() && outcome.warning.is_none(), "{compression}");
+        assert!(outcome.frames.len() == 1 && outcome.error.is_none() && outcome.cut.is_none(), "{compression}");
         let parts = [first, second].map(|part| compressed(part).into_iter().find(|(name, _)| *name == compression));
         let [Some((_, first)), Some((_, second))] = parts else { panic!("{compression}") };
         let outcome = read([&first[..], &[0; 512], &second].concat().as_slice());
-        assert!(outcome.frames.len() == 1 && outcome.error.is_none() && outcome.warning.is_none(), "{compression}");
+        assert!(outcome.frames.len() == 1 && outcome.error.is_none() && outcome.cut.is_none(), "{compression}");
     }
 }
 

@@ -5,7 +5,7 @@ mod common;
 
 use common::{MICROSECONDS, Pcap, Pcapng, gzip};
 use dwell_capture::file::Stop;
-use dwell_capture::{CaptureError, CaptureFiles, FrameSource};
+use dwell_capture::{CaptureError, CaptureFiles, FrameSource, Warning};
 use std::fs;
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
@@ -58,8 +58,8 @@ fn files_follow_each_other() {
     assert_eq!((files.frames(), files.bytes_read()), (8, total));
     assert!(files.next_frame().unwrap().is_none(), "the end stays the end");
 
-    let [warning] = files.warnings() else { panic!("{:?}", files.warnings()) };
-    assert_eq!((&warning.path, warning.offset, warning.frames), (&second, 60, 2));
+    let [warning @ Warning::Cut(cut)] = files.warnings() else { panic!("{:?}", files.warnings()) };
+    assert_eq!((&cut.path, cut.offset, cut.frames), (&second, 60, 2));
     let words = "cut short at byte 60: expected a record of 18 bytes, found 17 bytes; the 2 frames before are used";
     assert_eq!(warning.to_string(), format!("{}: {words}", second.display()));
 }
@@ -73,19 +73,37 @@ fn after_damage_comes_the_next_file() {
     let text = write(folder.path(), "text.pcap", b"hello\n");
     let sound = write(folder.path(), "sound.pcap", &capture(2, 1));
     let mut files = CaptureFiles::open([&damaged, &text, &sound]).unwrap();
-    assert!(files.next_frame().unwrap().is_some());
-    assert!(files.next_frame().unwrap().is_some());
-    let error = files.next_frame().unwrap_err();
-    assert_eq!((error.path(), error.frames()), (damaged.as_path(), 2));
-    assert!(matches!(error, CaptureError::Damaged { offset: 68, .. }), "{error}");
-    let error = files.next_frame().unwrap_err();
-    assert_eq!((error.path(), error.frames()), (text.as_path(), 0));
+    let mut seconds = Vec::new();
+    while let Some(frame) = files.next_frame().unwrap() {
+        seconds.push(frame.at.unwrap().as_nanos() / 1_000_000_000);
+    }
+    assert_eq!((seconds, files.frames(), files.is_damaged()), (vec![1, 1, 2], 3, true));
+    let [Warning::Damaged(first), Warning::Damaged(second)] = files.warnings() else {
+        panic!("{:?}", files.warnings())
+    };
+    assert_eq!((first.path(), first.frames()), (damaged.as_path(), 2));
+    assert!(matches!(first, CaptureError::Damaged { offset: 68, .. }), "{first}");
+    assert_eq!((second.path(), second.frames()), (text.as_path(), 0));
     let words = "expected a pcap or pcapng file, plain or gzip, xz, zstd, found text: \"hello\"";
-    assert_eq!(error.to_string(), format!("{}: {words}", text.display()));
-    assert_eq!(files.next_frame().unwrap().unwrap().at.unwrap().as_nanos(), 2_000_000_000);
-    assert!(files.next_frame().unwrap().is_none());
-    assert_eq!(files.frames(), 3);
-    assert!(files.warnings().is_empty());
+    assert_eq!(second.to_string(), format!("{}: {words}", text.display()));
+    let words = format!("{second}; the rest of the file was not read");
+    assert_eq!(files.warnings()[1].to_string(), words);
+}
+
+/// If no file has a frame, damage is an error; a file without frames is not.
+#[test]
+fn damage_alone_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let none = write(folder.path(), "none.pcap", &capture(1, 0));
+    let mut bytes = capture(1, 0);
+    bytes.extend([0xff; 16]);
+    let damaged = write(folder.path(), "damaged.pcap", &bytes);
+    let text = write(folder.path(), "text.pcap", b"hello\n");
+    let mut files = CaptureFiles::open([&none, &damaged, &text]).unwrap();
+    assert_eq!(files.next_frame().unwrap_err().path(), damaged.as_path());
+    assert!(files.next_frame().unwrap().is_none(), "after an error is the end");
+    let mut files = CaptureFiles::open([&none]).unwrap();
+    assert!(files.next_frame().unwrap().is_none() && files.warnings().is_empty());
 }
 
 /// A path that cannot be read is an error before any frame is read.
@@ -175,7 +193,7 @@ fn a_stop_ends_reading() {
             seen += 1;
         }
         assert_eq!((seen, files.frames(), files.is_stopped()), (frames, frames, true), "{length} bytes");
-        assert_eq!(files.warnings(), [], "{length} bytes");
+        assert!(files.warnings().is_empty(), "{length} bytes");
         assert!(files.next_frame().unwrap().is_none(), "stopped is stopped");
         asking.join().unwrap();
     }

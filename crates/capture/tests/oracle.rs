@@ -64,7 +64,7 @@ proptest! {
             file.record(*seconds, *fraction, captured, captured + u32::from(*beyond), bytes);
         }
         let outcome = read(file.bytes.as_slice());
-        prop_assert!(outcome.warning.is_none() && outcome.error.is_none());
+        prop_assert!(outcome.cut.is_none() && outcome.error.is_none());
         prop_assert_eq!(outcome.frames.len(), frames.len());
         prop_assert_eq!(&outcome.frames, &pcap_file(&file.bytes));
         let pieces = read(Trickle { reader: file.bytes.as_slice(), limit, turn: 0 });
@@ -91,7 +91,7 @@ proptest! {
             }
         }
         let outcome = read(file.bytes.as_slice());
-        prop_assert!(outcome.warning.is_none() && outcome.error.is_none());
+        prop_assert!(outcome.cut.is_none() && outcome.error.is_none());
         prop_assert_eq!(&outcome.frames, &pcapng_file(&file.bytes));
         let pieces = read(Trickle { reader: file.bytes.as_slice(), limit, turn: 0 });
         prop_assert_eq!(&outcome.frames, &pieces.frames);
@@ -115,7 +115,7 @@ proptest! {
         prop_assert!(captured <= bytes.len());
         let pieces = read(Trickle { reader: bytes.as_slice(), limit, turn: 0 });
         prop_assert_eq!(&outcome.frames, &pieces.frames);
-        prop_assert_eq!(outcome.warning, pieces.warning);
+        prop_assert_eq!(outcome.cut, pieces.cut);
         prop_assert_eq!(format!("{:?}", outcome.error), format!("{:?}", pieces.error));
     }
 }

@@ -19,7 +19,7 @@ fn every_magic_in_both_byte_orders() {
                 frame(1_700_000_001_000_000_000 + 999_999 * unit_ns, 1, 0, b""),
             ];
             assert_eq!(outcome.frames, expected, "{magic:x}, big-endian: {big_endian}");
-            assert!(outcome.warning.is_none() && outcome.error.is_none());
+            assert!(outcome.cut.is_none() && outcome.error.is_none());
         }
     }
 }
@@ -46,11 +46,11 @@ fn files_behind_one_another_are_read_on() {
     }
     let outcome = read(stream.as_slice());
     assert_eq!(outcome.frames, expected);
-    assert!(outcome.warning.is_none() && outcome.error.is_none());
+    assert!(outcome.cut.is_none() && outcome.error.is_none());
     let length = stream.len() as u64;
     stream.extend(&Pcap::new(MICROSECONDS, false).bytes[..20]);
-    let warning = read(stream.as_slice()).warning.unwrap();
-    assert_eq!((warning.offset, warning.frames), (length, 12));
+    let cut = read(stream.as_slice()).cut.unwrap();
+    assert_eq!((cut.offset, cut.frames), (length, 12));
     let mut file = Pcap::new(MICROSECONDS, false);
     file.record(MICROSECONDS, 0x0005_0002, 0, 0, b"");
     assert_eq!(read(file.bytes.as_slice()).frames.len(), 1);
@@ -122,7 +122,7 @@ fn absurd_captured_lengths_are_damage() {
             file.record(1, 0, 2, 2, b"ab").record(2, 0, limit, limit, &vec![7; limit as usize]);
             let sound = read(file.bytes.as_slice());
             assert_eq!(sound.frames.len(), 2);
-            assert!(sound.error.is_none() && sound.warning.is_none());
+            assert!(sound.error.is_none() && sound.cut.is_none());
             let offset = file.bytes.len() as u64 + 8;
             file.record(3, 0, limit + 1, limit + 1, b"more than this does not follow");
             let outcome = read(file.bytes.as_slice());
@@ -143,10 +143,10 @@ fn lengths_that_are_not_kept_cost_nothing() {
     file.record(1, 0, 16 << 20, 16 << 20, b"");
     for _ in 0..2_000 {
         let outcome = read(file.bytes.as_slice());
-        let warning = outcome.warning.unwrap();
-        assert_eq!((warning.offset, warning.frames), (24, 0));
-        assert_eq!(warning.expected, "a record of 16777232 bytes");
-        assert_eq!(warning.found, "16 bytes");
+        let cut = outcome.cut.unwrap();
+        assert_eq!((cut.offset, cut.frames), (24, 0));
+        assert_eq!(cut.expected, "a record of 16777232 bytes");
+        assert_eq!(cut.found, "16 bytes");
     }
 }
 
@@ -191,7 +191,7 @@ fn records_across_blocks() {
             assert_eq!(frame.at, Some(Timestamp::from_nanos(i as i64)));
             assert!(frame.bytes.len() == length && frame.bytes.iter().all(|&byte| byte == i as u8));
         }
-        assert!(file.next_frame().unwrap().is_none() && file.warning().is_none());
+        assert!(file.next_frame().unwrap().is_none() && file.cut().is_none());
         assert_eq!(file.bytes_read(), bytes.len() as u64);
     }
 }

@@ -36,7 +36,7 @@ fn every_packet_block_in_both_byte_orders() {
             simple(3, b"abc"),
         ];
         assert_eq!(outcome.frames, expected, "big-endian: {big_endian}");
-        assert!(outcome.warning.is_none() && outcome.error.is_none());
+        assert!(outcome.cut.is_none() && outcome.error.is_none());
     }
 }
 
@@ -103,7 +103,7 @@ fn a_block_of_four_gigabytes_takes_no_memory() {
     let body = std::io::repeat(0).take(0xffff_fffc - 12);
     let outcome = read(head.as_slice().chain(body).chain(file.bytes.as_slice()));
     assert_eq!(outcome.frames, [frame(7_000, 1, 1, b"a")]);
-    assert!(outcome.warning.is_none() && outcome.error.is_none());
+    assert!(outcome.cut.is_none() && outcome.error.is_none());
 }
 
 #[test]

@@ -3,7 +3,6 @@
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
 use crate::Failure;
-use crate::damage::Damage;
 use crate::disorder::Disorder;
 use crate::frames::undecoded;
 use crate::output::{self, Output};
@@ -149,32 +148,20 @@ fn exchanges(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failu
     let mut plain = (!plain.is_empty()).then(|| observer(arguments, plain, IdForm::Plain));
     let mut observer = observer(arguments, matches, IdForm::Hashed);
     let mut progress = Bar::of_bytes(source.bytes_total());
-    let (mut frames, mut damage, mut disorder) = (0, Damage::default(), Disorder::NONE);
-    loop {
-        match source.next_frame() {
-            Ok(Some(frame)) => {
-                if let Some(at) = frame.at {
-                    disorder.see(at);
-                }
-                observer.observe(&frame, &mut comparison);
-                if let Some(plain) = &mut plain {
-                    plain.observe(&frame, &mut comparison.of_form(IdForm::Plain));
-                }
-            }
-            Ok(None) => break,
-            Err(error) => {
-                damage.add(error);
-                continue;
-            }
+    let mut disorder = Disorder::NONE;
+    while let Some(frame) = source.next_frame()? {
+        if let Some(at) = frame.at {
+            disorder.see(at);
         }
-        frames += 1;
+        observer.observe(&frame, &mut comparison);
+        if let Some(plain) = &mut plain {
+            plain.observe(&frame, &mut comparison.of_form(IdForm::Plain));
+        }
         progress.step(|| source.bytes_read());
     }
     progress.end();
     let mut warnings: Vec<String> = source.warnings().iter().map(ToString::to_string).collect();
-    let damage = damage.warnings(frames)?;
-    let code = signals.end(source.is_stopped(), !damage.is_empty());
-    warnings.extend(damage);
+    let code = signals.end(source.is_stopped(), source.is_damaged());
     if source.is_stopped() {
         warnings.push(signals.warning());
     }

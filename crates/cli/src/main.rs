@@ -29,7 +29,6 @@ mod evaluate;
 // Shared by the subcommands: frame counts, measurement points and directions, time order, parsing of sizes and times
 // on the command line, atomically written files, messages, progress bars, and signals.
 mod beginning;
-mod damage;
 mod disorder;
 mod frames;
 mod merged;

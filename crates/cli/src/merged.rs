@@ -88,7 +88,7 @@ impl Merged {
     }
 
     pub(crate) fn is_damaged(&self) -> bool {
-        self.iter().any(|point| point.damage.is_some())
+        self.iter().any(Point::is_damaged)
     }
 
     /// The exit code of the run.

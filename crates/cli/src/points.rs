@@ -1,6 +1,5 @@
 //! A measurement point: its packets, read from a capture or a log.
 
-use crate::damage::not_read;
 use crate::disorder::Disorder;
 use crate::frames::undecoded;
 use crate::units::{one_of, whole};
@@ -81,8 +80,6 @@ pub(crate) struct Point {
     pub(crate) elsewhere: u64,
     /// How many of these have a direction that should have been found.
     untold: u64,
-    /// Why reading stopped before the end.
-    pub(crate) damage: Option<String>,
 }
 
 /// A packet, and whether it goes from the sender to the receiver or back.
@@ -179,7 +176,6 @@ impl Point {
             wild: 0,
             elsewhere: 0,
             untold: 0,
-            damage: None,
         };
         point.look()?;
         Ok(point)
@@ -257,17 +253,7 @@ impl Point {
             }
             Source::Capture { files, crossings, directions } => (files, crossings, directions),
         };
-        loop {
-            let frame = match files.next_frame() {
-                Ok(Some(frame)) => frame,
-                Ok(None) => return Ok(false),
-                // Packets read before the damage are valid.
-                Err(error) if crossings.frames().total > 0 => {
-                    self.damage = Some(not_read(error));
-                    return Ok(false);
-                }
-                Err(error) => return Err(error.into()),
-            };
+        while let Some(frame) = files.next_frame()? {
             let Some(Passing { crossing, flow }) = crossings.observe(&frame) else { continue };
             let FlowKey { source, destination, .. } = flow.key;
             let Some(is_reverse) = directions.is_reverse(source, destination) else {
@@ -280,6 +266,7 @@ impl Point {
             self.ahead.push_back(Ahead::new(crossing, self.shift, is_reverse, Whose::Flow(flow)));
             return Ok(true);
         }
+        Ok(false)
     }
 
     pub(crate) fn frames(&self) -> Option<&Frames> {
@@ -310,6 +297,14 @@ impl Point {
         match &self.source {
             Source::Capture { files, .. } => files.is_stopped(),
             Source::Log(log) => log.is_stopped(),
+        }
+    }
+
+    /// Whether the capture could not be read to its end.
+    pub(crate) fn is_damaged(&self) -> bool {
+        match &self.source {
+            Source::Capture { files, .. } => files.is_damaged(),
+            Source::Log(_) => false,
         }
     }
 
@@ -346,7 +341,6 @@ impl Point {
                 words::are(self.cut(), "packet")
             ));
         }
-        warnings.extend(self.damage.clone());
         warnings
     }
 }

@@ -1,7 +1,6 @@
 //! `dwell rtt`: response times. The path of a packet through dwell, from the capture to the report.
 
 use crate::Failure;
-use crate::damage::Damage;
 use crate::frames;
 use crate::progress::Bar;
 use crate::signals::Signals;
@@ -58,18 +57,9 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
     let mut followed = (outputs.want_samples() || flows.is_some()).then(|| Followed::new(flows));
     let mut reports = Reports::new(arguments, paths.iter().map(|p| p.display().to_string()).collect());
     let mut progress = Bar::of_bytes(source.bytes_total());
-    let (mut frames, mut damage) = (0, Damage::default());
-    let most_frames = arguments.count.unwrap_or(u64::MAX);
+    let mut left = arguments.count.unwrap_or(u64::MAX);
 
-    loop {
-        let frame = match source.next_frame() {
-            Ok(Some(frame)) => frame,
-            Ok(None) => break,
-            Err(error) => {
-                damage.add(error);
-                continue;
-            }
-        };
+    while let Some(frame) = source.next_frame()? {
         if let Some(at) = frame.at {
             if reports.is_interval_over(at) {
                 give(&mut followed, &mut meter, &mut outputs, &observer)?;
@@ -92,9 +82,9 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
         if is_used_up {
             outputs.flush_samples()?;
         }
-        frames += 1;
         progress.step(|| source.bytes_read());
-        if frames == most_frames {
+        left -= 1;
+        if left == 0 {
             break;
         }
     }
@@ -107,10 +97,7 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
     if let Some(words) = frames::undecoded(observer.frames(), observer.unknown_link()) {
         reports.warn(words);
     }
-    let damage = damage.warnings(frames)?;
-    let is_damaged = !damage.is_empty();
-    damage.into_iter().for_each(|warning| reports.warn(warning));
-    let code = reports.see_end(source.is_stopped(), is_damaged, signals);
+    let code = reports.see_end(source.is_stopped(), source.is_damaged(), signals);
     reports.finish(&mut meter, &observed(&observer, &followed), outputs)?;
     Ok(code)
 }

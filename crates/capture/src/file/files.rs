@@ -1,6 +1,6 @@
 use super::source::{Source, Stop, is_stdin, is_stopped};
 use super::{CaptureFile, Record};
-use crate::{CaptureError, FrameSource, Warning};
+use crate::{CaptureError, Cut, FrameSource, Warning};
 use dwell_types::Frame;
 use std::fs::{self, File};
 use std::io;
@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 /// Several captures, read one after the other as if they were one. `-` is standard input.
 ///
-/// A truncated file causes a warning, and reading continues. A damaged file is an error, after everything before the
-/// damage was yielded; a caller that asks for more frames after an error gets those of the next file.
+/// After a file that is truncated or damaged, everything before which was yielded, reading continues with the next one,
+/// and there is a warning. Damage is an error only if no file had any frame.
 #[derive(Debug)]
 pub struct CaptureFiles {
     paths: Vec<PathBuf>,
@@ -45,7 +45,7 @@ impl CaptureFiles {
             return Err(CaptureError::Empty { path });
         }
         paths.retain(|path| !empty.contains(path));
-        let (current, warnings) = (None, empty.into_iter().map(Warning::empty).collect());
+        let (current, warnings) = (None, empty.into_iter().map(|path| Warning::Cut(Cut::empty(path))).collect());
         let (stop, is_stopped) = (None, false);
         Ok(Self { paths, next: 0, current, warnings, bytes_before: 0, frames_before: 0, bytes_total, stop, is_stopped })
     }
@@ -75,9 +75,14 @@ impl CaptureFiles {
         self.current.as_ref().is_none_or(CaptureFile::is_used_up)
     }
 
-    /// Warnings about truncated files, so far.
+    /// Warnings about truncated and damaged files, so far.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
+    }
+
+    /// Whether any file was damaged, so far.
+    pub fn is_damaged(&self) -> bool {
+        self.warnings.iter().any(Warning::is_damage)
     }
 
     /// Bytes of the files on disk, possibly compressed, that were read so far.
@@ -93,13 +98,16 @@ impl CaptureFiles {
     /// The next record, from the current file or a later one; none after a stop.
     #[inline(never)]
     fn next(&mut self) -> Result<Option<Record>, CaptureError> {
-        match self.read() {
-            Err(CaptureError::Io { error, .. }) if is_stopped(&error) => {
-                self.is_stopped = true;
-                self.next = self.paths.len();
-                Ok(None)
+        loop {
+            match self.read() {
+                Ok(None) => return self.end(),
+                Ok(record) => return Ok(record),
+                Err(CaptureError::Io { error, .. }) if is_stopped(&error) => {
+                    self.is_stopped = true;
+                    self.next = self.paths.len();
+                }
+                Err(error) => self.warnings.push(Warning::Damaged(error)),
             }
-            next => next,
         }
     }
 
@@ -112,7 +120,7 @@ impl CaptureFiles {
                 }
                 self.bytes_before += file.bytes_read();
                 self.frames_before += file.frames();
-                self.warnings.extend(file.warning().cloned());
+                self.warnings.extend(file.cut().cloned().map(Warning::Cut));
                 self.current = None;
                 next?;
             }
@@ -120,6 +128,18 @@ impl CaptureFiles {
             self.next += 1;
             let source = Source::open(path, self.stop.as_ref()).map_err(|error| io_error(path, error))?;
             self.current = Some(CaptureFile::open(path, source)?);
+        }
+    }
+
+    /// The end of all files: an error if there was damage and nothing else.
+    fn end(&mut self) -> Result<Option<Record>, CaptureError> {
+        if self.frames_before > 0 {
+            return Ok(None);
+        }
+        let errors: Vec<Warning> = self.warnings.extract_if(.., |warning| warning.is_damage()).collect();
+        match errors.into_iter().next() {
+            Some(Warning::Damaged(error)) => Err(error),
+            _ => Ok(None),
         }
     }
 }

@@ -7,13 +7,15 @@
 //! Concatenated files (`cat a b`) in one stream are read to the end if they are of one format.
 //!
 //! The kind of defect decides what happens:
-//! - The file or its compressed data ends in the middle of a record or block: everything before is yielded, a
-//!   [`Warning`](crate::Warning) says where it was truncated, and reading continues.
+//! - The file or its compressed data ends in the middle of a record or block: everything before is yielded, and
+//!   a [`Cut`](crate::Cut) says where it was truncated.
 //! - The file violates its format (an impossible length, a block whose two lengths differ, corrupt compressed data):
 //!   everything before is yielded, then [`CaptureError::Damaged`](crate::CaptureError). No attempt is made to find the
 //!   next record.
 //! - It is not a capture in the first place (missing, empty, another format, a header that is incomplete or of an
 //!   unknown version): an error before any frame.
+//!
+//! For [`CaptureFiles`] each of these is a [`Warning`](crate::Warning), as long as any file has a frame.
 //!
 //! Memory is bounded whatever the input claims: a record or block that must be buffered has at most 16 MiB, everything
 //! else is skipped, and buffers grow only with bytes that have really arrived. Decompression may take 8 MiB to 128 MiB

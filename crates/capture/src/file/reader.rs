@@ -2,7 +2,7 @@ use super::pcap::Pcap;
 use super::pcapng::{Pcapng, SECTION_HEADER};
 use super::window::Window;
 use super::{Record, Trouble};
-use crate::{CaptureError, FrameSource, Warning};
+use crate::{CaptureError, Cut, FrameSource};
 use dwell_types::Frame;
 use std::fmt;
 use std::io::Read;
@@ -17,7 +17,7 @@ pub struct CaptureFile<R> {
     format: Format,
     /// Frames yielded so far.
     frames: u64,
-    warning: Option<Warning>,
+    cut: Option<Cut>,
 }
 
 enum Format {
@@ -40,7 +40,7 @@ impl<R: Read> CaptureFile<R> {
     pub fn open(path: impl Into<PathBuf>, reader: R) -> Result<Self, CaptureError> {
         let path = path.into();
         match recognise(reader) {
-            Ok((window, format)) => Ok(Self { path, window, format, frames: 0, warning: None }),
+            Ok((window, format)) => Ok(Self { path, window, format, frames: 0, cut: None }),
             Err(Unreadable::Empty) => Err(CaptureError::Empty { path }),
             Err(Unreadable::NotACapture(found)) => Err(CaptureError::NotACapture { path, found }),
             Err(Unreadable::Trouble(trouble)) => Err(error(trouble, path, 0)),
@@ -68,8 +68,8 @@ impl<R: Read> CaptureFile<R> {
     }
 
     /// Where the file was truncated, if it was and its end has been reached.
-    pub fn warning(&self) -> Option<&Warning> {
-        self.warning.as_ref()
+    pub fn cut(&self) -> Option<&Cut> {
+        self.cut.as_ref()
     }
 
     /// The next record, if it is buffered and nothing about it is unusual: the path of nearly every call.
@@ -106,7 +106,7 @@ impl<R: Read> CaptureFile<R> {
                 let (path, frames) = (self.path.clone(), self.frames);
                 match trouble {
                     Trouble::Cut { offset, expected, found } => {
-                        self.warning = Some(Warning { path, offset, frames, expected, found });
+                        self.cut = Some(Cut { path, offset, frames, expected, found });
                     }
                     trouble => return Err(error(trouble, path, frames)),
                 }

@@ -1,7 +1,7 @@
 //! Builds capture files byte by byte, and collects everything that is read from them.
 #![allow(dead_code, reason = "every test binary uses a part of this")]
 
-use dwell_capture::{CaptureError, CaptureFile, FrameSource, Warning};
+use dwell_capture::{CaptureError, CaptureFile, Cut, FrameSource};
 use dwell_types::Timestamp;
 use std::io::{Read, Write};
 
@@ -18,7 +18,7 @@ pub(crate) struct Owned {
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) frames: Vec<Owned>,
-    pub(crate) warning: Option<Warning>,
+    pub(crate) cut: Option<Cut>,
     pub(crate) error: Option<CaptureError>,
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn read(reader: impl Read) -> Outcome {
     }
     assert!(matches!(file.next_frame(), Ok(None)), "nothing follows the end");
     assert_eq!(file.frames(), outcome.frames.len() as u64);
-    outcome.warning = file.warning().cloned();
+    outcome.cut = file.cut().cloned();
     outcome
 }
 

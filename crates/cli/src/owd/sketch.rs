@@ -82,7 +82,7 @@ pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<E
     }
     progress.end();
     cutter.end();
-    let code = signals.end(point.is_stopped(), point.damage.is_some());
+    let code = signals.end(point.is_stopped(), point.is_damaged());
     write(cutter.take(), &mut to)?;
     if arguments.flows {
         to.write_all(&Message::Flows(flows).to_bytes())?;

@@ -1,6 +1,5 @@
 //! Packets that arrive at a simulated queue: generated, from a log, or from a capture.
 
-use crate::damage::not_read;
 use crate::words;
 use anyhow::{Error, Result, anyhow, bail};
 use dwell_capture::{CaptureFiles, FrameSource};
@@ -114,7 +113,7 @@ impl Feed {
                 Ok((Vec::from_iter(log.source.lines.warning()), false))
             }
             Self::Capture(replay) => {
-                replay.check().map(|()| (replay.source.warnings(), replay.source.damage.is_some()))
+                replay.check().map(|()| (replay.source.warnings(), replay.source.files.is_damaged()))
             }
         }
     }
@@ -203,7 +202,7 @@ impl Read for Log {
 
 /// A capture that is replayed frame by frame.
 pub(super) struct Replay {
-    source: CaptureFiles,
+    files: CaptureFiles,
     path: PathBuf,
     crossings: Crossings,
     link: LinkType,
@@ -214,8 +213,6 @@ pub(super) struct Replay {
     names: BTreeMap<FlowId, String>,
     /// Frames with an earlier time than the one before them.
     late: u64,
-    /// Why reading stopped before the end.
-    damage: Option<String>,
 }
 
 /// The flow of frames that cannot be decoded.
@@ -225,7 +222,7 @@ impl Replay {
     /// Frames are kept up to the snap length.
     pub(super) fn open(path: &Path, speed_up: f64, snap_length: u32, seed: u64) -> Result<Ahead<Self>> {
         Ahead::of(Self {
-            source: CaptureFiles::open([path])?,
+            files: CaptureFiles::open([path])?,
             path: path.to_owned(),
             crossings: Crossings::new(Names { seed, ..Names::default() }),
             link: LinkType::ETHERNET,
@@ -234,14 +231,13 @@ impl Replay {
             snap_length: snap_length as usize,
             names: BTreeMap::from([(OTHER.0, OTHER.1.to_owned())]),
             late: 0,
-            damage: None,
         })
     }
 
     /// Warnings for the reader.
     fn warnings(&self) -> Vec<String> {
         let name = self.path.display();
-        let mut warnings: Vec<String> = self.source.warnings().iter().map(ToString::to_string).collect();
+        let mut warnings: Vec<String> = self.files.warnings().iter().map(ToString::to_string).collect();
         let frames = self.crossings.frames();
         let untimed = frames.total - self.pace.count;
         let other = frames.total - frames.decoded() - untimed;
@@ -261,7 +257,6 @@ impl Replay {
                 words::are(self.late, "frame")
             ));
         }
-        warnings.extend(self.damage.clone());
         warnings
     }
 }
@@ -269,20 +264,7 @@ impl Replay {
 impl Read for Replay {
     /// The next frame that has a timestamp.
     fn read(&mut self) -> Result<Option<Arrival>> {
-        if self.damage.is_some() {
-            return Ok(None);
-        }
-        loop {
-            let frame = match self.source.next_frame() {
-                Ok(Some(frame)) => frame,
-                Ok(None) => return Ok(None),
-                // Frames read before the damage are valid.
-                Err(error) if self.pace.count > 0 => {
-                    self.damage = Some(not_read(error));
-                    return Ok(None);
-                }
-                Err(error) => return Err(error.into()),
-            };
+        while let Some(frame) = self.files.next_frame()? {
             let passing = self.crossings.observe(&frame);
             let Some(at) = frame.at else { continue };
             if self.pace.count == 0 {
@@ -310,5 +292,6 @@ impl Read for Replay {
             self.held.insert(arrival.number, (kept.into(), frame.wire_length));
             return Ok(Some(arrival));
         }
+        Ok(None)
     }
 }
