@@ -38,13 +38,13 @@ pub(crate) struct Arguments {
     #[arg(value_name = "NAME|FILE", required_unless_present_any = ["list", "check", "draw"])]
     experiments: Vec<String>,
     /// List all experiments.
-    #[arg(long, conflicts_with_all = ["experiments", "check", "draw", "quick", "seeds", "record"])]
+    #[arg(long, conflicts_with_all = ["experiments", "check", "draw", "quick", "seeds", "threads", "record", "format"])]
     list: bool,
     /// Run the shorter streams and fewer seeds of the definition's quick size.
     #[arg(long)]
     quick: bool,
     /// Run the quick size and compare with its latest record, or with --record; exit code 1 if a result changed.
-    #[arg(long, conflicts_with_all = ["quick", "seeds"])]
+    #[arg(long, conflicts_with_all = ["quick", "seeds", "format"])]
     check: bool,
     /// Redraw the figures of the latest records, or of --record, without running anything.
     #[arg(long, conflicts_with_all = ["check", "quick", "seeds", "threads", "format"])]

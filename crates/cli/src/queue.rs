@@ -241,7 +241,7 @@ fn parameters(
     if let Source::Sides(sides) = source {
         parameters.insert("ways", Parameter::Integer(arguments.ways.into()));
         parameters.extend(arguments.naming.parameters());
-        parameters.extend(sides.directions.from().map(|from| ("from", Parameter::Text(from))));
+        parameters.extend(sides.directions.sources().map(|from| ("from", Parameter::Text(from))));
     }
     if let Some(group) = arguments.group {
         parameters.insert("group", Parameter::Text(group.to_string()));

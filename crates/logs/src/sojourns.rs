@@ -104,8 +104,8 @@ impl SojournLog {
         let mut warnings = Vec::from_iter(self.lines.warning());
         if let Oddities { count: count @ 1.., first } = self.late {
             warnings.push(format!(
-                "{name}: lines that depart before the line above them: {count}, the first is line {first}; expected the order of \
-                 departure; they count as if they departed with that line"
+                "{name}: lines that depart before a line above them: {count}, the first is line {first}; expected the \
+                 order of departure; they count as if they departed with the latest line above"
             ));
         }
         if let Oddities { count: count @ 1.., first } = self.backwards {

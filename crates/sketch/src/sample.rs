@@ -134,6 +134,12 @@ impl Fates {
         *(if is_expired { &mut self.expired } else { &mut self.evicted }) += 1;
     }
 
+    /// Whether as many responses as requests of this series matched: otherwise some were counted in other series than
+    /// their requests, as with the VLAN ids of a way back that differs.
+    pub(crate) fn are_responses_at_home(&self) -> bool {
+        self.responses == self.matched + self.unmatched
+    }
+
     /// Whether every request has exactly one fate.
     pub fn is_conserved(&self) -> bool {
         self.seen == self.not_admitted + self.matched + self.evicted + self.expired + self.ambiguous + self.pending

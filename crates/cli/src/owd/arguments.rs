@@ -164,10 +164,10 @@ pub(crate) struct Arguments {
     pub(super) method: Method,
     /// Bytes per sketch of --method lda. Default: 9000, or a sixth of the memory if less (with
     /// --flows a twentieth).
-    #[arg(long, value_name = "SIZE", value_parser = crate::units::bytes, help_heading = "Method and memory")]
+    #[arg(long, value_name = "SIZE", value_parser = crate::units::memory, help_heading = "Method and memory")]
     pub(super) sketch_bytes: Option<usize>,
     /// Bytes per sketch of flows of --method lda --flows. Default: 256 KiB, or 3/40 of the memory if less.
-    #[arg(long, value_name = "SIZE", value_parser = crate::units::bytes, help_heading = "Method and memory")]
+    #[arg(long, value_name = "SIZE", value_parser = crate::units::memory, help_heading = "Method and memory")]
     pub(super) flow_bytes: Option<usize>,
     #[command(flatten)]
     pub(super) expected: ExpectedArguments,
@@ -196,7 +196,7 @@ pub(super) struct SketchArguments {
     #[command(flatten)]
     pub(super) point: PointArguments,
     /// Bytes per sketch.
-    #[arg(long, value_name = "SIZE", value_parser = crate::units::bytes, default_value_t = SKETCH_BYTES, help_heading = "Method and memory")]
+    #[arg(long, value_name = "SIZE", value_parser = crate::units::memory, default_value_t = SKETCH_BYTES, help_heading = "Method and memory")]
     pub(super) sketch_bytes: usize,
     #[command(flatten)]
     pub(super) expected: ExpectedArguments,
@@ -204,7 +204,7 @@ pub(super) struct SketchArguments {
     #[arg(long, help_heading = "Method and memory")]
     pub(super) flows: bool,
     /// Bytes per sketch of flows.
-    #[arg(long, value_name = "SIZE", value_parser = crate::units::bytes, default_value_t = FLOW_BYTES, help_heading = "Method and memory")]
+    #[arg(long, value_name = "SIZE", value_parser = crate::units::memory, default_value_t = FLOW_BYTES, help_heading = "Method and memory")]
     pub(super) flow_bytes: usize,
     /// Roughly how much later packets pass here than at the other point; fewer intervals then have to be merged.
     #[arg(long, value_name = "TIME", value_parser = crate::units::offset, default_value = "0", help_heading = "Method and memory")]

@@ -114,7 +114,7 @@ impl<'a> Packets<'a> {
         if self.arguments.clock_offset != Nanos::ZERO {
             parameters.insert("clock_offset_ns", Parameter::Span(self.arguments.clock_offset.get()));
         }
-        parameters.extend(self.directions.from().map(|from| ("from", Parameter::Text(from))));
+        parameters.extend(self.directions.sources().map(|from| ("from", Parameter::Text(from))));
         if let Some(group) = self.arguments.group {
             parameters.insert("group", Parameter::Text(group.to_string()));
         }

@@ -38,7 +38,7 @@ impl Pair<'_> {
     /// Detects the directions from the beginnings of both captures.
     pub(crate) fn look(&self, signals: &Signals) -> Result<Beginning> {
         let [sender, receiver] = &self.paths;
-        let asked = Directions::asked(&self.point.from, self.reverse);
+        let asked = Directions::given(&self.point.from, self.reverse);
         let senders = std::slice::from_ref(sender);
         beginning::look(senders, receiver, &self.point.reading(None), asked, false, signals.stop())
     }

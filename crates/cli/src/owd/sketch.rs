@@ -56,7 +56,7 @@ pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<E
     let params = params(arguments.sketch_bytes, flow_bytes, &weights, &arguments.expected, &arguments.point)?;
     let mut flows = FlowList::new(if arguments.flows { Shares::MOST_LISTED } else { 0 });
     let mut cutter = cutter(&params, &arguments.point, arguments.shift)?;
-    let directions = Directions::asked(&arguments.point.from, false);
+    let directions = Directions::given(&arguments.point.from, false);
     let mut sources = arguments.point.from.is_empty().then(FirstSources::default);
     let reading = arguments.point.reading(None);
     let mut point = Point::open(&arguments.capture, &reading, &directions, Nanos::ZERO, signals.stop())?;

@@ -107,7 +107,7 @@ impl<'a> Sketches<'a> {
         let Beginning { directions, delay, .. } = beginning;
         if directions.has_back() {
             let words = "the captures hold both directions, which sketches cannot tell apart: name the sender's side";
-            let from = directions.from().unwrap_or_default();
+            let from = directions.sources().unwrap_or_default();
             return Err(Failure::Usage(format!("{words} with --from, probably {from}")));
         }
         let memory = arguments.memory;

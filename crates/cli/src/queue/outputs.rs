@@ -106,8 +106,7 @@ impl Outputs {
         }
         self.report.finish()?;
         if let Some(writer) = self.packets {
-            let to = writer.into_inner().map_err(|error| anyhow::anyhow!("{}", error.error()))?;
-            to.finish()?;
+            writer.into_inner().map_err(csv::IntoInnerError::into_error)?.finish()?;
         }
         match self.plot {
             Some((to, _)) => to.finish(),

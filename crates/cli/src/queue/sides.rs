@@ -36,7 +36,7 @@ impl Sides {
         let (egress, ingress) = arguments.captures.split_last().unzip();
         let (ingress, egress) = (ingress.unwrap_or_default(), egress.cloned().unwrap_or_default());
         let reading = arguments.reading();
-        let asked = Directions::asked(&arguments.from, false);
+        let asked = Directions::given(&arguments.from, false);
         let (directions, unexamined) = match asked {
             Directions::Forward => {
                 let beginning = beginning::look(ingress, &egress, &reading, asked, true, stop)?;

@@ -61,6 +61,9 @@ pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
     let traffic = traffic(arguments)?;
     let &Arguments { matching, requests_per_second, mean, p99, answered, span, .. } = arguments;
     if let Some(memory) = arguments.asked.memory {
+        if !units::is_given(memory) {
+            return Err(usage("--memory: this machine does not have so much memory, and the tables are built"));
+        }
         arguments.meter(Method::Fridge, memory).map_err(usage)?;
     }
     Ok(Answer {
@@ -114,9 +117,10 @@ impl Arguments {
         RttMeter::new(&Settings::new(method, vec![self.matching], memory, self.expiry()))
     }
 
-    /// The structure in which a meter of `memory` bytes holds requests; `None` if the memory is too small.
+    /// The structure in which a meter of `memory` bytes holds requests; `None` if that is too little, or more than there
+    /// is.
     fn structure(&self, method: Method, memory: usize) -> Option<Structure> {
-        let meter = self.meter(method, memory).ok()?;
+        let meter = units::is_given(memory).then(|| self.meter(method, memory).ok())??;
         meter.rules().next().map(|rule| rule.structure)
     }
 

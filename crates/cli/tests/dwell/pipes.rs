@@ -9,6 +9,11 @@ use std::process::Stdio;
 #[test]
 fn a_closed_pipe_is_no_failure() {
     let mixed = testdata("mixed/mixed.pcap.zst");
+    let folder = tempfile::tempdir().unwrap();
+    // So few packets that they are written at the very end.
+    let (log, report) = (folder.path().join("log.csv"), folder.path().join("report.txt"));
+    fs::write(&log, "arrived_ns,departed_ns,flow,bytes\n1,5,a,100\n2,9,b,100\n").unwrap();
+    let [log, report] = [&log, &report].map(|path| path.to_str().unwrap());
     for how in [
         &["rtt", &mixed, "--format", "csv"][..],
         &["rtt", &mixed, "--format", "json", "--group", "src/24"],
@@ -19,6 +24,7 @@ fn a_closed_pipe_is_no_failure() {
         &["simulate", "-w", "-", "--flows", "2000"],
         // Written by a CSV writer, which wraps the I/O error in its own.
         &["simulate", "--queue", "bursts", "--truth", "-"],
+        &["queue", "--sojourns", log, "--per-packet", "-", "-o", report],
     ] {
         for read in [0, 1] {
             let mut child = command(how).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

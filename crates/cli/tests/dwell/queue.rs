@@ -370,7 +370,7 @@ fn logs_that_cannot_be_are_told() {
     };
     let run_of = run("0,10,a,100\n5,8,b,100\n30,20,c,100\n,25,d,100\n");
     assert!(
-        run_of.err.contains("log.csv: lines that depart before the line above them: 1, the first is line 3"),
+        run_of.err.contains("log.csv: lines that depart before a line above them: 1, the first is line 3"),
         "{}",
         run_of.err
     );

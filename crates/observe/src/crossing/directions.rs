@@ -11,7 +11,7 @@ pub enum Directions {
     #[default]
     Forward,
     /// Packets from these sources go forward; the others go back, or are not measured.
-    Asked {
+    Given {
         /// The sources of the forward direction.
         from: Vec<Prefix>,
         /// Whether the other direction is measured.
@@ -48,8 +48,8 @@ impl Directions {
     pub const MOST_FOUND: usize = 1 << 17;
 
     /// Packets from these sources go forward, or all packets if `from` is empty.
-    pub fn asked(from: &[Prefix], has_back: bool) -> Self {
-        if from.is_empty() { Self::Forward } else { Self::Asked { from: from.to_vec(), has_back } }
+    pub fn given(from: &[Prefix], has_back: bool) -> Self {
+        if from.is_empty() { Self::Forward } else { Self::Given { from: from.to_vec(), has_back } }
     }
 
     /// Whether a packet goes back; `None` if its direction is not measured, if it stays on its side, or if it should
@@ -57,8 +57,8 @@ impl Directions {
     pub fn is_reverse(&self, source: Address, destination: Address) -> Option<bool> {
         match self {
             Self::Forward => Some(false),
-            Self::Asked { from, .. } if from.iter().any(|prefix| prefix.contains(source)) => Some(false),
-            Self::Asked { has_back, .. } => has_back.then_some(true),
+            Self::Given { from, .. } if from.iter().any(|prefix| prefix.contains(source)) => Some(false),
+            Self::Given { has_back, .. } => has_back.then_some(true),
             Self::Found(found) => {
                 let is_reverse = match (found.places.get(&source), found.places.get(&destination)) {
                     (Some(Place::Aside), _) | (_, Some(Place::Aside)) => return None,
@@ -79,16 +79,16 @@ impl Directions {
         matches!(self, Self::Found(found) if is_unknown(found, &source) && is_unknown(found, &destination))
     }
 
-    /// Adds the addresses that others have found and these have not, up to [`Self::MOST_FOUND`], if as many directions
-    /// pass both points.
+    /// Adds the addresses that others have found and these have not, the lowest up to [`Self::MOST_FOUND`], if as many
+    /// directions pass both points.
     pub fn learn(&mut self, others: &Self) {
         if let (Self::Found(found), Self::Found(others)) = (self, others)
             && found.has_back == others.has_back
         {
             let places = &mut Arc::make_mut(found).places;
             let room = Self::MOST_FOUND.saturating_sub(places.len());
-            let new = others.places.iter().filter(|(address, _)| !places.contains_key(address)).take(room);
-            let new: Vec<_> = new.collect();
+            let new = others.places.iter().filter(|(address, _)| !places.contains_key(address));
+            let new = lowest(new.map(|(&address, &place)| (address, place)), room);
             places.extend(new);
         }
     }
@@ -97,16 +97,16 @@ impl Directions {
     pub fn has_back(&self) -> bool {
         match self {
             Self::Forward => false,
-            Self::Asked { has_back, .. } => *has_back,
+            Self::Given { has_back, .. } => *has_back,
             Self::Found(found) => found.has_back,
         }
     }
 
     /// The sources of the forward direction as text; `None` if these are all that are measured.
-    pub fn from(&self) -> Option<String> {
+    pub fn sources(&self) -> Option<String> {
         let from: Vec<Prefix> = match self {
             Self::Forward => return None,
-            Self::Asked { from, .. } => from.clone(),
+            Self::Given { from, .. } => from.clone(),
             Self::Found(found) => {
                 let forward = found.places.iter().filter(|&(_, &place)| place == Place::Sender);
                 let mut forward: Vec<_> = forward.map(|(&address, _)| address).collect();
@@ -119,5 +119,36 @@ impl Directions {
             }
         };
         Some(from.iter().map(ToString::to_string).collect::<Vec<_>>().join(","))
+    }
+}
+
+/// Those with the lowest addresses, at most this many: maps have no order that is the same in every run.
+pub(super) fn lowest(places: impl Iterator<Item = (Address, Place)>, most: usize) -> Vec<(Address, Place)> {
+    let mut places: Vec<_> = places.collect();
+    if places.len() > most {
+        places.sort_unstable_by_key(|&(address, _)| address);
+        places.truncate(most);
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// More addresses than are kept: which ones does not depend on the order of a map, which differs between instances.
+    #[test]
+    fn the_same_addresses_are_learnt_each_time() {
+        let found = |addresses: std::ops::Range<u32>| {
+            let places = addresses.map(|number| (Address::v4(number), Place::Sender)).collect();
+            Directions::Found(Arc::new(Found { places, has_back: true }))
+        };
+        let learnt = || {
+            let mut all = found(0..100_000);
+            all.learn(&found(90_000..200_000));
+            all
+        };
+        let most = Directions::MOST_FOUND as u32;
+        assert!(learnt() == found(0..most) && learnt() == learnt());
     }
 }

@@ -1,6 +1,6 @@
 //! How to find the direction of packets between two points from the packets themselves.
 
-use super::directions::{Directions, Found, Place};
+use super::directions::{Directions, Found, Place, lowest};
 use dwell_types::{Address, Nanos, Timestamp};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -253,7 +253,7 @@ impl Sightings {
             [false, true] if seen.sends && seen.receives => Some((address, Place::Receiver)),
             _ => None,
         };
-        addresses.into_iter().filter_map(place).take(Directions::MOST_FOUND).collect()
+        lowest(addresses.into_iter().filter_map(place), Directions::MOST_FOUND).into_iter().collect()
     }
 }
 

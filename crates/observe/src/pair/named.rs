@@ -51,7 +51,7 @@ impl<S: Sink> Sink for Named<'_, S> {
 ///
 /// The *sum* of a handshake ends with a packet from the requesting side, and an edge of the spin bit follows another in
 /// the same direction. A `tcp-flow` may be ended by either side: the higher port is assumed to be the client's, a guess
-/// that only decides under which leg or group an unmatched response is counted.
+/// that decides under which leg or group a response is counted; delays belong to the series of their requests.
 #[inline(always)]
 fn is_own(series: Series, packet: &FlowKey) -> bool {
     match series {

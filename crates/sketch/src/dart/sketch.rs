@@ -205,7 +205,7 @@ impl Meter for Dart {
 
     fn advance(&mut self, now: Timestamp) {
         lapse::between(self.latest, now).for_each(|now| self.sweep(now));
-        self.latest = self.latest.max(now);
+        self.latest = now;
     }
 
     fn fates(&self) -> Vec<Fates> {

@@ -444,7 +444,7 @@ impl Curve {
         let untold = missed.min(UNTOLD);
         let anything = missed - untold;
         let high = (1.0 - missed) * ends[1].min(possible) + untold * (longest * possible).sqrt() + anything * possible;
-        [(1.0 - anything) * ends[0], high.max(ends[1])]
+        [(1.0 - anything) * ends[0], high.max(ends[1].min(possible))]
     }
 
     pub(super) fn share_up_to(&self, delay: i64) -> f64 {

@@ -344,6 +344,7 @@ impl RttMeter {
     fn answers(&self, fates: &[Vec<Fates>], ambiguous: Ambiguous) -> Vec<Answer> {
         let mut answers = Vec::new();
         for (rule, fates) in self.rules.iter().zip(fates) {
+            let are_at_home = fates.iter().all(Fates::are_responses_at_home);
             for (tag, now) in fates.iter().enumerate() {
                 let then = rule.reported.get(tag).copied().unwrap_or_default();
                 let index = rule.first_series + tag;
@@ -351,7 +352,9 @@ impl RttMeter {
                 if fates.seen + fates.responses + then.pending == 0 && !self.store.has_samples(index) {
                     continue;
                 }
-                let distribution = match rule.meter.risk(tag) {
+                // Responses of other series say nothing about these samples: then each sample has the weight of its own.
+                let risk = if are_at_home { rule.meter.risk(tag) } else { None };
+                let distribution = match risk {
                     None => self.store.distribution(index, ambiguous),
                     Some(risk) => self.store.distribution_at_risk(index, ambiguous, &risk.among(fates.responses)),
                 };
