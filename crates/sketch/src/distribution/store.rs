@@ -502,16 +502,22 @@ impl DelayStore {
 
     /// The estimated distribution of a series.
     pub fn distribution(&self, series: usize, ambiguous: Ambiguous) -> Distribution {
-        self.settled().distribution_of(series, ambiguous, None)
+        self.settled().distribution_of(series, ambiguous, None, 1.0)
+    }
+
+    /// The same where each unit of weight stands for `scale` exchanges, 1 or more: if it is known that there are more
+    /// than the weights add up to.
+    pub fn distribution_of_more(&self, series: usize, ambiguous: Ambiguous, scale: f64) -> Distribution {
+        self.settled().distribution_of(series, ambiguous, None, scale)
     }
 
     /// The same where the samples are weighted by a product limit, given the responses of the series that were at risk.
     pub fn distribution_at_risk(&self, series: usize, ambiguous: Ambiguous, risk: &Risk) -> Distribution {
-        self.settled().distribution_of(series, ambiguous, Some(risk))
+        self.settled().distribution_of(series, ambiguous, Some(risk), 1.0)
     }
 
     /// The distribution of a series when all cells are sorted in.
-    fn distribution_of(&self, series: usize, ambiguous: Ambiguous, risk: Option<&Risk>) -> Distribution {
+    fn distribution_of(&self, series: usize, ambiguous: Ambiguous, risk: Option<&Risk>, scale: f64) -> Distribution {
         let Series { bits, parts } = &self.series[series];
         let sorted = self.sorted(series);
         let cells = || sorted.all();
@@ -546,7 +552,7 @@ impl DelayStore {
         let used = || parts.iter().zip(shares).filter(|&(_, share)| share > 0.0);
         let min = used().map(|(part, _)| part.min).min().unwrap_or(i64::MIN);
         let max = used().map(|(part, _)| part.max).max().unwrap_or(i64::MAX);
-        let view = View { bits: *bits, min, max, factors };
+        let view = View { bits: *bits, min, max, factors, scale };
         let bins = Bins::new(sorted, view);
         let used = if ambiguous == Ambiguous::Drop { samples } else { samples.saturating_add(unresolved) };
         Distribution::new(bins, Shares(shares), ends, used, unresolved, survival)

@@ -81,18 +81,21 @@ pub(super) struct View {
     pub(super) max: i64,
     /// Factors for the weights of each band.
     pub(super) factors: [f64; BANDS],
+    /// How many exchanges each unit of weight stands for.
+    pub(super) scale: f64,
 }
 
 impl View {
     #[inline]
     fn bin(&self, cell: Cell) -> Bin {
         let (low, high) = code::range(cell.code(), self.bits);
-        let band = cell.band();
+        let (band, weight, scale) = (cell.band(), cell.weight(), self.scale);
         Bin {
             low: low.max(self.min),
             high: high.min(self.max),
-            weight: cell.weight() * self.factors[usize::from(band)],
-            excess: cell.excess(),
+            weight: scale * weight * self.factors[usize::from(band)],
+            // Σ ((*sw*)² − *sw*).
+            excess: scale * (scale * cell.excess() + (scale - 1.0) * weight),
             band,
             part: cell.part() as u8,
         }
@@ -132,6 +135,9 @@ impl Bins {
     #[inline]
     pub(super) fn plain(&self, ranks: Range<usize>) -> Option<(usize, u64)> {
         let Sorted::Ones(ones) = &self.sorted else { return None };
+        if self.view.scale != 1.0 {
+            return None;
+        }
         let delays = ones.plain(ranks)?;
         Some((delays.len(), delays.iter().copied().map(u64::from).sum()))
     }

@@ -89,13 +89,15 @@ impl Intervals {
     fn close(&mut self) {
         let Some(Open { start, sent }) = self.open.pop_front() else { return };
         let start = Timestamp::from_nanos(start);
+        let scale = self.tally.scale(sent.packets);
+        let distribution = self.delays.distribution_of_more(0, Ambiguous::First, scale);
         self.done.push(IntervalAnswer {
             start,
             end: start + self.length,
             sent: sent.packets,
             sent_bytes: sent.bytes,
             tally: core::mem::replace(&mut self.tally, Tally::of_part()),
-            distribution: self.delays.distribution(0, Ambiguous::First).with_longest(self.longest),
+            distribution: distribution.with_longest(self.longest),
         });
         self.delays.reset();
     }

@@ -299,12 +299,14 @@ impl OwdMeter {
     }
 
     fn flow(&self, number: usize, flow: &Flow) -> FlowAnswer {
+        let scale = flow.tally.scale(flow.packets);
+        let distribution = self.delays.distribution_of_more(number + 1, Ambiguous::First, scale);
         FlowAnswer {
             number,
             sent: flow.packets,
             sent_bytes: flow.bytes,
             tally: flow.tally.clone(),
-            distribution: self.delays.distribution(number + 1, Ambiguous::First).with_longest(self.longest),
+            distribution: distribution.with_longest(self.longest),
         }
     }
 

@@ -166,14 +166,23 @@ impl Tally {
         self.uncovered.estimate()
     }
 
-    /// Lost packets as a fraction, in `0..=1`, of those that arrived or were lost; `None` if there are none.
-    pub fn loss_rate(&self) -> Option<Estimate<f64>> {
+    /// How many packets each unit of weight stands for if `sent` were sent. Weights add up to about as many, unless
+    /// few packets were sampled: those from before sampling began have weight 1, whatever follows.
+    pub(super) fn scale(&self, sent: u64) -> f64 {
+        let all = self.received.weight + self.lost.weight + self.uncovered.weight;
+        if all > 0.0 { (sent as f64 / all).max(1.0) } else { 1.0 }
+    }
+
+    /// Lost packets as a fraction, in `0..=1`, of those that arrived or were lost; `None` if there are none. `sent` is
+    /// the number of packets sent.
+    pub fn loss_rate(&self, sent: u64) -> Option<Estimate<f64>> {
         let total = self.received.weight + self.lost.weight;
         if total == 0.0 {
             return None;
         }
         // The effective number of trials, from the variance due to sampling; infinite without sampling.
-        let trials = total * total / (self.lost.excess + self.received.excess);
+        let excess = self.lost.excess + self.received.excess + (1.0 - 1.0 / self.scale(sent)) * total;
+        let trials = total * total / excess;
         let (less, more) = self.of_others();
         let Estimate { value, low, high } = wilson(self.lost.weight / total, trials);
         Some(Estimate { value, low: (low - less / total).max(0.0), high: (high + more / total).min(1.0) })
@@ -185,25 +194,38 @@ impl Tally {
     }
 
     /// Mean delay in nanoseconds; `None` without samples. One packet that stands for several does not show how much they
-    /// differ: by as much as its delay, it is assumed.
-    pub fn mean(&self) -> Option<Estimate<f64>> {
-        let Moments { weight, mean, mean_excess, .. } = self.delays;
-        let excess = if self.samples == 1 { (weight * weight - weight) * mean * mean } else { mean_excess };
-        let error = Z95 * excess.sqrt() / weight;
+    /// differ: by as much as its delay, it is assumed. `sent` is the number of packets sent.
+    pub fn mean(&self, sent: u64) -> Option<Estimate<f64>> {
+        let Moments { weight, mean, squares, mean_excess, .. } = self.delays;
+        let missed = 1.0 - 1.0 / self.scale(sent);
+        let excess = match self.samples {
+            1 => (weight * weight - weight * (1.0 - missed)) * mean * mean,
+            _ => mean_excess + missed * squares,
+        };
+        let error = self.student() * excess.sqrt() / weight;
         (self.samples > 0).then_some(Estimate::within(mean, error))
     }
 
     /// Standard deviation of the delays of all packets in nanoseconds; `None` without samples, and for one that stands
-    /// for several.
-    pub fn standard_deviation(&self) -> Option<Estimate<f64>> {
-        if self.samples == 0 || self.samples == 1 && self.delays.weight > 1.0 {
+    /// for several. `sent` is the number of packets sent.
+    pub fn standard_deviation(&self, sent: u64) -> Option<Estimate<f64>> {
+        let Moments { weight, squares, mean_excess, variance_excess, .. } = self.delays;
+        let missed = 1.0 - 1.0 / self.scale(sent);
+        if self.samples == 0 || self.samples == 1 && (weight > 1.0 || missed > 0.0) {
             return None;
         }
         // Around their own mean samples deviate less than around that of all packets, by its error.
-        let Moments { weight, mean_excess, variance_excess, .. } = self.delays;
-        let variance = self.delays.variance() + mean_excess / (weight * weight);
-        let student = student95(self.samples.saturating_sub(1) as f64) / Z95;
-        Some(Estimate::root(variance, student * variance_excess.sqrt() / weight))
+        let variance = self.delays.variance() + (mean_excess + missed * squares) / (weight * weight);
+        // Squared deviations vary by twice the squared variance, if delays are normal.
+        let excess = variance_excess + missed * weight * 2.0 * variance * variance;
+        Some(Estimate::root(variance, self.student() / Z95 * excess.sqrt() / weight))
+    }
+
+    /// Student's quantile for as many packets of equal weight as tell as much about delays as these do.
+    fn student(&self) -> f64 {
+        let Total { weight, excess } = self.received;
+        let alike = weight * weight / (excess + weight);
+        if self.samples == 1 { Z95 } else { student95(alike - 1.0) }
     }
 
     /// The mean absolute difference between consecutive delays in the order of sending, in nanoseconds (RFC 3393, with

@@ -129,7 +129,7 @@ impl OwdComparison {
         let totals = self.exact.total();
         let packets = Packets::new(&totals, intervals.compared, intervals.too_few);
         let lines = intervals.candidates.iter().map(Candidate::line).collect();
-        (packets, Truths::new(&totals.tally), lines)
+        (packets, Truths::new(totals.sent, &totals.tally), lines)
     }
 }
 

@@ -138,11 +138,11 @@ pub struct Truths {
 }
 
 impl Truths {
-    pub(super) fn new(tally: &Tally) -> Self {
+    pub(super) fn new(sent: u64, tally: &Tally) -> Self {
         Self {
-            mean_ns: tally.mean().map(|mean| mean.value),
-            std_ns: tally.standard_deviation().map(|deviation| deviation.value),
-            loss_share: tally.loss_rate().map(|rate| rate.value),
+            mean_ns: tally.mean(sent).map(|mean| mean.value),
+            std_ns: tally.standard_deviation(sent).map(|deviation| deviation.value),
+            loss_share: tally.loss_rate(sent).map(|rate| rate.value),
         }
     }
 }
