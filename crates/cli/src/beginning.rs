@@ -2,10 +2,10 @@
 
 use crate::merged::Merged;
 use crate::points::{Point, Reading};
-use crate::words;
 use anyhow::Result;
 use dwell_capture::file::Stop;
 use dwell_observe::crossing::{Directions, Sightings, Unreached};
+use dwell_report::text;
 use dwell_types::{Nanos, PacketId, Timestamp};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -53,7 +53,7 @@ impl Beginning {
             format!(
                 "{packets} of the first {sent} packets go to {} that none of them reached, and count as lost: if the way \
                  there does not pass both points, leave them out (tcpdump -r FILE -w - 'not dst host …')",
-                words::of(addresses, "host")
+                text::of(addresses, "host")
             )
         })
     }

@@ -16,8 +16,8 @@ use dwell_capture::{CaptureFiles, FrameSource};
 use dwell_evaluate::compare::{Comparison, MatchResult, MethodFacts, Results, SCHEMA, Settings};
 use dwell_observe::Observer;
 use dwell_observe::parse::Key;
-use dwell_report::json;
 use dwell_report::plot::{self, Image, Sweep, SweepPanel};
+use dwell_report::{json, text};
 use dwell_sketch::estimate::Estimate;
 use dwell_sketch::rtt::{self, Method};
 use dwell_types::{IdForm, Match, Nanos, Prefix};
@@ -204,7 +204,7 @@ fn draw(results: &Results, image: Image, mut to: Output) -> Result<(), Failure> 
         };
         SweepPanel { name: matched.matching.to_owned(), curves: results.methods.iter().map(curve).collect() }
     };
-    let title = format!("Error against memory, {}", words::of(results.seeds, "seed"));
+    let title = format!("Error against memory, {}", text::of(results.seeds, "seed"));
     let subtitle = "Median over the seeds of the largest error from p5 to p95, on the worst leg.";
     let panels = results.matches.iter().map(panel).collect();
     plot::write_sweep(&Sweep::of_memories(title, subtitle, &results.memory_bytes, panels), image, &mut to)?;

@@ -1,6 +1,6 @@
 //! Timestamps that are earlier than a previous one.
 
-use crate::words;
+use dwell_report::text;
 use dwell_types::{Nanos, Timestamp};
 
 /// How far timestamps are out of order.
@@ -64,6 +64,6 @@ impl Disorder {
         const USUAL: Nanos = Nanos::new(10_000_000);
         let &Self { count, most, .. } = self;
         (most > USUAL || is_any_negative && count > 0)
-            .then(|| format!("{} out of time order, by up to {most}", words::are(count, noun)))
+            .then(|| format!("{} out of time order, by up to {most}", text::are(count, noun)))
     }
 }

@@ -1,9 +1,9 @@
 //! Frame counts and warnings, shared by the subcommands.
 
-use crate::words;
 use dwell_observe::Frames;
 use dwell_observe::parse::Reject;
 use dwell_report::facts;
+use dwell_report::text;
 use dwell_types::LinkType;
 
 /// A warning if frames have an unsupported link type, of which `unknown_link` is the first, or if most were rejected
@@ -14,7 +14,7 @@ pub(crate) fn undecoded(now: &Frames, unknown_link: Option<LinkType>) -> Option<
         return Some(format!(
             "{} of an unsupported link type ({number}): capture on another interface, or convert them; see \
              https://www.tcpdump.org/linktypes.html",
-            words::are(count, "frame")
+            text::are(count, "frame")
         ));
     }
     let rejected = now.total - now.decoded();
@@ -22,7 +22,7 @@ pub(crate) fn undecoded(now: &Frames, unknown_link: Option<LinkType>) -> Option<
     (rejected > now.decoded()).then(|| {
         format!(
             "{rejected} of {} not decoded, most of them because of {}: docs/guide/rtt.md lists what is supported",
-            words::are(now.total, "frame"),
+            text::are(now.total, "frame"),
             reason.name()
         )
     })

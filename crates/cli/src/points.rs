@@ -3,7 +3,6 @@
 use crate::disorder::Disorder;
 use crate::frames::undecoded;
 use crate::units::{one_of, whole};
-use crate::words;
 use anyhow::Result;
 use clap::Args;
 use dwell_capture::file::Stop;
@@ -14,6 +13,7 @@ use dwell_observe::crossing::{Crossings, Directions, Flow, Passing, Settings};
 use dwell_observe::group::Grouping;
 use dwell_observe::parse::Key;
 use dwell_report::facts::Parameter;
+use dwell_report::text;
 use dwell_types::{Crossing, FlowKey, Nanos, Timestamp};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -321,7 +321,7 @@ impl Point {
         }
         warnings.extend(self.disorder.warning("packet", false).map(|words| format!("{name}: {words}")));
         if self.wild > 0 {
-            let packets = words::are(self.wild, "packet");
+            let packets = text::are(self.wild, "packet");
             warnings.push(format!(
                 "{name}: {packets} timestamped far from neighbouring packets; the timestamp of the packet before is \
                  used instead"
@@ -331,14 +331,14 @@ impl Point {
             warnings.push(format!(
                 "{name}: {} left out, since the first packets of the captures do not show their direction: name the \
                  sender's side with --from PREFIX",
-                words::are(self.untold, "packet")
+                text::are(self.untold, "packet")
             ));
         }
         if self.cut() > 0 {
             warnings.push(format!(
                 "{name}: {} truncated within the bytes that identify a packet, and match only packets truncated at \
                  the same byte (--payload-bytes)",
-                words::are(self.cut(), "packet")
+                text::are(self.cut(), "packet")
             ));
         }
         warnings

@@ -10,6 +10,7 @@ use dwell_capture::{CaptureFiles, FrameSource};
 use dwell_logs::EventLog;
 use dwell_observe::Observer;
 use dwell_observe::parse::{self, Key};
+use dwell_report::text;
 use dwell_sketch::reuse::Reuse;
 use dwell_sketch::rtt::{Method, RttMeter, Settings, SettingsError};
 use dwell_sketch::top_flows::{self, TopFlows};
@@ -161,7 +162,7 @@ fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Resu
         reports.warn(words);
     }
     if events.backwards() > 0 {
-        reports.warn(format!("{}: {} out of time order", path.display(), words::are(events.backwards(), "line")));
+        reports.warn(format!("{}: {} out of time order", path.display(), text::are(events.backwards(), "line")));
     }
     let is_sampled = meter.rules().any(|rule| rule.sampled_since.is_some());
     if is_sampled {

@@ -1,7 +1,7 @@
 //! Parsers for numbers, sizes, times and choices on the command line.
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use dwell_report::size_flag;
+use dwell_report::text::size_flag;
 use dwell_sketch::Exchanges;
 use dwell_types::Nanos;
 use std::ops::RangeInclusive;

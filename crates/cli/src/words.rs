@@ -26,16 +26,6 @@ fn plain(words: &str) -> String {
 pub(crate) const CAPTURED_TWICE: &str = "are packets captured twice, as at mirror ports or with -i any (editcap -d removes \
                                          the copies; of -i any, editcap -I 20 -d)?";
 
-/// "1 seed", "2 seeds".
-pub(crate) fn of(number: u64, noun: &str) -> String {
-    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
-}
-
-/// "1 line is", "2 lines are".
-pub(crate) fn are(number: u64, noun: &str) -> String {
-    format!("{} {}", of(number, noun), if number == 1 { "is" } else { "are" })
-}
-
 /// Writes warnings to standard error.
 pub(crate) fn warn(warnings: &[String]) {
     for warning in warnings {

@@ -14,8 +14,7 @@ pub mod size;
 // Building blocks of the human-readable formats.
 mod footing;
 mod grid;
-mod text;
-pub use text::{exact_bytes, moment, size_flag};
+pub mod text;
 // Building blocks of the machine-readable formats.
 mod csv;
 pub mod json;

@@ -24,6 +24,16 @@ pub(crate) fn count(number: u64) -> String {
     text
 }
 
+/// `1 seed`, `2 seeds`.
+pub fn of(number: u64, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
+/// `1 line is`, `2 lines are`.
+pub fn are(number: u64, noun: &str) -> String {
+    format!("{} {}", of(number, noun), if number == 1 { "is" } else { "are" })
+}
+
 /// A share in `0..=1` as `100%`, `3.2%`, `<0.1%`. A share below 1 is never written as 100%.
 pub(crate) fn percent(share: f64) -> String {
     match share {
@@ -307,6 +317,7 @@ mod tests {
     #[test]
     fn counts_and_shares() {
         assert_eq!([0, 999, 1_000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!([of(1, "seed"), of(2, "seed"), are(1, "line")], ["1 seed", "2 seeds", "1 line is"]);
         let shares = [1.0, 0.9999, 0.9951, 0.42, 0.0321, 0.0001, 0.0];
         assert_eq!(shares.map(percent), ["100%", ">99.9%", "99%", "42%", "3.2%", "<0.1%", "0%"]);
         let sizes = [0, 1_023, 65_536, 1_572_864, 1 << 26];

@@ -11,8 +11,8 @@ use crate::units::Memories;
 use crate::words;
 use clap::Args;
 use dwell_evaluate::compare::owd::{Method, OwdComparison, Recommended, Results, SCHEMA, Settings};
-use dwell_report::json;
 use dwell_report::plot::{self, Image, Sweep, SweepPanel};
+use dwell_report::{json, text};
 use dwell_sketch::estimate::Estimate;
 use dwell_sketch::owd::Side;
 use dwell_types::Nanos;
@@ -169,7 +169,7 @@ fn draw(results: &Results, image: Image, mut to: Output) -> Result<(), Failure> 
         };
         SweepPanel { name: name.to_owned(), curves: results.methods.iter().map(|method| curve(method.name)).collect() }
     };
-    let title = format!("Error between two points against memory, {}", words::of(results.seeds, "seed"));
+    let title = format!("Error between two points against memory, {}", text::of(results.seeds, "seed"));
     let panels = table::QUANTITIES.into_iter().map(panel).collect();
     let sweep = Sweep::of_memories(title, "Median over seeds and intervals.", &results.memory_bytes, panels);
     plot::write_sweep(&sweep, image, &mut to)?;

@@ -1,8 +1,7 @@
 //! A comparison as tables: one block per match and leg, one line per memory and method.
 
-use crate::words;
 use dwell_evaluate::compare::{Errors, LARGEST, LegResult, Line, MatchResult, MethodFacts, Results};
-use dwell_report::exact_bytes;
+use dwell_report::text::{self, exact_bytes};
 use dwell_types::Nanos;
 use std::io::{self, Write};
 
@@ -10,7 +9,7 @@ use std::io::{self, Write};
 const QUANTILES: [&str; 3] = ["p50", "p95", "p99"];
 
 pub(super) fn write(results: &Results, to: &mut impl Write) -> io::Result<()> {
-    writeln!(to, "{}: {}", results.sources.join(", "), words::of(results.seeds, "seed"))?;
+    writeln!(to, "{}: {}", results.sources.join(", "), text::of(results.seeds, "seed"))?;
     for warning in &results.warnings {
         writeln!(to, "warning: {warning}")?;
     }
@@ -100,7 +99,7 @@ fn cells(line: &Line, to: &mut impl Write) -> io::Result<()> {
 }
 
 fn recommendation(matched: &MatchResult, seeds: u64) -> String {
-    let seeds = words::of(seeds, "seed");
+    let seeds = text::of(seeds, "seed");
     let name = matched.matching;
     let Some(best) = &matched.recommended else {
         let lines = matched.legs.iter().flat_map(|leg| &leg.results);

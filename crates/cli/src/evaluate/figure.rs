@@ -5,6 +5,7 @@ use dwell_evaluate::figure::{Height, Panel};
 use dwell_evaluate::record::Results;
 use dwell_evaluate::{Definition, Size};
 use dwell_report::plot::{self, Image, Sweep, SweepPanel};
+use dwell_report::text;
 use std::path::{Path, PathBuf};
 
 /// Draws `figure.svg`, and with `has_png` also `figure.png`, next to results of full size whose definition describes a
@@ -24,7 +25,7 @@ pub(super) fn write(definition: &Definition, results: &Results, folder: &Path, h
     let sweep = Sweep {
         // As the definition says now: a record keeps the words of its run.
         title: definition.title.clone(),
-        subtitle: format!("{}, {}; {}.{bars}", drawn.y, words::of(results.seeds, "seed"), definition.source),
+        subtitle: format!("{}, {}; {}.{bars}", drawn.y, text::of(results.seeds, "seed"), definition.source),
         x: drawn.x,
         places: drawn.places,
         y: axis(figure.y, figure.log),

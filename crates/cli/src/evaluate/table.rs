@@ -1,9 +1,9 @@
 //! Tables of results: one block per workload, one line per case.
 
-use crate::words;
 use dwell_evaluate::metrics::Summary;
 use dwell_evaluate::record::Results;
 use dwell_evaluate::{Kind, label};
+use dwell_report::text;
 use std::io::{self, Write};
 
 // One for each kind of experiment.
@@ -21,7 +21,7 @@ type CaseSummaries<'a> = Vec<&'a Summary>;
 /// Writes the results of one experiment.
 pub(super) fn write(kind: Kind, results: &Results, to: &mut impl Write) -> io::Result<()> {
     writeln!(to, "{}: {}", results.name, results.title)?;
-    writeln!(to, "{}; {} size, {}", results.source, results.size, words::of(results.seeds, "seed"))?;
+    writeln!(to, "{}; {} size, {}", results.source, results.size, text::of(results.seeds, "seed"))?;
     let cases = cases(&results.summaries);
     match kind {
         Kind::Delay => delay::write(&cases, to),

@@ -9,11 +9,12 @@ use crate::words;
 use anyhow::{Result, anyhow};
 use dwell_network::localize::file::{self, Names, Row};
 use dwell_network::localize::{Apart, Kind, Localization, LossVerdict, Reading, Readings, Routes, Settings, Verdict};
+use dwell_report::json;
 use dwell_report::net::{
     self as report, ChangeLine, DelayShift, Intervals, LOCALIZE_SCHEMA, LocalizeReport, LossShift, PathLine, Probe,
     SegmentLine, SuspectLine,
 };
-use dwell_report::{json, moment};
+use dwell_report::text::moment;
 use dwell_sketch::estimate::{Estimate, Z95};
 use dwell_types::Nanos;
 use std::path::{Path, PathBuf};

@@ -6,10 +6,10 @@ use super::doubts::{doubts, foreign, is_joined, not_joined, said, surplus, unequ
 use super::sketches::{describe_sketch, flows};
 use crate::Failure;
 use crate::output;
-use crate::words;
 use anyhow::{Context, Result, bail};
 use dwell_report::facts::{Memory, Method as MethodFacts, Span};
 use dwell_report::owd::{Interval, Line, OwdReport, PointFacts, Points, SCHEMA};
+use dwell_report::text;
 use dwell_sketch::lds::Lds;
 use dwell_sketch::summary::{Combined, FlowList, FlowMeans, Join, Message, Messages, Summary};
 use dwell_types::Nanos;
@@ -112,7 +112,7 @@ fn read(path: &Path, warnings: &mut Vec<String>) -> Result<(Vec<Summary>, FlowLi
         bail!("{name}: expected sketches made by dwell owd sketch: {found}");
     }
     if let Some(error) = first {
-        warnings.push(format!("{name}: {} damaged and ignored, the first: {error}", words::are(damaged, "message")));
+        warnings.push(format!("{name}: {} damaged and ignored, the first: {error}", text::are(damaged, "message")));
     }
     summaries.sort_by_key(|summary| summary.number);
     let all = summaries.len();

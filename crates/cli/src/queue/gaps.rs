@@ -1,6 +1,6 @@
 //! Gaps: runs of packets that were seen on one side of a queue only.
 
-use dwell_report::moment;
+use dwell_report::text::moment;
 use dwell_types::{Nanos, Timestamp};
 
 /// Detects gaps: runs of packets seen on one side only.

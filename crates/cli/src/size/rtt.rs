@@ -8,7 +8,7 @@ use crate::rtt::matching;
 use crate::units::{self, share};
 use clap::Args;
 use dwell_report::size::{self, Exact, Parameters, Size, SizeError};
-use dwell_report::size_flag;
+use dwell_report::text::size_flag;
 use dwell_simulate::Distribution;
 use dwell_simulate::exchange::{Arrivals, End, ExchangeWorkload, Settings as Stream, Workload};
 use dwell_sketch::Structure;

@@ -1,9 +1,8 @@
 //! A comparison as a table: one line per memory and method.
 
 use super::super::table::covered;
-use crate::words;
 use dwell_evaluate::compare::owd::{Errors, Line, Results};
-use dwell_report::exact_bytes;
+use dwell_report::text::{self, exact_bytes};
 use dwell_types::Nanos;
 use std::io::{self, Write};
 
@@ -13,8 +12,8 @@ pub(super) const QUANTITIES: [(&str, &str); 3] = [("mean", "mean"), ("std", "dev
 pub(super) fn write(results: &Results, to: &mut impl Write) -> io::Result<()> {
     let packets = &results.packets;
     let interval = Nanos::new(results.interval_ns);
-    let seeds = words::of(results.seeds, "seed");
-    let intervals = words::of(packets.intervals, "interval");
+    let seeds = text::of(results.seeds, "seed");
+    let intervals = text::of(packets.intervals, "interval");
     writeln!(to, "{}: {seeds}, {intervals} of {interval}", results.sources.join(" → "))?;
     for warning in &results.warnings {
         writeln!(to, "warning: {warning}")?;

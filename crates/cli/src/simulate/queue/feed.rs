@@ -1,10 +1,10 @@
 //! Packets that arrive at a simulated queue: generated, from a log, or from a capture.
 
-use crate::words;
 use anyhow::{Error, Result, anyhow, bail};
 use dwell_capture::{CaptureFiles, FrameSource};
 use dwell_logs::Lines;
 use dwell_observe::crossing::{Crossings, Settings as Names};
+use dwell_report::text;
 use dwell_simulate::queue::{Arrival, Arrivals, Frames};
 use dwell_types::{FlowId, LinkType, Timestamp, hash};
 use std::collections::BTreeMap;
@@ -247,14 +247,14 @@ impl Replay {
         if other > 0 {
             warnings.push(format!(
                 "{name}: {} not decoded: they form one flow, '{}'",
-                words::are(other, "frame"),
+                text::are(other, "frame"),
                 OTHER.1
             ));
         }
         if self.late > 0 {
             warnings.push(format!(
                 "{name}: {} out of time order, and arrive with the one before",
-                words::are(self.late, "frame")
+                text::are(self.late, "frame")
             ));
         }
         warnings
