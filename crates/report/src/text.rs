@@ -156,6 +156,11 @@ fn date(day: i64) -> (i64, i64, i64) {
     (era * 400 + year_of_era + i64::from(month <= 2), month, day_of_month)
 }
 
+/// `2026-11-12`, UTC, of a time in nanoseconds since the epoch.
+pub fn day(at_ns: i64) -> String {
+    utc(at_ns).0
+}
+
 /// `2026-11-12` and `09:14:03`, UTC, of a time in nanoseconds since the epoch.
 pub(crate) fn utc(at_ns: i64) -> (String, String) {
     let seconds = at_ns.div_euclid(1_000_000_000);
@@ -186,7 +191,7 @@ impl Times {
 
     /// With three decimals.
     pub(crate) fn in_milliseconds(times: impl IntoIterator<Item = i64>) -> Self {
-        let mut days = times.into_iter().map(|at_ns| utc(at_ns).0);
+        let mut days = times.into_iter().map(day);
         let first = days.next();
         Self { has_day: days.any(|day| Some(day) != first), decimals: 3 }
     }
@@ -354,8 +359,8 @@ mod tests {
         assert_eq!(at(951_782_400), text("2000-02-29", "00:00:00"));
         assert_eq!(at(1_700_000_000), text("2023-11-14", "22:13:20"));
         assert_eq!(at(-1), text("1969-12-31", "23:59:59"));
-        assert_eq!(utc(i64::MAX).0, "2262-04-11");
-        assert_eq!(utc(i64::MIN).0, "1677-09-21");
+        assert_eq!(day(i64::MAX), "2262-04-11");
+        assert_eq!(day(i64::MIN), "1677-09-21");
         assert_eq!(duration(598_000_000_000), "598 s");
         assert_eq!(duration(4_320_000_000_000), "1 h 12 min");
         assert_eq!(duration(36_300_000_000_000), "10 h 5 min");

@@ -1,4 +1,5 @@
 use super::{RecordError, read, write};
+use dwell_report::text;
 use dwell_types::hash;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -83,41 +84,6 @@ fn cpu() -> Option<String> {
 
 /// Today's date, UTC: `2026-11-20`.
 pub fn today() -> String {
-    const SECONDS_PER_DAY: u64 = 86_400;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    date(now / SECONDS_PER_DAY)
-}
-
-/// The date this many days after 1970-01-01.
-fn date(days: u64) -> String {
-    let (mut year, mut left) = (1970, days);
-    let is_leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
-    while left >= 365 + u64::from(is_leap(year)) {
-        left -= 365 + u64::from(is_leap(year));
-        year += 1;
-    }
-    let lengths = [31, 28 + u64::from(is_leap(year)), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-    let mut month = 1;
-    for length in lengths {
-        if left < length {
-            break;
-        }
-        left -= length;
-        month += 1;
-    }
-    format!("{year:04}-{month:02}-{:02}", left + 1)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn dates() {
-        let known = [(0, "1970-01-01"), (59, "1970-03-01"), (11_016, "2000-02-29"), (20_777, "2026-11-20")];
-        for (days, expected) in known {
-            assert_eq!(date(days), expected);
-        }
-        assert_eq!(date(20_453), "2025-12-31");
-    }
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    text::day(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
 }

@@ -41,7 +41,7 @@ fn lines(report: &OwdReport) -> Grid {
     }
     let times = text::Times::of(report.intervals.iter().map(|interval| interval.start_ns));
     if let Some(first) = report.intervals.first() {
-        let day = if times.has_day { String::new() } else { format!(", {}", text::utc(first.start_ns).0) };
+        let day = if times.has_day { String::new() } else { format!(", {}", text::day(first.start_ns)) };
         grid.heading(format!("intervals{day}"));
     }
     for interval in &report.intervals {
