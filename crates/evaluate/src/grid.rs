@@ -12,17 +12,11 @@ use std::fmt::Debug;
 
 /// An entry of a definition, under `workloads` or `methods`.
 pub(crate) trait Entry: DeserializeOwned {
-    /// What the entry defines: a stream or a configuration.
+    /// What the entry defines: a stream with its name, or a configuration.
     type Item;
 
     /// All items that the entry defines, with streams of `share` of their full length.
     fn items(&self, share: f64) -> Result<Vec<Self::Item>, Invalid>;
-}
-
-/// A stream with a name.
-pub(crate) trait Named: Debug + Send + Sync {
-    /// Its name, unique in the definition.
-    fn name(&self) -> &str;
 }
 
 /// A method with its parameters.
@@ -43,7 +37,7 @@ pub(crate) fn written(method: &impl Serialize) -> String {
 /// A method with its parameters that can be run and measured.
 pub(crate) trait Measured: Configured {
     /// The kind of stream that it processes.
-    type Stream: Named;
+    type Stream: Debug + Send + Sync;
 
     /// Which quantities tables show: by default all, each individually.
     const SHOWN: Shown = Shown { quantities: &[], largest: None };
@@ -85,7 +79,8 @@ pub(crate) struct Tables<W, M> {
 /// Every configuration under every stream.
 #[derive(Debug)]
 pub(crate) struct Grid<C: Measured> {
-    streams: Vec<C::Stream>,
+    /// With their names, each of which is unique.
+    streams: Vec<(String, C::Stream)>,
     configurations: Vec<C>,
 }
 
@@ -93,25 +88,25 @@ impl<C: Measured> Grid<C> {
     /// The items defined by each entry under `workloads` and each under `methods`; every configuration must suit every
     /// stream.
     pub(crate) fn new(
-        Tables { workloads, methods }: &Tables<impl Entry<Item = C::Stream>, impl Entry<Item = C>>,
+        Tables { workloads, methods }: &Tables<impl Entry<Item = (String, C::Stream)>, impl Entry<Item = C>>,
         share: f64,
     ) -> Result<Self, Invalid> {
-        let mut streams: Vec<C::Stream> = Vec::new();
+        let mut streams: Vec<(String, C::Stream)> = Vec::new();
         for (i, entry) in workloads.iter().enumerate() {
-            for stream in entry.items(share).map_err(|error| error.within(format!("workloads[{i}]")))? {
-                if streams.iter().any(|other| other.name() == stream.name()) {
-                    let problem = format!("'{}' a second time", stream.name());
-                    return Err(Invalid::new(format!("workloads[{i}].name"), problem));
+            for (name, stream) in entry.items(share).map_err(|error| error.within(format!("workloads[{i}]")))? {
+                if streams.iter().any(|(other, _)| *other == name) {
+                    return Err(Invalid::new(format!("workloads[{i}].name"), format!("'{name}' a second time")));
                 }
-                streams.push(stream);
+                streams.push((name, stream));
             }
         }
         let mut configurations: Vec<C> = Vec::new();
         for (i, entry) in methods.iter().enumerate() {
             let within = |error: Invalid| error.within(format!("methods[{i}]"));
             let found = entry.items(share).map_err(within)?;
-            let all_suit =
-                || found.iter().flat_map(|c| streams.iter().map(move |s| (c, s))).try_for_each(|(c, s)| c.suits(s));
+            let all_suit = || {
+                found.iter().flat_map(|c| streams.iter().map(move |(_, s)| (c, s))).try_for_each(|(c, s)| c.suits(s))
+            };
             all_suit().map_err(|problem| within(Invalid::new("method", problem)))?;
             for configuration in found {
                 if configurations.contains(&configuration) {
@@ -137,10 +132,10 @@ impl<C: Measured> Grid<C> {
 impl<C: Measured> Experiment for Grid<C> {
     fn cases(&self) -> Vec<Case> {
         let mut cases = Vec::new();
-        for (stream, named) in self.streams.iter().enumerate() {
+        for (stream, (name, _)) in self.streams.iter().enumerate() {
             cases.extend(self.configurations.iter().map(|configuration| Case {
                 stream,
-                workload: named.name().to_owned(),
+                workload: name.clone(),
                 method: configuration.name(),
                 parameters: configuration.parameters(),
             }));
@@ -149,14 +144,16 @@ impl<C: Measured> Experiment for Grid<C> {
     }
 
     fn run(&self, cases: &[&Case], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
-        let Some(stream) = cases.first().and_then(|case| self.streams.get(case.stream)) else { return Ok(Vec::new()) };
+        let Some((_, stream)) = cases.first().and_then(|case| self.streams.get(case.stream)) else {
+            return Ok(Vec::new());
+        };
         let configurations: Option<Vec<&C>> = cases.iter().map(|case| self.find(case)).collect();
         C::run(stream, &configurations.ok_or("a case that is not of this experiment")?, seed)
     }
 
     fn quantities(&self, case: &Case) -> Vec<String> {
         let found = self.streams.get(case.stream).zip(self.find(case));
-        found.map(|(stream, configuration)| configuration.quantities(stream)).unwrap_or_default()
+        found.map(|((_, stream), configuration)| configuration.quantities(stream)).unwrap_or_default()
     }
 
     fn shown(&self) -> Shown {

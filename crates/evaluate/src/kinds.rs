@@ -67,9 +67,11 @@ impl Kind {
     }
 }
 
-fn read<W: Entry + 'static, M: Entry<Item: Measured<Stream = W::Item>> + 'static>(
-    value: Spanned<DeValue<'_>>,
-) -> Result<Build, Error> {
+fn read<W, M>(value: Spanned<DeValue<'_>>) -> Result<Build, Error>
+where
+    W: Entry<Item = (String, <M::Item as Measured>::Stream)> + 'static,
+    M: Entry<Item: Measured> + 'static,
+{
     let tables = Tables::<W, M>::deserialize(value.into_deserializer())?;
     Ok(Box::new(move |share| Ok(Arc::new(Grid::new(&tables, share)?))))
 }

@@ -1,5 +1,5 @@
 use crate::delay::DelaysEntry;
-use crate::grid::{Entry, Named};
+use crate::grid::Entry;
 use crate::value::{Invalid, MOST_EVENTS, RATES, all_within, lasting, runnable, whole, within};
 use dwell_simulate::Clock;
 use dwell_simulate::crossing::{Loss, Passages, Settings, SettingsError};
@@ -35,17 +35,16 @@ pub(crate) struct WorkloadEntry {
 /// A stream with checked settings.
 #[derive(Clone, Debug)]
 pub(crate) struct Stream {
-    pub(super) name: String,
     pub(super) settings: Settings,
     /// The receiver's clock.
     pub(super) clock: Clock,
 }
 
 impl Entry for WorkloadEntry {
-    type Item = Stream;
+    type Item = (String, Stream);
 
     /// The streams, of `share` of their full length.
-    fn items(&self, share: f64) -> Result<Vec<Stream>, Invalid> {
+    fn items(&self, share: f64) -> Result<Vec<(String, Stream)>, Invalid> {
         let delays = self.delays.distribution().map_err(|error| error.within("delays"))?;
         let mut base = Settings::lda(delays);
         if let Some(rate) = self.rate {
@@ -75,7 +74,7 @@ impl Entry for WorkloadEntry {
                 0 | 1 => self.name.clone(),
                 _ => format!("{}, loss {share}", self.name),
             };
-            Ok(Stream { name, settings, clock })
+            Ok((name, Stream { settings, clock }))
         };
         losses.iter().map(stream).collect()
     }
@@ -87,11 +86,5 @@ impl WorkloadEntry {
         let below = (Bound::Excluded(-1e6), Bound::Excluded(1e6));
         let drift = within("clock_drift_ppm", self.clock_drift_ppm, below)?;
         Ok(Clock { offset: Nanos::new(offset.round() as i64), drift })
-    }
-}
-
-impl Named for Stream {
-    fn name(&self) -> &str {
-        &self.name
     }
 }

@@ -1,4 +1,4 @@
-use crate::grid::{Entry, Named};
+use crate::grid::Entry;
 use crate::value::{
     Invalid, LONGEST_MS, MOST_EVENTS, RATES, SHAPES, delay, lasting, milliseconds, runnable, span, time, whole, within,
 };
@@ -74,17 +74,16 @@ pub(crate) enum DelaysEntry {
 /// A stream with checked settings.
 #[derive(Clone, Debug)]
 pub(crate) struct Stream {
-    pub(super) name: String,
     pub(super) settings: Settings,
     /// The time, in nanoseconds, into which the requests of measured exchanges fall; `None`: all are measured.
     pub(super) measured: Option<Range<i64>>,
 }
 
 impl Entry for WorkloadEntry {
-    type Item = Stream;
+    type Item = (String, Stream);
 
     /// The stream, at `share` of its full length.
-    fn items(&self, share: f64) -> Result<Vec<Stream>, Invalid> {
+    fn items(&self, share: f64) -> Result<Vec<(String, Stream)>, Invalid> {
         let mut settings = self.preset()?;
         if let Some(rate) = self.rate {
             settings.rate = within("rate", rate, RATES)?;
@@ -112,7 +111,7 @@ impl Entry for WorkloadEntry {
         settings.end = scaled(self.end(settings.end)?, share);
         ExchangeWorkload::new(&settings, 0).map_err(|problem| Invalid::new("delays", problem))?;
         check_length(&settings)?;
-        Ok(vec![Stream { name: self.name.clone(), settings, measured: self.measured(share)? }])
+        Ok(vec![(self.name.clone(), Stream { settings, measured: self.measured(share)? })])
     }
 }
 
@@ -245,11 +244,5 @@ impl DelaysEntry {
                 Distribution::Empirical(values.collect::<Result<_, _>>()?)
             }
         })
-    }
-}
-
-impl Named for Stream {
-    fn name(&self) -> &str {
-        &self.name
     }
 }

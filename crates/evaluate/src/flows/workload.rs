@@ -1,4 +1,4 @@
-use crate::grid::{Entry, Named};
+use crate::grid::Entry;
 use crate::value::{Invalid, LONGEST_MS, all_within, runnable, time, whole, within};
 use dwell_simulate::crossing::flows::{FlowSettings, FlowWorkload};
 use serde::Deserialize;
@@ -26,17 +26,16 @@ pub(crate) struct WorkloadEntry {
 /// A stream with checked settings.
 #[derive(Clone, Debug)]
 pub(crate) struct Stream {
-    pub(super) name: String,
     pub(super) settings: FlowSettings,
     /// Shares of the flows in each class but the first.
     pub(super) classes: Vec<f64>,
 }
 
 impl Entry for WorkloadEntry {
-    type Item = Stream;
+    type Item = (String, Stream);
 
     /// The stream, with `share` of its flows.
-    fn items(&self, share: f64) -> Result<Vec<Stream>, Invalid> {
+    fn items(&self, share: f64) -> Result<Vec<(String, Stream)>, Invalid> {
         /// Ten billion packets, of which a flow has 53 on average.
         const MOST_FLOWS: u64 = 100_000_000;
         const MOST_LEVELS: f64 = 1e8;
@@ -60,12 +59,6 @@ impl Entry for WorkloadEntry {
         // Rejects invalid settings without generating the whole stream.
         FlowWorkload::new(&FlowSettings { flows: flows.min(1), ..settings.clone() }, 0)
             .map_err(|problem| Invalid::new("settings", problem))?;
-        Ok(vec![Stream { name: self.name.clone(), settings, classes }])
-    }
-}
-
-impl Named for Stream {
-    fn name(&self) -> &str {
-        &self.name
+        Ok(vec![(self.name.clone(), Stream { settings, classes })])
     }
 }

@@ -1,5 +1,5 @@
 use super::bed::Bed;
-use crate::grid::{Entry, Named};
+use crate::grid::Entry;
 use crate::value::{Invalid, above_zero, whole, within};
 use dwell_network::Topology;
 use dwell_simulate::network::{Harm, Settings};
@@ -32,7 +32,6 @@ fn usual_rate() -> f64 {
 /// A network, and the fault of some of its links.
 #[derive(Debug)]
 pub(crate) struct Stream {
-    name: String,
     pub(super) bed: Bed,
     pub(super) fault: Option<Wrong>,
     /// How many links are at fault.
@@ -60,10 +59,10 @@ impl Wrong {
 }
 
 impl Entry for WorkloadEntry {
-    type Item = Stream;
+    type Item = (String, Stream);
 
     /// Intervals are `share` of their full length.
-    fn items(&self, share: f64) -> Result<Vec<Stream>, Invalid> {
+    fn items(&self, share: f64) -> Result<Vec<(String, Stream)>, Invalid> {
         let [rows, columns] = self.lattice;
         if rows < 2 || columns < 2 || rows.saturating_mul(columns) > 100 {
             let problem = format!("{rows} by {columns}: expected at least 2 by 2, and at most 100 routers");
@@ -82,7 +81,7 @@ impl Entry for WorkloadEntry {
             Settings { interval: Nanos::new((full.interval.get() as f64 * share) as i64), ..full }
         };
         let bed = Bed::new(&topology, settings).map_err(|problem| Invalid::new("lattice", problem))?;
-        Ok(vec![Stream { name: self.name.clone(), bed, fault, faults, false_alarms: self.false_alarms }])
+        Ok(vec![(self.name.clone(), Stream { bed, fault, faults, false_alarms: self.false_alarms })])
     }
 }
 
@@ -110,10 +109,4 @@ fn lattice(rows: u32, columns: u32) -> String {
         }
     }
     text
-}
-
-impl Named for Stream {
-    fn name(&self) -> &str {
-        &self.name
-    }
 }

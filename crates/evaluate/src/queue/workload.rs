@@ -1,4 +1,4 @@
-use crate::grid::{Entry, Named};
+use crate::grid::Entry;
 use crate::value::{Invalid, MOST_EVENTS, SHAPES, above_zero, course, lasting, runnable, span, time, whole, within};
 use dwell_simulate::queue::{Background, Bursts, Passages, Settings};
 use dwell_sketch::conquest::Culprit;
@@ -70,7 +70,6 @@ struct BurstsEntry {
 /// A queue with checked settings, and the definition of culprits.
 #[derive(Clone, Debug)]
 pub(crate) struct Stream {
-    pub(super) name: String,
     pub(super) settings: Settings,
     pub(super) span: Nanos,
     pub(super) culprit: Culprit,
@@ -79,9 +78,9 @@ pub(crate) struct Stream {
 }
 
 impl Entry for WorkloadEntry {
-    type Item = Stream;
+    type Item = (String, Stream);
 
-    fn items(&self, share: f64) -> Result<Vec<Stream>, Invalid> {
+    fn items(&self, share: f64) -> Result<Vec<(String, Stream)>, Invalid> {
         if self.course_ms.is_some() {
             return Err(Invalid::new("course_ms", "not beside queue.methods: expected control.methods"));
         }
@@ -91,7 +90,7 @@ impl Entry for WorkloadEntry {
 
 impl WorkloadEntry {
     /// The queues, with `share` of their packets.
-    pub(super) fn streams(&self, share: f64) -> Result<Vec<Stream>, Invalid> {
+    pub(super) fn streams(&self, share: f64) -> Result<Vec<(String, Stream)>, Invalid> {
         let all = whole("packets", self.packets as f64, 1..=MOST_EVENTS)?;
         let culprit = Culprit {
             share: within("share", self.share.unwrap_or(0.01), 0.0..=1.0)?,
@@ -108,7 +107,7 @@ impl WorkloadEntry {
             runnable("packets", all as f64 * (settings.arrival_rate() / settings.rate).max(1.0))?;
             // Shorter slices would outnumber the packets.
             let course = course(self.course_ms, 0.001, seconds)?;
-            Ok(Stream { name, settings, span, culprit, course })
+            Ok((name, Stream { settings, span, culprit, course }))
         };
         self.settings()?.into_iter().map(stream).collect()
     }
@@ -208,11 +207,5 @@ impl BurstsEntry {
             shape: within("shape", self.shape, SHAPES)?,
             packet_bytes: packet(self.packet_bytes)?,
         })
-    }
-}
-
-impl Named for Stream {
-    fn name(&self) -> &str {
-        &self.name
     }
 }

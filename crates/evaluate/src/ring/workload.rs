@@ -1,5 +1,5 @@
 use crate::delay::{DelaysEntry, check_length, orphan_share};
-use crate::grid::{Entry, Named};
+use crate::grid::Entry;
 use crate::value::{Invalid, RATES, course, delay, milliseconds, span, within};
 use dwell_simulate::Distribution;
 use dwell_simulate::exchange::{End, ExchangeWorkload, Settings};
@@ -32,7 +32,6 @@ pub(crate) struct WorkloadEntry {
 /// A stream with checked settings.
 #[derive(Clone, Debug)]
 pub(crate) struct Stream {
-    name: String,
     pub(super) settings: Settings,
     pub(super) longest: Nanos,
     /// What rings are told about the distribution of delays.
@@ -42,10 +41,10 @@ pub(crate) struct Stream {
 }
 
 impl Entry for WorkloadEntry {
-    type Item = Stream;
+    type Item = (String, Stream);
 
     /// The stream, at `share` of its full length, but long enough for results after the first turn of a ring.
-    fn items(&self, share: f64) -> Result<Vec<Stream>, Invalid> {
+    fn items(&self, share: f64) -> Result<Vec<(String, Stream)>, Invalid> {
         let (delays, prior) = match (&self.delays, &self.table_ms) {
             (Some(delays), None) => (delays.distribution().map_err(|error| error.within("delays"))?, Prior::Uniform),
             (None, Some(table)) => (drawn(table)?, Prior::Known(told(table)?)),
@@ -60,7 +59,7 @@ impl Entry for WorkloadEntry {
         let settings = Settings::poisson(rate, delays, End::After(part)).with_orphan_share(orphans);
         ExchangeWorkload::new(&settings, 0).map_err(|problem| Invalid::new("delays", problem))?;
         check_length(&settings)?;
-        Ok(vec![Stream { name: self.name.clone(), settings, longest, prior, course }])
+        Ok(vec![(self.name.clone(), Stream { settings, longest, prior, course })])
     }
 }
 
@@ -84,10 +83,4 @@ fn drawn(table: &[(f64, u32)]) -> Result<Distribution, Invalid> {
 fn told(table: &[(f64, u32)]) -> Result<Cdf, Invalid> {
     let points: Vec<_> = table.iter().map(|&(delay, count)| (milliseconds(delay), f64::from(count) / 1e3)).collect();
     Cdf::linear(&points).map_err(|problem| Invalid::new("table_ms", problem))
-}
-
-impl Named for Stream {
-    fn name(&self) -> &str {
-        &self.name
-    }
 }

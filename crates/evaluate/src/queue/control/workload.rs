@@ -9,9 +9,9 @@ use serde::Deserialize;
 pub(crate) struct WorkloadEntry(workload::WorkloadEntry);
 
 impl Entry for WorkloadEntry {
-    type Item = Stream;
+    type Item = (String, Stream);
 
-    fn items(&self, share: f64) -> Result<Vec<Stream>, Invalid> {
+    fn items(&self, share: f64) -> Result<Vec<(String, Stream)>, Invalid> {
         self.0.streams(share)
     }
 }
