@@ -13,7 +13,7 @@ use crate::units::{Memories, is_given};
 use crate::words;
 use clap::{Args, Subcommand, ValueEnum};
 use dwell_capture::{CaptureFiles, FrameSource};
-use dwell_evaluate::compare::{Comparison, MatchResult, MethodFacts, Results, SCHEMA, Settings};
+use dwell_evaluate::compare::{Comparison, MatchResult, MethodFacts, Results, SCHEMA, Settings, table};
 use dwell_observe::Observer;
 use dwell_observe::parse::Key;
 use dwell_report::plot::{self, Image, Sweep, SweepPanel};
@@ -24,8 +24,6 @@ use dwell_types::{IdForm, Match, Nanos, Prefix};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-// Tables of the results.
-mod table;
 // `dwell compare owd`: the same for two measurement points.
 mod owd;
 

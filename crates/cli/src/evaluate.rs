@@ -10,14 +10,12 @@ use clap::{Args, ValueEnum};
 use dwell_evaluate::check::{self, Moved};
 use dwell_evaluate::record::{self, Facts, Record, Results};
 use dwell_evaluate::run::{self, Run};
-use dwell_evaluate::{Definition, Kind, Size, metrics};
+use dwell_evaluate::{Definition, Kind, Size, metrics, table};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-// Tables of the results.
-mod table;
 // Figures of the results.
 mod figure;
 

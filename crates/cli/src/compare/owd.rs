@@ -10,7 +10,7 @@ use crate::signals::Signals;
 use crate::units::Memories;
 use crate::words;
 use clap::Args;
-use dwell_evaluate::compare::owd::{Method, OwdComparison, Recommended, Results, SCHEMA, Settings};
+use dwell_evaluate::compare::owd::{Method, OwdComparison, Recommended, Results, SCHEMA, Settings, table};
 use dwell_report::plot::{self, Image, Sweep, SweepPanel};
 use dwell_report::{json, text};
 use dwell_sketch::estimate::Estimate;
@@ -18,9 +18,6 @@ use dwell_sketch::owd::Side;
 use dwell_types::Nanos;
 use std::path::PathBuf;
 use std::process::ExitCode;
-
-// Tables of the results.
-mod table;
 
 /// Which method between two points, in how much memory: all methods on your own captures, compared with the exact
 /// result.

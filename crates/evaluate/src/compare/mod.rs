@@ -20,6 +20,8 @@ pub mod owd;
 // Results, recommendation, and CSV output.
 mod results;
 pub use results::{Errors, LegResult, Line, MatchResult, MethodFacts, Quantiles, Recommended, Results, SCHEMA};
+// Results as tables.
+pub mod table;
 
 pub use crate::delay::LARGEST;
 

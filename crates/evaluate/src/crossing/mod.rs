@@ -11,6 +11,8 @@ pub(crate) use method::{ALPHA, Pair, tuned};
 // Runs one stream through many pairs of sketches.
 mod measure;
 pub(crate) use measure::compare;
+// The table of its results.
+pub(crate) mod table;
 
 #[cfg(test)]
 mod tests {

@@ -11,6 +11,8 @@ pub(crate) use method::MethodEntry;
 // Runs one stream through many meters.
 mod measure;
 pub(crate) use measure::compare_quantiles;
+// The table of its results.
+pub(crate) mod table;
 
 /// Names and shares of the quantiles that are estimated.
 pub(crate) const QUANTILES: [(&str, f64); 20] = [

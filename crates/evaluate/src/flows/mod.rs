@@ -9,3 +9,5 @@ mod method;
 pub(crate) use method::MethodEntry;
 // Runs one stream through many pairs of sketches.
 mod measure;
+// The table of its results.
+pub(crate) mod table;

@@ -13,6 +13,8 @@ mod bed;
 mod tomography;
 // Runs a network once for all methods.
 mod measure;
+// The table of its results.
+pub(crate) mod table;
 
 #[cfg(test)]
 mod tests {

@@ -9,6 +9,8 @@ mod method;
 pub(crate) use method::MethodEntry;
 // Runs one stream of departures through many sketches.
 mod measure;
+// The table of its results.
+pub(crate) mod table;
 // Queue management based on the answers.
 pub(crate) mod control;
 

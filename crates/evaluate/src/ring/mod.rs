@@ -9,6 +9,8 @@ mod method;
 pub(crate) use method::MethodEntry;
 // Runs one stream through many rings.
 mod measure;
+// The table of its results.
+pub(crate) mod table;
 
 #[cfg(test)]
 mod tests {

@@ -20,6 +20,8 @@ use std::collections::BTreeMap;
 // Results, recommendation, and CSV output.
 mod results;
 pub use results::{Errors, Line, Method, MethodFacts, Packets, Recommended, Results, SCHEMA, Truths};
+// Results as a table.
+pub mod table;
 
 /// A method is recommended if its error of the mean is below this.
 pub const GOOD_ERROR: f64 = 0.05;

@@ -12,6 +12,8 @@ pub(crate) use method::MethodEntry;
 mod action;
 // Runs one stream through a queue with each method.
 mod measure;
+// The table of its results.
+pub(crate) mod table;
 
 #[cfg(test)]
 mod tests {

@@ -1,10 +1,10 @@
-use super::{CaseSummaries, by_workload, mean, name, width};
+use crate::table::{CaseSummaries, by_workload, mean, name, width};
 use std::io::{self, Write};
 
 const PEAK: &str = "peak_bytes";
 
 /// Writes the cases of an experiment on actions at a queue.
-pub(super) fn write<W: Write>(cases: &[CaseSummaries<'_>], to: &mut W) -> io::Result<()> {
+pub(crate) fn write<W: Write>(cases: &[CaseSummaries<'_>], to: &mut W) -> io::Result<()> {
     let width = width(cases);
     for (case, begun) in by_workload(cases) {
         if let Some(workload) = begun {

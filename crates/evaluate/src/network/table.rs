@@ -1,4 +1,4 @@
-use super::{CaseSummaries, by_workload, dash, mean, name, width};
+use crate::table::{CaseSummaries, by_workload, dash, mean, name, width};
 use std::io::{self, Write};
 
 const FALSE_ALARM: &str = "false_alarm";
@@ -8,7 +8,7 @@ const COLUMNS: [(&str, &str); 4] =
     [("first", "named"), ("first_of_path", "of its path"), ("alarm", "in alarm"), (FALSE_ALARM, "false alarm")];
 
 /// Writes the cases of an experiment on faulty links.
-pub(super) fn write<W: Write>(cases: &[CaseSummaries<'_>], to: &mut W) -> io::Result<()> {
+pub(crate) fn write<W: Write>(cases: &[CaseSummaries<'_>], to: &mut W) -> io::Result<()> {
     let width = width(cases);
     for (case, begun) in by_workload(cases) {
         if let Some(workload) = begun {

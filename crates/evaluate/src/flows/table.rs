@@ -1,4 +1,4 @@
-use super::{CaseSummaries, by_workload, dash, mean, name, width};
+use crate::table::{CaseSummaries, by_workload, dash, mean, name, width};
 use std::io::{self, Write};
 
 /// Quantities and their column headings: those of all cases, then those only of flows with classes.
@@ -13,7 +13,7 @@ const SIZES: [(&str, &str); 6] = [
 const CLASSES: [(&str, &str); 3] = [("class_0", "class 0"), ("class_1", "class 1"), ("class_2", "class 2")];
 
 /// Writes the cases of an experiment on the delays of flows.
-pub(super) fn write<W: Write>(cases: &[CaseSummaries<'_>], to: &mut W) -> io::Result<()> {
+pub(crate) fn write<W: Write>(cases: &[CaseSummaries<'_>], to: &mut W) -> io::Result<()> {
     let width = width(cases);
     let has_classes = cases.iter().flatten().any(|summary| summary.quantity == "error_class_0");
     let classes: &[_] = if has_classes { &CLASSES } else { &[] };

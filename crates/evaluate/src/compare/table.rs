@@ -1,6 +1,6 @@
 //! A comparison as tables: one block per match and leg, one line per memory and method.
 
-use dwell_evaluate::compare::{Errors, LARGEST, LegResult, Line, MatchResult, MethodFacts, Results};
+use super::{Errors, LARGEST, LegResult, Line, MatchResult, MethodFacts, Results};
 use dwell_report::text::{self, exact_bytes};
 use dwell_types::Nanos;
 use std::io::{self, Write};
@@ -8,7 +8,8 @@ use std::io::{self, Write};
 /// The quantiles whose errors have an interval each.
 const QUANTILES: [&str; 3] = ["p50", "p95", "p99"];
 
-pub(super) fn write(results: &Results, to: &mut impl Write) -> io::Result<()> {
+/// Writes the results.
+pub fn write(results: &Results, to: &mut impl Write) -> io::Result<()> {
     writeln!(to, "{}: {}", results.sources.join(", "), text::of(results.seeds, "seed"))?;
     for warning in &results.warnings {
         writeln!(to, "warning: {warning}")?;

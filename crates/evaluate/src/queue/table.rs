@@ -1,8 +1,8 @@
-use super::{CaseSummaries, by_workload, dash, mean, name, width};
+use crate::table::{CaseSummaries, by_workload, dash, mean, name, width};
 use std::io::{self, Write};
 
 /// Writes the cases of an experiment on queues.
-pub(super) fn write<W: Write>(cases: &[CaseSummaries<'_>], to: &mut W) -> io::Result<()> {
+pub(crate) fn write<W: Write>(cases: &[CaseSummaries<'_>], to: &mut W) -> io::Result<()> {
     let width = width(cases);
     for (case, begun) in by_workload(cases) {
         if let Some(workload) = begun {

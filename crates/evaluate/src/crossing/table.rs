@@ -1,8 +1,9 @@
-use super::{CaseSummaries, Summary, by_workload, name, width};
+use crate::metrics::Summary;
+use crate::table::{CaseSummaries, by_workload, name, width};
 use std::io::{self, Write};
 
 /// Writes the cases of an experiment on one-way delays.
-pub(super) fn write(cases: &[CaseSummaries<'_>], to: &mut impl Write) -> io::Result<()> {
+pub(crate) fn write(cases: &[CaseSummaries<'_>], to: &mut impl Write) -> io::Result<()> {
     let width = width(cases);
     for (case, begun) in by_workload(cases) {
         if let Some(workload) = begun {

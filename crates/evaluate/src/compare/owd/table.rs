@@ -1,15 +1,16 @@
 //! A comparison as a table: one line per memory and method.
 
-use super::super::table::covered;
-use dwell_evaluate::compare::owd::{Errors, Line, Results};
+use super::{Errors, Line, Results};
+use crate::compare::table::covered;
 use dwell_report::text::{self, exact_bytes};
 use dwell_types::Nanos;
 use std::io::{self, Write};
 
 /// The quantities with errors, and their names in the table.
-pub(super) const QUANTITIES: [(&str, &str); 3] = [("mean", "mean"), ("std", "deviation"), ("loss", "loss")];
+pub const QUANTITIES: [(&str, &str); 3] = [("mean", "mean"), ("std", "deviation"), ("loss", "loss")];
 
-pub(super) fn write(results: &Results, to: &mut impl Write) -> io::Result<()> {
+/// Writes the results.
+pub fn write(results: &Results, to: &mut impl Write) -> io::Result<()> {
     let packets = &results.packets;
     let interval = Nanos::new(results.interval_ns);
     let seeds = text::of(results.seeds, "seed");

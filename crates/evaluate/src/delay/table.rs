@@ -1,12 +1,13 @@
-use super::{CaseSummaries, Summary, by_workload, dash, name, number, width};
-use dwell_evaluate::Scale;
+use crate::Scale;
+use crate::metrics::Summary;
+use crate::table::{CaseSummaries, by_workload, dash, name, number, width};
 use std::io::{self, Write};
 
 /// Number of standard errors from which on an error counts as bias.
 const BIASED: f64 = 3.0;
 
 /// Writes the cases of an experiment on response times.
-pub(super) fn write(cases: &[CaseSummaries<'_>], to: &mut impl Write) -> io::Result<()> {
+pub(crate) fn write(cases: &[CaseSummaries<'_>], to: &mut impl Write) -> io::Result<()> {
     for (case, begun) in by_workload(cases) {
         if let Some(workload) = begun {
             head(case, workload, width(cases), to)?;
