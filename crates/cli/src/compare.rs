@@ -13,12 +13,11 @@ use crate::units::{Memories, is_given};
 use crate::words;
 use clap::{Args, Subcommand, ValueEnum};
 use dwell_capture::{CaptureFiles, FrameSource};
-use dwell_evaluate::compare::{Comparison, MatchResult, MethodFacts, Results, SCHEMA, Settings, table};
+use dwell_evaluate::compare::{Comparison, MethodFacts, Results, SCHEMA, Settings, table};
 use dwell_observe::Observer;
 use dwell_observe::parse::Key;
-use dwell_report::plot::{self, Image, Sweep, SweepPanel};
-use dwell_report::{json, text};
-use dwell_sketch::estimate::Estimate;
+use dwell_report::json;
+use dwell_report::plot::{self, Image};
 use dwell_sketch::rtt::{self, Method};
 use dwell_types::{IdForm, Match, Nanos, Prefix};
 use std::path::PathBuf;
@@ -182,31 +181,11 @@ fn exchanges(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failu
         Format::Csv => results.write_csv(&mut to)?,
     }
     to.finish()?;
-    if let Some((to, image)) = plot {
-        draw(&results, image, to)?;
+    if let Some((mut to, image)) = plot {
+        plot::write_sweep(&results.sweep(), image, &mut to)?;
+        to.finish()?;
     }
     Ok(code)
-}
-
-/// Plots the largest errors of every match against memory.
-fn draw(results: &Results, image: Image, mut to: Output) -> Result<(), Failure> {
-    let panel = |matched: &MatchResult| {
-        let errors = matched.worst_errors();
-        let error = |method: &str, bytes: usize| {
-            let (.., octaves) = errors.iter().find(|error| (error.0, error.1) == (method, bytes))?;
-            octaves.map(|octaves| Estimate::exact(octaves.exp2() - 1.0))
-        };
-        let curve = |method: &MethodFacts| {
-            let values = results.memory_bytes.iter().map(|&bytes| error(method.name, bytes));
-            (method.name.to_owned(), values.collect())
-        };
-        SweepPanel { name: matched.matching.to_owned(), curves: results.methods.iter().map(curve).collect() }
-    };
-    let title = format!("Error against memory, {}", text::of(results.seeds, "seed"));
-    let subtitle = "Median over the seeds of the largest error from p5 to p95, on the worst leg.";
-    let panels = results.matches.iter().map(panel).collect();
-    plot::write_sweep(&Sweep::of_memories(title, subtitle, &results.memory_bytes, panels), image, &mut to)?;
-    Ok(to.finish()?)
 }
 
 /// What to compare, without repetitions.

@@ -24,9 +24,13 @@
 //! and a few large ones often make up most of the square: those are drawn without.
 
 use crate::case::{Case, Scale, label};
+use crate::definition::Definition;
 use crate::experiment::Experiment;
 use crate::metrics::Summary;
+use crate::record::Results;
 use crate::value::{Invalid, within};
+use dwell_report::plot::{self, Sweep, SweepPanel};
+use dwell_report::text;
 use dwell_sketch::estimate::{Estimate, Z95};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -38,13 +42,11 @@ use std::ops::Bound;
 pub struct Figure {
     x: String,
     label: Option<String>,
-    /// The number on the y axis.
-    pub y: Height,
+    y: Height,
     y_label: Option<String>,
     factor: Option<f64>,
-    /// Whether the y axis is logarithmic. Errors always are logarithms.
     #[serde(default)]
-    pub log: bool,
+    log: bool,
     quantities: Vec<String>,
     workloads: Option<Vec<String>>,
     #[serde(default)]
@@ -64,7 +66,7 @@ const SHARES: [&str; 4] = ["precision", "recall", "false_share", "wrong_share"];
 /// A number of a [`Summary`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Height {
+enum Height {
     /// Median of |*e*|, in octaves.
     MedianError,
     /// Root mean square of *e*, in octaves.
@@ -81,26 +83,17 @@ pub enum Height {
     Covered,
 }
 
-/// A panel of a figure.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Panel {
-    /// The workload and the quantity, where several of them are drawn.
-    pub name: String,
-    /// The name of every curve, and its value with a 95% interval at each of [`Drawn::places`].
-    pub curves: Vec<(String, Vec<Option<Estimate<f64>>>)>,
-}
-
-/// A figure with its numbers.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Drawn {
+/// What a figure shows of some summaries.
+#[derive(Debug, PartialEq)]
+struct Drawn {
     /// The label of the x axis.
-    pub x: String,
+    x: String,
     /// The label of the y axis.
-    pub y: String,
+    y: String,
     /// The positions on the x axis, from left to right.
-    pub places: Vec<String>,
-    /// One or more panels.
-    pub panels: Vec<Panel>,
+    places: Vec<String>,
+    /// Named after the workload and the quantity, where several of them are drawn; values have 95% intervals.
+    panels: Vec<SweepPanel>,
 }
 
 impl Figure {
@@ -139,8 +132,20 @@ impl Figure {
         self.only.iter().all(is_asked) && self.workloads.as_ref().is_none_or(|names| names.contains(workload))
     }
 
-    /// The figure of these summaries.
-    pub fn draw(&self, summaries: &[Summary]) -> Drawn {
+    /// The figure of these results; `None` if they have nothing that it shows. Title and source are what the definition
+    /// says now: a record keeps the words of its run.
+    pub fn sweep(&self, definition: &Definition, results: &Results) -> Option<Sweep> {
+        let Drawn { x, y, places, panels } = self.draw(&results.summaries);
+        let mut values = panels.iter().flat_map(|panel| &panel.curves).flat_map(|(_, values)| values).flatten();
+        values.clone().next()?;
+        let bars = if values.any(|value| value.low < value.high) { " Bars: 95% intervals of the mean." } else { "" };
+        let (title, seeds) = (definition.title.clone(), text::of(results.seeds, "seed"));
+        let subtitle = format!("{y}, {seeds}; {}.{bars}", definition.source);
+        Some(Sweep { title, subtitle, x, places, y: self.y.axis(self.log), mark: None, panels })
+    }
+
+    /// What is shown of these summaries.
+    fn draw(&self, summaries: &[Summary]) -> Drawn {
         let is_drawn = |summary: &&Summary| {
             self.quantities.iter().any(|asked| is_meant(asked, &summary.quantity))
                 && self.has(&summary.workload, &summary.parameters)
@@ -159,10 +164,10 @@ impl Figure {
             }
             name
         };
-        let mut panels: Vec<Panel> = Vec::new();
+        let mut panels: Vec<SweepPanel> = Vec::new();
         for name in distinct(drawn.iter().map(|summary| panel_of(summary))) {
             let curves = curve_names.iter().map(|curve| (curve.clone(), vec![None; places.len()])).collect();
-            panels.push(Panel { name, curves });
+            panels.push(SweepPanel { name, curves });
         }
         for summary in &drawn {
             let (Some(value), name) = (self.y.of(summary), panel_of(summary)) else { continue };
@@ -264,6 +269,16 @@ impl Height {
                 if SHARES.contains(&summary.quantity.as_str()) { mean.map(cut) } else { mean }
             }
             Self::Covered => summary.covered.map(|share| cut(around(share, (share * (1.0 - share) / runs).sqrt()))),
+        }
+    }
+
+    /// The scale of the y axis; `by_logarithm` is for what is not an error, which always is a logarithm.
+    const fn axis(self, by_logarithm: bool) -> plot::Height {
+        match self {
+            Self::MedianError | Self::RmsError | Self::TenRmsError => plot::Height::Logarithmic,
+            Self::MeanRelativeError | Self::Share => plot::Height::Share,
+            Self::Mean | Self::Covered if by_logarithm => plot::Height::Logarithmic,
+            Self::Mean | Self::Covered => plot::Height::Linear,
         }
     }
 

@@ -11,9 +11,8 @@ use crate::units::Memories;
 use crate::words;
 use clap::Args;
 use dwell_evaluate::compare::owd::{Method, OwdComparison, Recommended, Results, SCHEMA, Settings, table};
-use dwell_report::plot::{self, Image, Sweep, SweepPanel};
-use dwell_report::{json, text};
-use dwell_sketch::estimate::Estimate;
+use dwell_report::json;
+use dwell_report::plot::{self, Image};
 use dwell_sketch::owd::Side;
 use dwell_types::Nanos;
 use std::path::PathBuf;
@@ -138,8 +137,9 @@ pub(super) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
         Format::Csv => results.write_csv(&mut to)?,
     }
     to.finish()?;
-    if let Some((to, image)) = plot {
-        draw(&results, image, to)?;
+    if let Some((mut to, image)) = plot {
+        plot::write_sweep(&results.sweep(), image, &mut to)?;
+        to.finish()?;
     }
     Ok(code)
 }
@@ -151,24 +151,4 @@ fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
     check_sum(&memories, 2 * methods.len() * usize::from(arguments.seeds), "methods and seeds")?;
     let (interval, longest) = (arguments.point.interval(), arguments.point.longest);
     Ok(Settings { methods, memories, seeds: arguments.seeds.into(), interval, longest })
-}
-
-/// Plots the median errors of each quantity against memory.
-fn draw(results: &Results, image: Image, mut to: Output) -> Result<(), Failure> {
-    let error = |method: &str, bytes: usize, quantity: &str| {
-        let line = results.results.iter().find(|line| (line.method.name(), line.memory_bytes) == (method, bytes))?;
-        line.errors.get(quantity)?.median_relative.map(Estimate::exact)
-    };
-    let panel = |(quantity, name): (&str, &str)| {
-        let curve = |method: &'static str| {
-            let values = results.memory_bytes.iter().map(|&bytes| error(method, bytes, quantity));
-            (method.to_owned(), values.collect())
-        };
-        SweepPanel { name: name.to_owned(), curves: results.methods.iter().map(|method| curve(method.name)).collect() }
-    };
-    let title = format!("Error between two points against memory, {}", text::of(results.seeds, "seed"));
-    let panels = table::QUANTITIES.into_iter().map(panel).collect();
-    let sweep = Sweep::of_memories(title, "Median over seeds and intervals.", &results.memory_bytes, panels);
-    plot::write_sweep(&sweep, image, &mut to)?;
-    Ok(to.finish()?)
 }

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 // The same for one-way delay between two points.
 pub mod owd;
-// Results, recommendation, and CSV output.
+// Results, recommendation, CSV output and plot.
 mod results;
 pub use results::{Errors, LegResult, Line, MatchResult, MethodFacts, Quantiles, Recommended, Results, SCHEMA};
 // Results as tables.

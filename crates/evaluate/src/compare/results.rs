@@ -1,6 +1,9 @@
 use super::GOOD_OCTAVES;
 use crate::delay::LARGEST;
 use crate::metrics::Summary;
+use dwell_report::plot::{Sweep, SweepPanel};
+use dwell_report::text;
+use dwell_sketch::estimate::Estimate;
 use dwell_sketch::rtt::Method;
 use dwell_types::Nanos;
 use serde::Serialize;
@@ -186,7 +189,7 @@ pub(super) fn recommend(legs: &[LegResult]) -> Option<Recommended> {
 impl MatchResult {
     /// By memory and method, in the order of the results, the median of the largest error on the worst leg, in octaves;
     /// `None` if it is missing on some leg.
-    pub fn worst_errors(&self) -> Vec<(&'static str, usize, Option<f64>)> {
+    fn worst_errors(&self) -> Vec<(&'static str, usize, Option<f64>)> {
         let lines = self.legs.first().map_or(&[][..], |leg| &leg.results);
         let error = |number| judge(&self.legs, number).map(|(_, judged)| judged.max_error_octaves);
         lines.iter().enumerate().map(|(number, line)| (line.method, line.memory_bytes, error(number))).collect()
@@ -270,6 +273,25 @@ impl Results {
             }
         }
         writer.flush()
+    }
+
+    /// The largest errors of every match against memory.
+    pub fn sweep(&self) -> Sweep {
+        let panel = |matched: &MatchResult| {
+            let errors = matched.worst_errors();
+            let error = |method: &str, bytes: usize| {
+                let (.., octaves) = errors.iter().find(|error| (error.0, error.1) == (method, bytes))?;
+                octaves.map(|octaves| Estimate::exact(octaves.exp2() - 1.0))
+            };
+            let curve = |method: &MethodFacts| {
+                let values = self.memory_bytes.iter().map(|&bytes| error(method.name, bytes));
+                (method.name.to_owned(), values.collect())
+            };
+            SweepPanel { name: matched.matching.to_owned(), curves: self.methods.iter().map(curve).collect() }
+        };
+        let title = format!("Error against memory, {}", text::of(self.seeds, "seed"));
+        let subtitle = "Median over the seeds of the largest error from p5 to p95, on the worst leg.";
+        Sweep::of_memories(title, subtitle, &self.memory_bytes, self.matches.iter().map(panel).collect())
     }
 }
 

@@ -17,7 +17,7 @@ use dwell_types::{Crossing, FlowId, Nanos, Timestamp, hash};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
-// Results, recommendation, and CSV output.
+// Results, recommendation, CSV output and plot.
 mod results;
 pub use results::{Errors, Line, Method, MethodFacts, Packets, Recommended, Results, SCHEMA, Truths};
 // Results as a table.

@@ -1,4 +1,7 @@
 use super::GOOD_ERROR;
+use dwell_report::plot::{Sweep, SweepPanel};
+use dwell_report::text;
+use dwell_sketch::estimate::Estimate;
 use dwell_sketch::owd::{Tally, Totals};
 use serde::Serialize;
 use std::cmp::Ordering;
@@ -7,6 +10,9 @@ use std::io::{self, Write};
 
 /// The name of the JSON schema.
 pub const SCHEMA: &str = "dwell.compare-owd/1";
+
+/// The quantities with errors, and their names in tables and plots.
+pub(super) const QUANTITIES: [(&str, &str); 3] = [("mean", "mean"), ("std", "deviation"), ("loss", "loss")];
 
 /// A method to measure between two points without recording every packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -262,6 +268,24 @@ impl Results {
             }
         }
         writer.flush()
+    }
+
+    /// The median errors of each quantity against memory.
+    pub fn sweep(&self) -> Sweep {
+        let error = |method: &str, bytes: usize, quantity: &str| {
+            let line = self.results.iter().find(|line| (line.method.name(), line.memory_bytes) == (method, bytes))?;
+            line.errors.get(quantity)?.median_relative.map(Estimate::exact)
+        };
+        let panel = |(quantity, name): (&str, &str)| {
+            let curve = |method: &MethodFacts| {
+                let values = self.memory_bytes.iter().map(|&bytes| error(method.name, bytes, quantity));
+                (method.name.to_owned(), values.collect())
+            };
+            SweepPanel { name: name.to_owned(), curves: self.methods.iter().map(curve).collect() }
+        };
+        let title = format!("Error between two points against memory, {}", text::of(self.seeds, "seed"));
+        let panels = QUANTITIES.into_iter().map(panel).collect();
+        Sweep::of_memories(title, "Median over seeds and intervals.", &self.memory_bytes, panels)
     }
 }
 

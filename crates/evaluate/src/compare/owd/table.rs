@@ -1,13 +1,11 @@
 //! A comparison as a table: one line per memory and method.
 
+use super::results::QUANTITIES;
 use super::{Errors, Line, Results};
 use crate::compare::table::covered;
 use dwell_report::text::{self, exact_bytes};
 use dwell_types::Nanos;
 use std::io::{self, Write};
-
-/// The quantities with errors, and their names in the table.
-pub const QUANTITIES: [(&str, &str); 3] = [("mean", "mean"), ("std", "deviation"), ("loss", "loss")];
 
 /// Writes the results.
 pub fn write(results: &Results, to: &mut impl Write) -> io::Result<()> {
