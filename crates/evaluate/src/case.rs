@@ -66,6 +66,9 @@ impl Scale {
     }
 }
 
+/// Bytes of a method's data structures: a quantity of nearly every kind of experiment.
+pub(crate) const STATE_BYTES: &str = "state_bytes";
+
 /// One number that a run estimated, and its true value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measurement {

@@ -27,7 +27,9 @@ use crate::case::{Case, Scale, label};
 use crate::definition::Definition;
 use crate::experiment::Experiment;
 use crate::metrics::Summary;
+use crate::queue::{PRECISION, RECALL};
 use crate::record::Results;
+use crate::ring::{FALSE_SHARE, WRONG_SHARE};
 use crate::value::{Invalid, within};
 use dwell_report::plot::{self, Sweep, SweepPanel};
 use dwell_report::text;
@@ -61,7 +63,7 @@ const QUANTITY: &str = "quantity";
 /// A parameter that methods find by themselves if it is not given.
 const FOUND: &str = "entry_probability";
 /// Quantities that are shares, so that their intervals end at zero and one.
-const SHARES: [&str; 4] = ["precision", "recall", "false_share", "wrong_share"];
+const SHARES: [&str; 4] = [PRECISION, RECALL, FALSE_SHARE, WRONG_SHARE];
 
 /// A number of a [`Summary`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]

@@ -60,6 +60,11 @@ pub(crate) fn names(names: &[&str]) -> Vec<String> {
     names.iter().map(|&name| name.to_owned()).collect()
 }
 
+/// Stands for all quantities whose names begin so and end in a number, in [`Measured::quantities`].
+pub(crate) fn numbered(beginning: &str) -> String {
+    format!("{beginning}#")
+}
+
 /// Packets or observations in a block, which passes through one sketch before the next.
 pub(crate) const BLOCK: usize = 4096;
 

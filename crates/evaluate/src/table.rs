@@ -36,9 +36,14 @@ pub(crate) fn by_workload<'a>(
     })
 }
 
+/// The summary of a quantity.
+pub(crate) fn find<'a>(case: &CaseSummaries<'a>, quantity: &str) -> Option<&'a Summary> {
+    case.iter().copied().find(|summary| summary.quantity == quantity)
+}
+
 /// The mean of a quantity.
 pub(crate) fn mean(case: &CaseSummaries<'_>, quantity: &str) -> Option<f64> {
-    case.iter().find(|summary| summary.quantity == quantity).and_then(|summary| summary.mean)
+    find(case, quantity).and_then(|summary| summary.mean)
 }
 
 /// Stands for a missing value.
@@ -55,6 +60,11 @@ pub(crate) fn name(case: &CaseSummaries<'_>) -> String {
 /// The width of the column of names.
 pub(crate) fn width(cases: &[CaseSummaries<'_>]) -> usize {
     cases.iter().map(|case| name(case).chars().count()).max().unwrap_or(0)
+}
+
+/// A share in percent, or a dash if there is none.
+pub(crate) fn percent(share: Option<f64>, digits: usize) -> String {
+    share.map_or_else(dash, |share| format!("{:.digits$}%", share * 100.0))
 }
 
 /// `.021`, `1.32`, or a dash if there is no value.

@@ -4,8 +4,8 @@
 //! once; every observation goes to the exact meter of its rule and to one meter per method, memory and seed. Seeds only
 //! change the hashes of the meters, so variation between seeds is what the method adds to the same exchanges.
 
-use crate::case::{Case, Measurement, Scale};
-use crate::delay::{QUANTILES, SHOWN, compare_quantiles};
+use crate::case::{Case, Measurement, STATE_BYTES, Scale};
+use crate::delay::{QUANTILES, SAMPLES, SHOWN, compare_quantiles};
 use crate::grid::BLOCK;
 use crate::metrics::{self, Summary};
 use crate::run::Run;
@@ -232,8 +232,8 @@ impl Candidate {
             method: self.method.name(),
             memory_bytes: self.memory,
             needed_bytes: self.needed,
-            state_bytes: value("state_bytes"),
-            samples: value("samples"),
+            state_bytes: value(STATE_BYTES),
+            samples: value(SAMPLES),
             errors: errors.map(|summary| (summary.quantity.clone(), Errors::new(summary))).collect(),
         }
     }
@@ -250,8 +250,8 @@ impl Found {
         let distribution = self.answers.iter().find(|a| a.series == truth.series).map(|a| &a.distribution);
         let mut measurements = compare_quantiles(truths, distribution);
         let samples = distribution.map_or(0, Distribution::samples);
-        measurements.push(Measurement::value("samples", samples as f64));
-        measurements.push(Measurement::value("state_bytes", self.bytes as f64));
+        measurements.push(Measurement::value(SAMPLES, samples as f64));
+        measurements.push(Measurement::value(STATE_BYTES, self.bytes as f64));
         measurements
     }
 }

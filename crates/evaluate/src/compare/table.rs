@@ -1,12 +1,11 @@
 //! A comparison as tables: one block per match and leg, one line per memory and method.
 
 use super::{Errors, LARGEST, LegResult, Line, MatchResult, MethodFacts, Results};
+use crate::delay::SINGLE;
+use crate::table::{dash, percent};
 use dwell_report::text::{self, exact_bytes};
 use dwell_types::Nanos;
 use std::io::{self, Write};
-
-/// The quantiles whose errors have an interval each.
-const QUANTILES: [&str; 3] = ["p50", "p95", "p99"];
 
 /// Writes the results.
 pub fn write(results: &Results, to: &mut impl Write) -> io::Result<()> {
@@ -51,7 +50,7 @@ fn knowledgeable(methods: &[MethodFacts]) -> Vec<(Vec<&str>, &str)> {
 fn block(results: &Results, matching: &str, leg: &LegResult, to: &mut impl Write) -> io::Result<()> {
     write!(to, "\n{matching} {}: {} exchanges", leg.leg, leg.exchanges)?;
     let truth = leg.truth_ns;
-    for (name, delay) in QUANTILES.into_iter().zip([truth.p50, truth.p95, truth.p99]) {
+    for (name, delay) in SINGLE.into_iter().zip([truth.p50, truth.p95, truth.p99]) {
         if let Some(delay) = delay {
             write!(to, ", {name} {}", Nanos::new(delay))?;
         }
@@ -61,11 +60,11 @@ fn block(results: &Results, matching: &str, leg: &LegResult, to: &mut impl Write
     let sizes: Vec<String> = leg.results.iter().map(|line| exact_bytes(line.memory_bytes)).collect();
     let head = width + 2 + sizes.iter().map(|size| size.chars().count()).max().unwrap_or(0);
     write!(to, "\n{:head$}", "")?;
-    for quantity in QUANTILES {
+    for quantity in SINGLE {
         write!(to, "  {quantity:^21}")?;
     }
     write!(to, "  {:^21}\n{:head$}", "max", "")?;
-    for _ in QUANTILES {
+    for _ in SINGLE {
         write!(to, "  {:>6} {:>6} {:>7}", "median", "rms", "in 95%")?;
     }
     writeln!(to, "  {:>6} {:>6} {:>7}  {:>4}", "median", "rms", "avg", "none")?;
@@ -88,9 +87,9 @@ fn cells(line: &Line, to: &mut impl Write) -> io::Result<()> {
         return writeln!(to, "  needs {}", exact_bytes(needed.next_multiple_of(1024)));
     }
     let find = |quantity: &str| line.errors.get(quantity);
-    for errors in QUANTILES.map(find) {
+    for errors in SINGLE.map(find) {
         let of = |value: fn(&Errors) -> Option<f64>| error(errors.and_then(value));
-        let covered = covered(errors.and_then(|e| e.covered_share));
+        let covered = percent(errors.and_then(|e| e.covered_share), 0);
         write!(to, "  {:>6} {:>6} {covered:>7}", of(|e| e.median_octaves), of(|e| e.rms_octaves))?;
     }
     let of = |value: fn(&Errors) -> Option<f64>| error(find(LARGEST).and_then(value));
@@ -131,7 +130,7 @@ fn recommendation(matched: &MatchResult, seeds: u64) -> String {
 
 /// Octaves as a percentage of the smaller of estimate and true value, or as a factor from two on.
 fn error(octaves: Option<f64>) -> String {
-    let Some(octaves) = octaves else { return "–".to_owned() };
+    let Some(octaves) = octaves else { return dash() };
     let factor = octaves.exp2();
     let percent = (factor - 1.0) * 100.0;
     match percent {
@@ -141,11 +140,6 @@ fn error(octaves: Option<f64>) -> String {
         _ if factor < 99.5 => format!("×{factor:.1}"),
         _ => format!("×{factor:.0}"),
     }
-}
-
-/// The share of intervals that contain the true value.
-pub(super) fn covered(share: Option<f64>) -> String {
-    share.map_or_else(|| "–".to_owned(), |share| format!("{:.0}%", share * 100.0))
 }
 
 #[cfg(test)]

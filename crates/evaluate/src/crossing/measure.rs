@@ -1,10 +1,29 @@
 use super::method::{Configuration, Pair};
 use super::workload::Stream;
-use crate::case::{Measurement, Scale};
+use crate::case::{Measurement, STATE_BYTES, Scale};
 use crate::grid::{BLOCK, Measured, methods_seed, names};
 use dwell_simulate::crossing::{Passage, Passages, Truth};
 use dwell_sketch::estimate::Estimate;
 use dwell_sketch::moments::{Level, Moments};
+
+/// Mean delay, with its 95% interval.
+pub(crate) const MEAN: &str = "mean";
+/// Mean delay, with its 98% interval.
+pub(super) const MEAN_98: &str = "mean_98";
+/// Mean delay, with the paper's 98% interval.
+const MEAN_98_BY_PAPER: &str = "mean_98_paper";
+/// Standard deviation of the delays, with its 95% interval.
+pub(crate) const STD: &str = "std";
+/// The same by the paper's estimator, without interval.
+pub(super) const STD_BY_PAPER: &str = "std_paper";
+/// Share of the packets lost.
+pub(crate) const LOSS: &str = "loss";
+/// Number of packets that the estimates are based on.
+pub(crate) const PACKETS: &str = "packets";
+/// The same, relative to its expected value.
+const PACKETS_OF_EXPECTED: &str = "packets_of_expected";
+/// Cells without a lost packet.
+const USABLE_CELLS: &str = "usable_cells";
 
 impl Measured for Configuration {
     type Stream = Stream;
@@ -15,11 +34,11 @@ impl Measured for Configuration {
     }
 
     fn quantities(&self, _: &Stream) -> Vec<String> {
-        const DELAYS: [&str; 5] = ["mean", "mean_98", "mean_98_paper", "std", "packets"];
-        const OF_CELLS: [&str; 5] = ["std_paper", "loss", "packets_of_expected", "usable_cells", "state_bytes"];
+        const DELAYS: [&str; 5] = [MEAN, MEAN_98, MEAN_98_BY_PAPER, STD, PACKETS];
+        const OF_CELLS: [&str; 5] = [STD_BY_PAPER, LOSS, PACKETS_OF_EXPECTED, USABLE_CELLS, STATE_BYTES];
         let others = match self {
             Self::Budget(_) | Self::Tuned { .. } => &OF_CELLS[..],
-            Self::Trajectory(_) => &["state_bytes"],
+            Self::Trajectory(_) => &[STATE_BYTES],
             Self::Probes(_) => &[],
         };
         names(&[&DELAYS, others].concat())
@@ -56,24 +75,24 @@ pub(crate) fn compare(pair: &Pair, truth: &Truth) -> Result<Vec<Measurement>, St
         Pair::Lda { params, sender, receiver } => {
             let answer = receiver.since(sender).map_err(|error| error.to_string())?;
             let mut measurements = delays(answer.delays, truth);
-            measurements.push(relative("std_paper", truth.std(), answer.std_by_paper().map(Estimate::exact), false));
+            measurements.push(relative(STD_BY_PAPER, truth.std(), answer.std_by_paper().map(Estimate::exact), false));
             let loss = truth.lost as f64 / truth.sent.max(1) as f64;
-            measurements.push(relative("loss", Some(loss), answer.loss().map(Estimate::exact), false));
+            measurements.push(relative(LOSS, Some(loss), answer.loss().map(Estimate::exact), false));
             let packets = answer.delays.map_or(0, |delays| delays.packets);
             measurements.push(Measurement {
-                quantity: "packets_of_expected".to_owned(),
+                quantity: PACKETS_OF_EXPECTED.to_owned(),
                 scale: Scale::Ratio,
                 truth: Some(params.expected_packets(truth.both as f64, (truth.sent - truth.both) as f64)),
                 estimate: Some(packets as f64),
                 interval: None,
             });
-            measurements.push(Measurement::value("usable_cells", answer.usable_cells as f64));
-            measurements.push(Measurement::value("state_bytes", receiver.state_bytes() as f64));
+            measurements.push(Measurement::value(USABLE_CELLS, answer.usable_cells as f64));
+            measurements.push(Measurement::value(STATE_BYTES, receiver.state_bytes() as f64));
             Ok(measurements)
         }
         Pair::Trajectory { sender, receiver } => {
             let mut measurements = delays(receiver.since(sender).map_err(|error| error.to_string())?, truth);
-            measurements.push(Measurement::value("state_bytes", receiver.state_bytes() as f64));
+            measurements.push(Measurement::value(STATE_BYTES, receiver.state_bytes() as f64));
             Ok(measurements)
         }
         Pair::Probes { probes, .. } => Ok(delays(probes.estimate(), truth)),
@@ -84,11 +103,11 @@ pub(crate) fn compare(pair: &Pair, truth: &Truth) -> Result<Vec<Measurement>, St
 fn delays(found: Option<Moments>, truth: &Truth) -> Vec<Measurement> {
     let (mean, std) = (truth.mean(), truth.std());
     vec![
-        relative("mean", mean, found.map(|delays| delays.mean(Level::P95)), true),
-        relative("mean_98", mean, found.map(|delays| delays.mean(Level::P98)), true),
-        relative("mean_98_paper", mean, found.map(|delays| delays.mean_by_hoeffding(Level::P98)), true),
-        relative("std", std, found.map(|delays| delays.std(Level::P95)), true),
-        Measurement::value("packets", found.map_or(0.0, |delays| delays.packets as f64)),
+        relative(MEAN, mean, found.map(|delays| delays.mean(Level::P95)), true),
+        relative(MEAN_98, mean, found.map(|delays| delays.mean(Level::P98)), true),
+        relative(MEAN_98_BY_PAPER, mean, found.map(|delays| delays.mean_by_hoeffding(Level::P98)), true),
+        relative(STD, std, found.map(|delays| delays.std(Level::P95)), true),
+        Measurement::value(PACKETS, found.map_or(0.0, |delays| delays.packets as f64)),
     ]
 }
 

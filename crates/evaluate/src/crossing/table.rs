@@ -1,5 +1,6 @@
+use super::measure::{MEAN, MEAN_98, PACKETS, STD, STD_BY_PAPER};
 use crate::metrics::Summary;
-use crate::table::{CaseSummaries, by_workload, name, width};
+use crate::table::{CaseSummaries, by_workload, find, mean, name, percent, width};
 use std::io::{self, Write};
 
 /// Writes the cases of an experiment on one-way delays.
@@ -23,17 +24,15 @@ pub(crate) fn write(cases: &[CaseSummaries<'_>], to: &mut impl Write) -> io::Res
 }
 
 fn line(case: &CaseSummaries<'_>, width: usize, to: &mut impl Write) -> io::Result<()> {
-    let find = |quantity: &str| case.iter().copied().find(|summary| summary.quantity == quantity);
     let shown = |quantity: &str, of: fn(&Summary) -> Option<f64>, digits: usize| {
-        let value = find(quantity).and_then(of);
-        value.map_or_else(|| "–".to_owned(), |value| format!("{:.digits$}%", value * 100.0))
+        percent(find(case, quantity).and_then(of), digits)
     };
     let [error, std_error, paper_error] =
-        ["mean", "std", "std_paper"].map(|quantity| shown(quantity, |s| s.mean_relative_error, 2));
-    let bias = shown("mean", |s| s.mean, 2);
-    let [held, held_98, std_held] = ["mean", "mean_98", "std"].map(|quantity| shown(quantity, |s| s.covered, 0));
+        [MEAN, STD, STD_BY_PAPER].map(|quantity| shown(quantity, |s| s.mean_relative_error, 2));
+    let bias = shown(MEAN, |s| s.mean, 2);
+    let [held, held_98, std_held] = [MEAN, MEAN_98, STD].map(|quantity| shown(quantity, |s| s.covered, 0));
     write!(to, "  {:width$}  {error:>7} {bias:>7} {held:>7} {held_98:>7}", name(case))?;
-    let packets = find("packets").and_then(|summary| summary.mean).unwrap_or(0.0);
-    let missing = find("mean").map_or(0, |summary| summary.missing);
+    let packets = mean(case, PACKETS).unwrap_or(0.0);
+    let missing = find(case, MEAN).map_or(0, |summary| summary.missing);
     writeln!(to, "  {std_error:>8} {std_held:>7}  {paper_error:>7}  {packets:>9.0}  {missing:>5}")
 }

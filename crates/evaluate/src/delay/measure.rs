@@ -1,13 +1,20 @@
 use super::method::Configuration;
 use super::workload::Stream;
 use super::{LARGEST, QUANTILES, SHOWN};
-use crate::case::{Measurement, Scale, Shown};
-use crate::grid::{BLOCK, Measured, methods_seed, names};
+use crate::case::{Measurement, STATE_BYTES, Scale, Shown};
+use crate::grid::{BLOCK, Measured, methods_seed, names, numbered};
 use dwell_simulate::Delays;
 use dwell_simulate::exchange::{ExchangeWorkload, Workload};
 use dwell_sketch::distribution::{Ambiguous, Distribution};
 use dwell_sketch::rtt::RttMeter;
 use dwell_types::{Nanos, Observation, Sink};
+
+/// Number of exchanges.
+const EXCHANGES: &str = "exchanges";
+/// Number of exchanges whose delay in nanoseconds has a binary logarithm from this number to below the next.
+pub(super) const OCTAVE: &str = "octave_";
+/// Number of delays that the estimates are based on.
+pub(crate) const SAMPLES: &str = "samples";
 
 /// The group of the exchanges that are measured, if only some are.
 const MEASURED: u16 = 1;
@@ -18,8 +25,9 @@ impl Measured for Configuration {
     const SHOWN: Shown = SHOWN;
 
     fn quantities(&self, _: &Stream) -> Vec<String> {
-        let others = [LARGEST, "exchanges", "octave_#", "samples", "state_bytes"];
-        names(&[SHOWN.quantities, &others].concat())
+        let mut all = names(&[SHOWN.quantities, &[LARGEST, EXCHANGES]].concat());
+        all.extend([numbered(OCTAVE), SAMPLES.to_owned(), STATE_BYTES.to_owned()]);
+        all
     }
 
     /// Runs all meters at once, so that the stream is generated only once. Each meter gives the same answer as if it
@@ -107,8 +115,8 @@ impl Truth {
         let mut measurements = compare_quantiles(&self.quantiles, found);
         measurements.extend(self.counts(found));
         let samples = found.map_or(0, Distribution::samples);
-        measurements.push(Measurement::value("samples", samples as f64));
-        measurements.push(Measurement::value("state_bytes", meter.most_bytes() as f64));
+        measurements.push(Measurement::value(SAMPLES, samples as f64));
+        measurements.push(Measurement::value(STATE_BYTES, meter.most_bytes() as f64));
         measurements
     }
 
@@ -123,11 +131,11 @@ impl Truth {
             interval: estimate.1,
         };
         let all = found.and_then(Distribution::exchanges).map_or((0.0, None), |e| (e.value, Some((e.low, e.high))));
-        let mut counts = vec![count("exchanges".to_owned(), self.exchanges as f64, all)];
+        let mut counts = vec![count(EXCHANGES.to_owned(), self.exchanges as f64, all)];
         let histogram = found.map(|distribution| distribution.histogram(&self.edges)).unwrap_or_default();
         for (i, (&edge, &truth)) in self.edges.iter().zip(&self.octaves).enumerate() {
             let estimate = histogram.get(i).map_or((0.0, None), |e| (e.value, Some((e.low, e.high))));
-            counts.push(count(format!("octave_{}", edge.ilog2()), truth, estimate));
+            counts.push(count(format!("{OCTAVE}{}", edge.ilog2()), truth, estimate));
         }
         counts
     }

@@ -10,7 +10,7 @@ mod method;
 pub(crate) use method::MethodEntry;
 // Runs one stream through many meters.
 mod measure;
-pub(crate) use measure::compare_quantiles;
+pub(crate) use measure::{SAMPLES, compare_quantiles};
 // The table of its results.
 pub(crate) mod table;
 
@@ -41,9 +41,12 @@ pub(crate) const QUANTILES: [(&str, f64); 20] = [
 /// The name of the largest error from p5 to p95.
 pub const LARGEST: &str = "max_p05_p95";
 
-/// p50, p95, p99, and the largest error from p5 to p95 in steps of 5 as in the fridge paper [zheng22 §5].
+/// The quantiles whose errors are shown one by one.
+pub(crate) const SINGLE: [&str; 3] = ["p50", "p95", "p99"];
+
+/// These, and the largest error from p5 to p95 in steps of 5 as in the fridge paper [zheng22 §5].
 pub(crate) const SHOWN: Shown = Shown {
-    quantities: &["p50", "p95", "p99"],
+    quantities: &SINGLE,
     largest: Some((
         LARGEST,
         &[

@@ -1,6 +1,8 @@
-use crate::Scale;
+use super::LARGEST;
+use super::measure::OCTAVE;
+use crate::case::Scale;
 use crate::metrics::Summary;
-use crate::table::{CaseSummaries, by_workload, dash, name, number, width};
+use crate::table::{CaseSummaries, by_workload, name, number, percent, width};
 use std::io::{self, Write};
 
 /// Number of standard errors from which on an error counts as bias.
@@ -47,7 +49,7 @@ fn head(case: &CaseSummaries<'_>, workload: &str, width: usize, to: &mut impl Wr
 
 /// Whether this is the maximum of several errors, which has no sign and no interval.
 fn is_largest(summary: &Summary) -> bool {
-    summary.quantity.starts_with("max_")
+    summary.quantity == LARGEST
 }
 
 fn line(case: &CaseSummaries<'_>, width: usize, to: &mut impl Write) -> io::Result<()> {
@@ -57,12 +59,12 @@ fn line(case: &CaseSummaries<'_>, width: usize, to: &mut impl Write) -> io::Resu
         if is_largest(s) {
             write!(to, "  {median:>6} {rms:>6} {ten:>6}")?;
         } else {
-            let share = s.covered.map_or_else(dash, |share| format!("{:.0}%", share * 100.0));
+            let share = percent(s.covered, 0);
             write!(to, "  {median:>6} {:>6} {share:>6}", number(s.mean, true))?;
         }
     }
     let missing = errors(case).map(|summary| summary.missing).max().unwrap_or(0);
-    let octaves = case.iter().filter(|summary| summary.quantity.starts_with("octave_"));
+    let octaves = case.iter().filter(|summary| summary.quantity.starts_with(OCTAVE));
     let deviations: Vec<f64> = octaves.filter_map(|summary| summary.deviations_from_one()).collect();
     let biased = deviations.iter().filter(|deviation| deviation.abs() >= BIASED).count();
     writeln!(to, "  {missing:>5} {:>7}", format!("{biased}/{}", deviations.len()))

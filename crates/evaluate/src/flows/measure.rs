@@ -1,6 +1,6 @@
 use super::method::{Arrival, Configuration, MethodName, Pair};
 use super::workload::Stream;
-use crate::case::Measurement;
+use crate::case::{Measurement, STATE_BYTES};
 use crate::grid::{BLOCK, Measured, methods_seed};
 use dwell_simulate::crossing::flows::{FlowPassage, FlowWorkload};
 use dwell_sketch::lds::{Comparison, Figure, Listed, Rule};
@@ -9,16 +9,35 @@ use dwell_types::{Crossing, FlowId, Timestamp, hash};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Classes of flow sizes in packets, least and most, and the names of their measurements.
+/// What is measured of every group of flows: the median of |estimate/truth − 1|.
+pub(super) const ERROR: &str = "error";
+/// Its 95th percentile.
+const P95: &str = "p95";
+/// Share of the flows without an estimate.
+pub(super) const NONE: &str = "none";
+/// Share of the intervals that contain the truth.
+pub(super) const COVERED: &str = "covered";
+
+/// Names of groups of flows by size, from this many packets to below the next one.
+pub(super) const OF_10: &str = "10_99";
+pub(super) const OF_100: &str = "100_499";
+pub(super) const OF_500: &str = "500_999";
+pub(super) const OF_1_000: &str = "1000_9999";
+/// Names of groups of flows of at least this size.
+pub(super) const FROM_100: &str = "100_up";
+pub(super) const FROM_1_000: &str = "1000_up";
+pub(super) const FROM_10_000: &str = "10000_up";
+
+/// The least and the most packets of these groups.
 const SIZES: [(u64, u64, &str); 8] = [
     (1, 9, "1_9"),
-    (10, 99, "10_99"),
-    (100, 499, "100_499"),
-    (500, 999, "500_999"),
-    (1_000, 9_999, "1000_9999"),
-    (10_000, u64::MAX, "10000_up"),
-    (100, u64::MAX, "100_up"),
-    (1_000, u64::MAX, "1000_up"),
+    (10, 99, OF_10),
+    (100, 499, OF_100),
+    (500, 999, OF_500),
+    (1_000, 9_999, OF_1_000),
+    (10_000, u64::MAX, FROM_10_000),
+    (100, u64::MAX, FROM_100),
+    (1_000, u64::MAX, FROM_1_000),
 ];
 
 /// The true figures of a flow.
@@ -39,8 +58,8 @@ impl Measured for Configuration {
         if !stream.classes.is_empty() {
             groups.extend((0..=stream.classes.len()).flat_map(|class| [class_name(class), class_name(class) + "_all"]));
         }
-        let of_group = |group: &String| ["error", "p95", "none", "covered"].map(|what| format!("{what}_{group}"));
-        groups.iter().flat_map(of_group).chain(["state_bytes".to_owned()]).collect()
+        let of_group = |group: &String| [ERROR, P95, NONE, COVERED].map(|what| quantity(what, group));
+        groups.iter().flat_map(of_group).chain([STATE_BYTES.to_owned()]).collect()
     }
 
     /// Runs all pairs at once, so that the stream is generated only once; methods that query the same sketches share
@@ -78,7 +97,7 @@ impl Measured for Configuration {
             let pair = &pairs[pair].1;
             let found = pair.means(configuration.method, &flows)?;
             let mut measurements = compare(&flows, &found, stream.classes.len() as u8);
-            measurements.push(Measurement::value("state_bytes", pair.state_bytes() as f64));
+            measurements.push(Measurement::value(STATE_BYTES, pair.state_bytes() as f64));
             Ok(measurements)
         };
         configurations.iter().zip(&pair_of).map(answer).collect()
@@ -195,7 +214,13 @@ fn arrive(rli: &mut Rli, on_the_way: &mut BinaryHeap<Reverse<Arrival>>, now: Tim
     }
 }
 
-fn class_name(class: usize) -> String {
+/// The name of a quantity of a group.
+pub(super) fn quantity(what: &str, group: &str) -> String {
+    format!("{what}_{group}")
+}
+
+/// The name of the group of a class's flows.
+pub(super) fn class_name(class: usize) -> String {
     format!("class_{class}")
 }
 
@@ -236,12 +261,12 @@ fn errors(name: &str, flows: &[Flow], found: &[Option<Figure>], is_asked: impl F
     let at = |share: f64| errors.get((share * errors.len() as f64) as usize).copied();
     let missing = (asked > 0.0).then(|| 1.0 - errors.len() as f64 / asked);
     let mut measurements = vec![
-        Measurement::value(format!("error_{name}"), at(0.5)),
-        Measurement::value(format!("p95_{name}"), at(0.95)),
-        Measurement::value(format!("none_{name}"), missing),
+        Measurement::value(quantity(ERROR, name), at(0.5)),
+        Measurement::value(quantity(P95, name), at(0.95)),
+        Measurement::value(quantity(NONE, name), missing),
     ];
     if told > 0.0 {
-        measurements.push(Measurement::value(format!("covered_{name}"), held / told));
+        measurements.push(Measurement::value(quantity(COVERED, name), held / told));
     }
     measurements
 }

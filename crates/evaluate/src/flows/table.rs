@@ -1,23 +1,29 @@
-use crate::table::{CaseSummaries, by_workload, dash, mean, name, width};
+use super::measure::{
+    COVERED, ERROR, FROM_1_000, FROM_10_000, FROM_100, NONE, OF_1_000, OF_10, OF_100, OF_500, class_name, quantity,
+};
+use crate::table::{CaseSummaries, by_workload, mean, name, percent, width};
 use std::io::{self, Write};
 
-/// Quantities and their column headings: those of all cases, then those only of flows with classes.
+/// Groups of flows by size, and their column headings.
 const SIZES: [(&str, &str); 6] = [
-    ("10_99", "10-99"),
-    ("100_499", "100-499"),
-    ("500_999", "500-999"),
-    ("1000_9999", "1000-9999"),
-    ("10000_up", "10^4-"),
-    ("1000_up", "1000-"),
+    (OF_10, "10-99"),
+    (OF_100, "100-499"),
+    (OF_500, "500-999"),
+    (OF_1_000, "1000-9999"),
+    (FROM_10_000, "10^4-"),
+    (FROM_1_000, "1000-"),
 ];
-const CLASSES: [(&str, &str); 3] = [("class_0", "class 0"), ("class_1", "class 1"), ("class_2", "class 2")];
+/// Number of classes with a column each, where flows have classes.
+const CLASSES: usize = 3;
 
 /// Writes the cases of an experiment on the delays of flows.
 pub(crate) fn write<W: Write>(cases: &[CaseSummaries<'_>], to: &mut W) -> io::Result<()> {
     let width = width(cases);
-    let has_classes = cases.iter().flatten().any(|summary| summary.quantity == "error_class_0");
-    let classes: &[_] = if has_classes { &CLASSES } else { &[] };
-    let columns: Vec<_> = SIZES.iter().chain(classes).copied().collect();
+    let of_class = quantity(ERROR, &class_name(0));
+    let has_classes = cases.iter().flatten().any(|summary| summary.quantity == of_class);
+    let classes = (0..if has_classes { CLASSES } else { 0 }).map(|class| (class_name(class), format!("class {class}")));
+    let sizes = SIZES.into_iter().map(|(size, head)| (size.to_owned(), head.to_owned()));
+    let columns: Vec<(String, String)> = sizes.chain(classes).collect();
     for (case, begun) in by_workload(cases) {
         if let Some(workload) = begun {
             write!(to, "\n{workload}\n  {:width$}", "")?;
@@ -25,10 +31,10 @@ pub(crate) fn write<W: Write>(cases: &[CaseSummaries<'_>], to: &mut W) -> io::Re
             writeln!(to, "  {:>6} {:>6}", "in 95%", "none")?;
         }
         write!(to, "  {:width$}", name(case))?;
-        for (column, _) in &columns {
-            write!(to, " {:>9}", share(case, "error", column, 3))?;
+        for (group, _) in &columns {
+            write!(to, " {:>9}", share(case, ERROR, group, 3))?;
         }
-        writeln!(to, "  {:>6} {:>6}", share(case, "covered", "100_up", 0), share(case, "none", "1000_up", 1))?;
+        writeln!(to, "  {:>6} {:>6}", share(case, COVERED, FROM_100, 0), share(case, NONE, FROM_1_000, 1))?;
     }
     writeln!(to)?;
     writeln!(
@@ -38,7 +44,6 @@ pub(crate) fn write<W: Write>(cases: &[CaseSummaries<'_>], to: &mut W) -> io::Re
     )
 }
 
-fn share(case: &CaseSummaries<'_>, what: &str, of: &str, digits: usize) -> String {
-    let quantity = format!("{what}_{of}");
-    mean(case, &quantity).map_or_else(dash, |mean| format!("{:.digits$}%", mean * 100.0))
+fn share(case: &CaseSummaries<'_>, what: &str, group: &str, digits: usize) -> String {
+    percent(mean(case, &quantity(what, group)), digits)
 }

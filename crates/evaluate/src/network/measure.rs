@@ -8,6 +8,15 @@ use dwell_network::localize::{Localization, Readings, Settings, Value, Verdict};
 use dwell_simulate::network::Fault;
 use dwell_types::hash;
 
+/// Share of the links at fault that are ranked first of all links.
+pub(super) const FIRST: &str = "first";
+/// The same, of the links of the longest path over the first of them.
+pub(super) const FIRST_OF_PATH: &str = "first_of_path";
+/// Share of the links at fault with an alarm.
+pub(super) const ALARM: &str = "alarm";
+/// Whether there is an alarm of a sound link or path.
+pub(super) const FALSE_ALARM: &str = "false_alarm";
+
 /// A method's verdict on a link.
 #[derive(Clone, Copy)]
 struct Judged {
@@ -29,8 +38,8 @@ impl Measured for Configuration {
     type Stream = Stream;
 
     fn quantities(&self, stream: &Stream) -> Vec<String> {
-        let of_faults = if stream.faults > 0 { &["first", "first_of_path", "alarm"][..] } else { &[] };
-        names(&[&["false_alarm"], of_faults].concat())
+        let of_faults = if stream.faults > 0 { &[FIRST, FIRST_OF_PATH, ALARM][..] } else { &[] };
+        names(&[&[FALSE_ALARM], of_faults].concat())
     }
 
     /// Runs the network once for all methods.
@@ -150,13 +159,13 @@ fn measurements(answer: &Answer, at_fault: &[u32], longest: &[u32]) -> Vec<Measu
         |named: &mut dyn Iterator<Item = Judged>| named.filter(is_at_fault).count() as f64 / at_fault.len() as f64;
     let links = || answer.links.iter().copied();
     let is_false = answer.is_false || links().any(|judged| judged.is_alarm && !is_at_fault(&judged));
-    let mut all = vec![Measurement::value("false_alarm", f64::from(u8::from(is_false)))];
+    let mut all = vec![Measurement::value(FALSE_ALARM, f64::from(u8::from(is_false)))];
     if !at_fault.is_empty() {
         let on_path = links().filter(|judged| longest.contains(&judged.link));
         all.extend([
-            Measurement::value("first", share(&mut links().take(at_fault.len()))),
-            Measurement::value("first_of_path", share(&mut on_path.take(at_fault.len()))),
-            Measurement::value("alarm", share(&mut links().filter(|judged| judged.is_alarm))),
+            Measurement::value(FIRST, share(&mut links().take(at_fault.len()))),
+            Measurement::value(FIRST_OF_PATH, share(&mut on_path.take(at_fault.len()))),
+            Measurement::value(ALARM, share(&mut links().filter(|judged| judged.is_alarm))),
         ]);
     }
     all

@@ -1,11 +1,10 @@
-use crate::table::{CaseSummaries, by_workload, dash, mean, name, width};
+use super::measure::{ALARM, FALSE_ALARM, FIRST, FIRST_OF_PATH};
+use crate::table::{CaseSummaries, by_workload, mean, name, percent, width};
 use std::io::{self, Write};
-
-const FALSE_ALARM: &str = "false_alarm";
 
 /// The quantities shown, with their column headings.
 const COLUMNS: [(&str, &str); 4] =
-    [("first", "named"), ("first_of_path", "of its path"), ("alarm", "in alarm"), (FALSE_ALARM, "false alarm")];
+    [(FIRST, "named"), (FIRST_OF_PATH, "of its path"), (ALARM, "in alarm"), (FALSE_ALARM, "false alarm")];
 
 /// Writes the cases of an experiment on faulty links.
 pub(crate) fn write<W: Write>(cases: &[CaseSummaries<'_>], to: &mut W) -> io::Result<()> {
@@ -18,8 +17,7 @@ pub(crate) fn write<W: Write>(cases: &[CaseSummaries<'_>], to: &mut W) -> io::Re
         }
         write!(to, "  {:width$}", name(case))?;
         for (quantity, _) in COLUMNS {
-            let share = mean(case, quantity).map_or_else(dash, |share| format!("{:.1}%", share * 100.0));
-            write!(to, "  {share:>12}")?;
+            write!(to, "  {:>12}", percent(mean(case, quantity), 1))?;
         }
         writeln!(to)?;
     }

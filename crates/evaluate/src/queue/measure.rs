@@ -1,6 +1,6 @@
 use super::method::Configuration;
 use super::workload::Stream;
-use crate::case::Measurement;
+use crate::case::{Measurement, STATE_BYTES};
 use crate::grid::{BLOCK, Measured, methods_seed, names};
 use dwell_simulate::queue::Passages;
 use dwell_sketch::conquest::{Conquest, Exact, Queued, Unit};
@@ -8,8 +8,19 @@ use dwell_sketch::queue::Scores;
 use dwell_types::{Departure, Nanos};
 
 // Facts about the stream.
-mod facts;
+pub(super) mod facts;
 use facts::Facts;
+
+/// Share of the packets attributed to culprits that are theirs.
+pub(crate) const PRECISION: &str = "precision";
+/// Share of the culprits' packets that are attributed to them.
+pub(crate) const RECALL: &str = "recall";
+/// Mean error of the size of the packet's flow in the queue.
+pub(super) const SIZE_ERROR: &str = "size_error_bytes";
+/// Its median.
+pub(super) const MEDIAN_SIZE_ERROR: &str = "median_size_error_bytes";
+/// Share of the answers for which windows were missing.
+pub(super) const INCOMPLETE: &str = "incomplete";
 
 /// How long the exact twin remembers packets; no packet of these streams waits for longer.
 const LONGEST: Nanos = Nanos::from_secs(1);
@@ -25,7 +36,7 @@ impl Measured for Configuration {
         if self.is_exact() {
             return names(&Facts::NAMES);
         }
-        names(&["precision", "recall", "size_error_bytes", "median_size_error_bytes", "incomplete", "state_bytes"])
+        names(&[PRECISION, RECALL, SIZE_ERROR, MEDIAN_SIZE_ERROR, INCOMPLETE, STATE_BYTES])
     }
 
     /// Runs all sketches at once, so that the stream and its exact answers are generated only once.
@@ -87,12 +98,12 @@ impl Meter {
         self.errors.sort_unstable();
         let median = self.errors.get(self.errors.len() / 2).map(|&error| error as f64);
         vec![
-            Measurement::value("precision", self.scores.precision()),
-            Measurement::value("recall", self.scores.recall()),
-            Measurement::value("size_error_bytes", self.scores.mean_error()),
-            Measurement::value("median_size_error_bytes", median),
-            Measurement::value("incomplete", share(self.incomplete, self.scores.packets)),
-            Measurement::value("state_bytes", self.sketch.state_bytes() as f64),
+            Measurement::value(PRECISION, self.scores.precision()),
+            Measurement::value(RECALL, self.scores.recall()),
+            Measurement::value(SIZE_ERROR, self.scores.mean_error()),
+            Measurement::value(MEDIAN_SIZE_ERROR, median),
+            Measurement::value(INCOMPLETE, share(self.incomplete, self.scores.packets)),
+            Measurement::value(STATE_BYTES, self.sketch.state_bytes() as f64),
         ]
     }
 }

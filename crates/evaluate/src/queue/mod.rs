@@ -9,6 +9,7 @@ mod method;
 pub(crate) use method::MethodEntry;
 // Runs one stream of departures through many sketches.
 mod measure;
+pub(crate) use measure::{PRECISION, RECALL};
 // The table of its results.
 pub(crate) mod table;
 // Queue management based on the answers.

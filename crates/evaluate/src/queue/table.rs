@@ -1,4 +1,7 @@
-use crate::table::{CaseSummaries, by_workload, dash, mean, name, width};
+use super::measure::facts::{BITS_PER_SECOND, CULPRITS, FLOWS, LONGEST_DELAY, WAITED};
+use super::measure::{INCOMPLETE, MEDIAN_SIZE_ERROR, PRECISION, RECALL, SIZE_ERROR};
+use crate::case::STATE_BYTES;
+use crate::table::{CaseSummaries, by_workload, dash, find, mean, name, percent, width};
 use std::io::{self, Write};
 
 /// Writes the cases of an experiment on queues.
@@ -11,13 +14,13 @@ pub(crate) fn write<W: Write>(cases: &[CaseSummaries<'_>], to: &mut W) -> io::Re
             writeln!(to, "  {:>17}  {:>10}  {:>7}", "error of sizes", "incomplete", "bytes")?;
         }
         write!(to, "  {:width$}  ", name(case))?;
-        let Some(state) = mean(case, "state_bytes") else {
+        let Some(state) = mean(case, STATE_BYTES) else {
             facts(case, to)?;
             continue;
         };
-        write!(to, "{:>17}  {:>17}", with_error(case, "precision"), with_error(case, "recall"))?;
-        let [error, median] = ["size_error_bytes", "median_size_error_bytes"].map(|q| kilobytes(mean(case, q)));
-        let incomplete = mean(case, "incomplete").map_or_else(dash, |share| format!("{:.1}%", share * 100.0));
+        write!(to, "{:>17}  {:>17}", with_error(case, PRECISION), with_error(case, RECALL))?;
+        let [error, median] = [SIZE_ERROR, MEDIAN_SIZE_ERROR].map(|q| kilobytes(mean(case, q)));
+        let incomplete = percent(mean(case, INCOMPLETE), 1);
         writeln!(to, "  {:>17}  {incomplete:>10}  {state:>7.0}", format!("{error} ({median}) kB"))?;
     }
     writeln!(to)?;
@@ -34,17 +37,18 @@ fn facts(case: &CaseSummaries<'_>, to: &mut impl Write) -> io::Result<()> {
     writeln!(
         to,
         "{:.2} Gb/s, longest delay {:.2} ms, {:.1}% of the packets waited, {:.1} flows and {:.1} culprits in a queue",
-        of("bits_per_second") / 1e9,
-        of("longest_delay_ns") / 1e6,
-        of("waited") * 100.0,
-        of("flows_in_queue"),
-        of("culprits_in_queue"),
+        of(BITS_PER_SECOND) / 1e9,
+        of(LONGEST_DELAY) / 1e6,
+        of(WAITED) * 100.0,
+        of(FLOWS),
+        of(CULPRITS),
     )
 }
 
 fn with_error(case: &CaseSummaries<'_>, quantity: &str) -> String {
-    let found = case.iter().find(|summary| summary.quantity == quantity);
-    let Some((mean, error)) = found.and_then(|summary| summary.mean.zip(summary.standard_error)) else { return dash() };
+    let Some((mean, error)) = find(case, quantity).and_then(|summary| summary.mean.zip(summary.standard_error)) else {
+        return dash();
+    };
     format!("{mean:.4} ± {error:.4}")
 }
 

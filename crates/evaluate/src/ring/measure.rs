@@ -1,11 +1,33 @@
 use super::method::Configuration;
 use super::workload::Stream;
-use crate::case::{Measurement, Scale};
-use crate::grid::{Measured, methods_seed, names};
+use crate::case::{Measurement, STATE_BYTES, Scale};
+use crate::grid::{Measured, methods_seed, names, numbered};
 use dwell_simulate::exchange::{ExchangeWorkload, Workload};
 use dwell_sketch::timebloom::{TimeBloom, false_positive_probability};
 use dwell_sketch::{Event, Meter, Sample};
 use dwell_types::{Nanos, Observation, Sighting, Timestamp};
+
+/// Mean of |estimate − truth| over the responses, in milliseconds.
+pub(super) const ERROR: &str = "error_ms";
+/// Mean of |estimate − truth| over truth.
+const RELATIVE_ERROR: &str = "relative_error";
+/// Hashes of a filter.
+const HASHES: &str = "hashes";
+/// Requests in a slot.
+const LOAD: &str = "load";
+/// Share of set bits in the last complete filter.
+const OCCUPANCY: &str = "occupancy";
+/// Filters that match a response.
+const CANDIDATES: &str = "candidates";
+/// Share of the responses whose request was looked for in another slot, or not found.
+pub(crate) const WRONG_SHARE: &str = "wrong_share";
+/// Share of the responses without a request that matched one.
+pub(crate) const FALSE_SHARE: &str = "false_share";
+/// The same, relative to its expected value.
+const FALSE_OF_EXPECTED: &str = "false_of_expected";
+/// Of a course: requests in the observed filter, and share of its bits set, after this many milliseconds.
+const STORED_AT: &str = "stored_";
+const OCCUPANCY_AT: &str = "occupancy_";
 
 impl Measured for Configuration {
     type Stream = Stream;
@@ -15,20 +37,22 @@ impl Measured for Configuration {
     }
 
     fn quantities(&self, stream: &Stream) -> Vec<String> {
-        const ALL: [&str; 10] = [
-            "error_ms",
-            "relative_error",
-            "hashes",
-            "load",
-            "occupancy",
-            "candidates",
-            "wrong_share",
-            "false_share",
-            "false_of_expected",
-            "state_bytes",
-        ];
-        let of_course = if stream.course.is_some() { &["stored_#", "occupancy_#"][..] } else { &[] };
-        names(&[&ALL, of_course].concat())
+        let mut all = names(&[
+            ERROR,
+            RELATIVE_ERROR,
+            HASHES,
+            LOAD,
+            OCCUPANCY,
+            CANDIDATES,
+            WRONG_SHARE,
+            FALSE_SHARE,
+            FALSE_OF_EXPECTED,
+            STATE_BYTES,
+        ]);
+        if stream.course.is_some() {
+            all.extend([STORED_AT, OCCUPANCY_AT].map(numbered));
+        }
+        all
     }
 
     /// Runs all rings at once, so that the stream is generated only once.
@@ -171,26 +195,26 @@ impl Judged {
         let found = 1.0 - (1.0 - chance).powf(f64::from(self.ring.filters() - 1));
         let false_share = share(self.found_orphans as f64, self.orphans);
         let mut measured = vec![
-            Measurement::value("error_ms", share(self.absolute, self.answers)),
-            Measurement::value("relative_error", share(self.relative, self.answers)),
-            Measurement::value("hashes", f64::from(self.ring.hashes())),
-            Measurement::value("load", load),
-            Measurement::value("occupancy", share(self.occupancy, self.answers)),
-            Measurement::value("candidates", share(self.candidates as f64, self.answers)),
-            Measurement::value("wrong_share", share(self.wrong as f64, self.answers)),
-            Measurement::value("false_share", false_share),
+            Measurement::value(ERROR, share(self.absolute, self.answers)),
+            Measurement::value(RELATIVE_ERROR, share(self.relative, self.answers)),
+            Measurement::value(HASHES, f64::from(self.ring.hashes())),
+            Measurement::value(LOAD, load),
+            Measurement::value(OCCUPANCY, share(self.occupancy, self.answers)),
+            Measurement::value(CANDIDATES, share(self.candidates as f64, self.answers)),
+            Measurement::value(WRONG_SHARE, share(self.wrong as f64, self.answers)),
+            Measurement::value(FALSE_SHARE, false_share),
             Measurement {
                 scale: Scale::Ratio,
                 truth: Some(found),
-                ..Measurement::value("false_of_expected", false_share)
+                ..Measurement::value(FALSE_OF_EXPECTED, false_share)
             },
-            Measurement::value("state_bytes", self.ring.state_bytes() as f64),
+            Measurement::value(STATE_BYTES, self.ring.state_bytes() as f64),
         ];
         for (course, i) in self.course.iter().flat_map(|course| (0..course.stretches.len()).map(move |i| (course, i))) {
             let (stored, set) = course.stretches[i];
             let end = (i + 1) as f64 * course.length;
-            measured.push(Measurement::value(format!("stored_{end}"), stored as f64));
-            measured.push(Measurement::value(format!("occupancy_{end}"), set));
+            measured.push(Measurement::value(format!("{STORED_AT}{end}"), stored as f64));
+            measured.push(Measurement::value(format!("{OCCUPANCY_AT}{end}"), set));
         }
         measured
     }

@@ -9,6 +9,7 @@ mod method;
 pub(crate) use method::MethodEntry;
 // Runs one stream through many rings.
 mod measure;
+pub(crate) use measure::{FALSE_SHARE, WRONG_SHARE};
 // The table of its results.
 pub(crate) mod table;
 

@@ -1,4 +1,5 @@
-use crate::table::{CaseSummaries, by_workload, dash, mean, name, width};
+use super::measure::{ERROR, FALSE_SHARE, WRONG_SHARE};
+use crate::table::{CaseSummaries, by_workload, dash, find, mean, name, percent, width};
 use std::io::{self, Write};
 
 /// Writes the cases of an experiment on rings of Bloom filters.
@@ -9,15 +10,14 @@ pub(crate) fn write<W: Write>(cases: &[CaseSummaries<'_>], to: &mut W) -> io::Re
             writeln!(to, "\n{workload}")?;
             writeln!(to, "  {:width$}  {:>17}  {:>8}  {:>8}", "", "error, ms", "wrong", "false")?;
         }
-        let shares = ["wrong_share", "false_share"].map(|quantity| share(mean(case, quantity)));
-        let error = case.iter().find(|summary| summary.quantity == "error_ms");
-        let error = error.and_then(|summary| Some((summary.mean?, summary.standard_error)));
+        let [wrong_share, false_share] = [WRONG_SHARE, FALSE_SHARE].map(|quantity| percent(mean(case, quantity), 2));
+        let error = find(case, ERROR).and_then(|summary| Some((summary.mean?, summary.standard_error)));
         let error = match error {
             Some((mean, Some(error))) => format!("{mean:.1} ± {error:.1}"),
             Some((mean, None)) => format!("{mean:.1}"),
             None => dash(),
         };
-        writeln!(to, "  {:width$}  {error:>17}  {:>8}  {:>8}", name(case), shares[0], shares[1])?;
+        writeln!(to, "  {:width$}  {error:>17}  {wrong_share:>8}  {false_share:>8}", name(case))?;
     }
     writeln!(to)?;
     writeln!(
@@ -25,8 +25,4 @@ pub(crate) fn write<W: Write>(cases: &[CaseSummaries<'_>], to: &mut W) -> io::Re
         "error: mean of |estimate - truth| of the responses, mean over the runs ± its standard error. wrong: responses whose\n\
          request was looked for in another time slot. false: share of responses without a request that matched one."
     )
-}
-
-fn share(share: Option<f64>) -> String {
-    share.map_or_else(dash, |share| format!("{:.2}%", share * 100.0))
 }

@@ -6,7 +6,7 @@
 //! not covered by both captures, are excluded for all methods.
 
 use super::method_seed;
-use crate::crossing::{self, ALPHA, Pair};
+use crate::crossing::{self, ALPHA, LOSS, MEAN, PACKETS, Pair, STD};
 use crate::grid::BLOCK;
 use crate::metrics;
 use dwell_simulate::crossing::{Passage, Truth};
@@ -275,7 +275,7 @@ impl Runs {
     /// Adds the estimates of a pair for an interval.
     fn add(&mut self, pair: &Pair, truth: &Truth) {
         let found = crossing::compare(pair, truth).unwrap_or_default();
-        for (quantity, truth) in [("mean", truth.mean()), ("std", truth.std())] {
+        for (quantity, truth) in [(MEAN, truth.mean()), (STD, truth.std())] {
             let found = found.iter().find(|measurement| measurement.quantity == quantity);
             self.add_error(quantity, truth, found.and_then(|found| found.estimate));
             if let Some((low, high)) = found.and_then(|found| found.interval) {
@@ -284,8 +284,8 @@ impl Runs {
             }
         }
         let loss = truth.lost as f64 / truth.sent as f64;
-        self.add_error("loss", Some(loss), pair.loss());
-        let packets = found.iter().find(|measurement| measurement.quantity == "packets");
+        self.add_error(LOSS, Some(loss), pair.loss());
+        let packets = found.iter().find(|measurement| measurement.quantity == PACKETS);
         self.packets.extend(packets.and_then(|packets| packets.estimate));
     }
 

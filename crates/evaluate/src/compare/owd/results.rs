@@ -1,4 +1,5 @@
 use super::GOOD_ERROR;
+use crate::crossing::{LOSS, MEAN, STD};
 use dwell_report::plot::{Sweep, SweepPanel};
 use dwell_report::text;
 use dwell_sketch::estimate::Estimate;
@@ -12,7 +13,7 @@ use std::io::{self, Write};
 pub const SCHEMA: &str = "dwell.compare-owd/1";
 
 /// The quantities with errors, and their names in tables and plots.
-pub(super) const QUANTITIES: [(&str, &str); 3] = [("mean", "mean"), ("std", "deviation"), ("loss", "loss")];
+pub(super) const QUANTITIES: [(&str, &str); 3] = [(MEAN, "mean"), (STD, "deviation"), (LOSS, "loss")];
 
 /// A method to measure between two points without recording every packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -223,7 +224,7 @@ struct Judged {
 
 impl Judged {
     fn new(line: &Line) -> Option<Self> {
-        let errors = line.errors.get("mean")?;
+        let errors = line.errors.get(MEAN)?;
         let (mean_error_relative, rms) = (errors.median_relative?, errors.rms_relative?);
         let is_rare = 20 * errors.missing > errors.runs;
         let is_good = !is_rare && mean_error_relative < GOOD_ERROR;

@@ -2,7 +2,8 @@
 
 use super::results::QUANTITIES;
 use super::{Errors, Line, Results};
-use crate::compare::table::covered;
+use crate::crossing::LOSS;
+use crate::table::{dash, percent};
 use dwell_report::text::{self, exact_bytes};
 use dwell_types::Nanos;
 use std::io::{self, Write};
@@ -72,8 +73,8 @@ fn cells(line: &Line, to: &mut impl Write) -> io::Result<()> {
         let errors = line.errors.get(quantity);
         let of = |value: fn(&Errors) -> Option<f64>| error(errors.and_then(value));
         write!(to, "  {:>7} {:>7}", of(|e| e.median_relative), of(|e| e.rms_relative))?;
-        if quantity != "loss" {
-            let covered = covered(errors.and_then(|e| e.covered_share));
+        if quantity != LOSS {
+            let covered = percent(errors.and_then(|e| e.covered_share), 0);
             write!(to, " {covered:>7} {:>5}", errors.map_or(0, |e| e.missing))?;
         }
     }
@@ -100,7 +101,7 @@ fn recommendation(results: &Results) -> String {
 
 /// A share as a percentage, or as a multiple of the true value from ten on.
 fn error(share: Option<f64>) -> String {
-    let Some(share) = share else { return "–".to_owned() };
+    let Some(share) = share else { return dash() };
     match share.abs() * 100.0 {
         0.0 => "0%".to_owned(),
         p if p < 0.995 => format!("{p:.2}%"),

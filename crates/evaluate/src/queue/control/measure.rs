@@ -1,11 +1,23 @@
 use super::action::{Action, Verdict};
 use super::method::Configuration;
 use crate::case::Measurement;
-use crate::grid::{Measured, methods_seed, names};
+use crate::grid::{Measured, methods_seed, names, numbered};
 use crate::queue::workload::Stream;
 use dwell_simulate::queue::{Arrivals, Passage, Queue};
 use dwell_types::FlowId;
 use std::collections::VecDeque;
+
+/// The largest queue.
+pub(super) const PEAK: &str = "peak_bytes";
+/// Shares of the bytes of small flows, and of bursts, that were dropped or marked.
+pub(super) const SMALL_DROPPED: &str = "small_dropped";
+pub(super) const LARGE_DROPPED: &str = "large_dropped";
+pub(super) const SMALL_MARKED: &str = "small_marked";
+pub(super) const LARGE_MARKED: &str = "large_marked";
+/// Mean delay of the packets of small flows.
+pub(super) const SMALL_DELAY: &str = "small_delay_ns";
+/// Of a course: the largest queue in the time slice that begins after this many milliseconds.
+const QUEUE_AT: &str = "queue_";
 
 /// Time until a mark reaches the sender, in nanoseconds.
 const ROUND_TRIP: f64 = 100_000.0;
@@ -42,10 +54,9 @@ impl Measured for Configuration {
     }
 
     fn quantities(&self, stream: &Stream) -> Vec<String> {
-        const ALL: [&str; 6] =
-            ["peak_bytes", "small_dropped", "large_dropped", "small_marked", "large_marked", "small_delay_ns"];
-        let of_course = if stream.course.is_some() { &["queue_#"][..] } else { &[] };
-        names(&[&ALL, of_course].concat())
+        let mut all = names(&[PEAK, SMALL_DROPPED, LARGE_DROPPED, SMALL_MARKED, LARGE_MARKED, SMALL_DELAY]);
+        all.extend(stream.course.map(|_| numbered(QUEUE_AT)));
+        all
     }
 
     fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
@@ -115,16 +126,16 @@ impl Tally {
         let [small, large] = self.bytes;
         let share = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64);
         let of_stretch = |(stretch, &bytes): (usize, &u64)| {
-            Measurement::value(format!("queue_{}", stretch as f64 * course.unwrap_or(1.0)), bytes as f64)
+            Measurement::value(format!("{QUEUE_AT}{}", stretch as f64 * course.unwrap_or(1.0)), bytes as f64)
         };
         let course = self.course.iter().enumerate().map(of_stretch);
         let whole = [
-            Measurement::value("peak_bytes", self.peak as f64),
-            Measurement::value("small_dropped", share(small.dropped, small.came)),
-            Measurement::value("large_dropped", share(large.dropped, large.came)),
-            Measurement::value("small_marked", share(small.marked, small.left)),
-            Measurement::value("large_marked", share(large.marked, large.left)),
-            Measurement::value("small_delay_ns", share(self.delay, self.delays)),
+            Measurement::value(PEAK, self.peak as f64),
+            Measurement::value(SMALL_DROPPED, share(small.dropped, small.came)),
+            Measurement::value(LARGE_DROPPED, share(large.dropped, large.came)),
+            Measurement::value(SMALL_MARKED, share(small.marked, small.left)),
+            Measurement::value(LARGE_MARKED, share(large.marked, large.left)),
+            Measurement::value(SMALL_DELAY, share(self.delay, self.delays)),
         ];
         whole.into_iter().chain(course).collect()
     }

@@ -1,7 +1,6 @@
-use crate::table::{CaseSummaries, by_workload, mean, name, width};
+use super::measure::{LARGE_DROPPED, LARGE_MARKED, PEAK, SMALL_DELAY, SMALL_DROPPED, SMALL_MARKED};
+use crate::table::{CaseSummaries, by_workload, find, mean, name, width};
 use std::io::{self, Write};
-
-const PEAK: &str = "peak_bytes";
 
 /// Writes the cases of an experiment on actions at a queue.
 pub(crate) fn write<W: Write>(cases: &[CaseSummaries<'_>], to: &mut W) -> io::Result<()> {
@@ -18,14 +17,14 @@ pub(crate) fn write<W: Write>(cases: &[CaseSummaries<'_>], to: &mut W) -> io::Re
             writeln!(to, "  {:>8} {:>8}  {:>8}", "dropped", "marked", "delay")?;
         }
         let mean = |quantity: &str| mean(case, quantity).unwrap_or(0.0);
-        let error = case.iter().find(|s| s.quantity == PEAK).and_then(|s| s.standard_error).unwrap_or(0.0);
+        let error = find(case, PEAK).and_then(|summary| summary.standard_error).unwrap_or(0.0);
         let peak = format!("{:.2} ± {:.2} MB", mean(PEAK) / 1e6, error / 1e6);
         write!(to, "  {:width$}  {peak:>15}", name(case))?;
-        for kind in ["small", "large"] {
-            let [dropped, marked] = ["dropped", "marked"].map(|what| 100.0 * mean(&format!("{kind}_{what}")));
+        for of_kind in [[SMALL_DROPPED, SMALL_MARKED], [LARGE_DROPPED, LARGE_MARKED]] {
+            let [dropped, marked] = of_kind.map(|quantity| 100.0 * mean(quantity));
             write!(to, "  {dropped:>7.3}% {marked:>7.3}%")?;
         }
-        writeln!(to, "  {:>5.1} µs", mean("small_delay_ns") / 1e3)?;
+        writeln!(to, "  {:>5.1} µs", mean(SMALL_DELAY) / 1e3)?;
     }
     writeln!(to)?;
     writeln!(

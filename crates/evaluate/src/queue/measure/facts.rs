@@ -4,6 +4,17 @@ use dwell_sketch::conquest::Culprit;
 use dwell_types::{Departure, FlowId, Nanos, Timestamp};
 use std::collections::{BTreeMap, VecDeque};
 
+/// Throughput.
+pub(crate) const BITS_PER_SECOND: &str = "bits_per_second";
+/// The longest delay.
+pub(crate) const LONGEST_DELAY: &str = "longest_delay_ns";
+/// Share of the packets that waited for at least *τ*.
+pub(crate) const WAITED: &str = "waited";
+/// Flows in a queue.
+pub(crate) const FLOWS: &str = "flows_in_queue";
+/// Culprits in a queue.
+pub(crate) const CULPRITS: &str = "culprits_in_queue";
+
 /// Properties of the packets of a stream, independent of any method.
 pub(super) struct Facts {
     culprit: Culprit,
@@ -23,8 +34,7 @@ pub(super) struct Facts {
 
 impl Facts {
     /// The names of what it reports.
-    pub(super) const NAMES: [&str; 5] =
-        ["bits_per_second", "longest_delay_ns", "waited", "flows_in_queue", "culprits_in_queue"];
+    pub(super) const NAMES: [&str; 5] = [BITS_PER_SECOND, LONGEST_DELAY, WAITED, FLOWS, CULPRITS];
     /// Of this many packets that waited, the queue of one is inspected.
     const EVERY: u64 = 256;
 
@@ -77,11 +87,11 @@ impl Facts {
         let seconds = self.span.map(|(first, last)| (last - first).get() as f64 / 1e9);
         let rate = seconds.filter(|&span| span > 0.0).map(|span| self.bytes as f64 * 8.0 / span);
         vec![
-            Measurement::value("bits_per_second", rate),
-            Measurement::value("longest_delay_ns", self.longest.get() as f64),
-            Measurement::value("waited", share(self.waited, self.packets)),
-            Measurement::value("flows_in_queue", share(self.flows, self.queues)),
-            Measurement::value("culprits_in_queue", share(self.culprits, self.queues)),
+            Measurement::value(BITS_PER_SECOND, rate),
+            Measurement::value(LONGEST_DELAY, self.longest.get() as f64),
+            Measurement::value(WAITED, share(self.waited, self.packets)),
+            Measurement::value(FLOWS, share(self.flows, self.queues)),
+            Measurement::value(CULPRITS, share(self.culprits, self.queues)),
         ]
     }
 }
