@@ -1,10 +1,11 @@
 //! Reports and how they are written: tables, JSON, CSV, OpenMetrics, plots.
 //!
-//! There is one folder per subcommand, with the report as a data type and one file per output format: a function
-//! from a report to a writer. Errors are those of the writer: a closed pipe is returned as
-//! [`std::io::ErrorKind::BrokenPipe`].
+//! There is one folder for each of `rtt`, `owd`, `queue`, `net` and `size`, with the report as a data type and one file
+//! per output format: a function from a report to a writer. Errors are those of the writer: a closed pipe is returned as
+//! [`std::io::ErrorKind::BrokenPipe`]. What `evaluate` and `compare` show is beside their measures in `dwell-evaluate`,
+//! which writes and draws with [`text`] and [`plot`].
 
-// The reports of each subcommand, and the facts common to all of them.
+// The reports of these subcommands, and the facts common to all of them.
 pub mod facts;
 pub mod net;
 pub mod owd;
