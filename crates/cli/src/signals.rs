@@ -1,9 +1,9 @@
 //! Ctrl-C, SIGTERM, and SIGHUP, which is sent when a terminal or connection is closed. The first signal makes a command
 //! that is reading input end gracefully, with a report of what it has read; a second one, or the first if nothing is
 //! being read, ends the run at once. So does the first if the reader does not notice it, because an output is blocked.
-//! Neither leaves a half-written file.
+//! Neither leaves a half-written file. `timeout` sends each signal twice: to the command, then to its process group.
 
-use crate::output;
+use crate::{output, words};
 use dwell_capture::file::Stop;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
@@ -15,7 +15,7 @@ use std::process::{self, ExitCode};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The signals received, and their effect.
 pub(crate) struct Signals {
@@ -25,7 +25,7 @@ pub(crate) struct Signals {
 
 #[derive(Default)]
 struct State {
-    /// The number of the last signal; zero if there was none.
+    /// The number of the first signal; zero if there was none.
     received: AtomicI32,
     /// Whether the command ends gracefully when asked to.
     is_heard: AtomicBool,
@@ -58,8 +58,7 @@ impl Signals {
 
     /// The warning in the report of a run that was stopped.
     pub(crate) fn warning(&self) -> String {
-        let name = signal_name(self.received()).unwrap_or("a signal");
-        format!("stopped by {name}: the rest of the input was not read")
+        format!("stopped by {}: the rest of the input was not read", name(self.received()))
     }
 
     /// The exit code of a run whose input has been read; to be called before the report is written, since a signal ends
@@ -95,26 +94,47 @@ const fn code(signal: i32) -> i32 {
 /// How long a reader may take to notice the first signal: far longer than it works on what it has read.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// Signals that follow the first so soon are the same request.
+const AT_ONCE: Duration = Duration::from_millis(500);
+
 /// Waits for signals until the program ends.
 fn serve(mut incoming: Incoming, mut ask: PipeWriter, state: &Arc<State>, stop: &Stop) {
+    let mut first: Option<Instant> = None;
     for signal in incoming.forever() {
-        let is_first = state.received.swap(signal, Ordering::SeqCst) == 0;
-        if !(is_first && state.is_heard.load(Ordering::SeqCst) && ask.write_all(&[0]).is_ok()) {
+        if let Some(first) = first {
+            if first.elapsed() < AT_ONCE {
+                continue;
+            }
+            abandon_report(signal);
+        }
+        first = Some(Instant::now());
+        state.received.store(signal, Ordering::SeqCst);
+        if !(state.is_heard.load(Ordering::SeqCst) && ask.write_all(&[0]).is_ok()) {
             abandon(signal);
         }
         let (state, stop) = (Arc::clone(state), stop.clone());
         thread::spawn(move || {
             thread::sleep(PATIENCE);
             if state.is_heard.load(Ordering::SeqCst) && !stop.is_noticed() {
-                abandon(signal);
+                abandon_report(signal);
             }
         });
     }
 }
 
+/// Ends a run that was asked to end with a report.
+fn abandon_report(signal: i32) -> ! {
+    words::say(&format!("ended by {} without a report", name(signal)));
+    abandon(signal)
+}
+
 fn abandon(signal: i32) -> ! {
     output::abandon();
     process::exit(code(signal));
+}
+
+fn name(signal: i32) -> &'static str {
+    signal_name(signal).unwrap_or("a signal")
 }
 
 #[cfg(test)]

@@ -302,8 +302,23 @@ fn a_signal_ends_both_captures() {
     assert_eq!(report["total"]["sent"], report["points"]["sender"]["packets"]);
 }
 
+/// `timeout` sends its signal to the process and then to its group.
+#[test]
+fn a_signal_sent_twice_is_one() {
+    let bytes = dwell(&["simulate", "-w", "-"]).out;
+    for _ in 0..5 {
+        let (live, _input) =
+            Live::fed(&["rtt", "-", "--format", "json", "-o", "report.json"], &bytes[..bytes.len() - 7]);
+        live.signal("TERM");
+        live.signal("TERM");
+        let (run, written) = live.end();
+        assert_eq!(run.code, 143, "{}", run.err);
+        assert_conserved(&report(written.path()));
+    }
+}
+
 /// Samples go to a pipe that nobody reads: the first signal leaves the blocked process some time to end by itself, but
-/// the second does not, and no files are left behind.
+/// a later one does not, and no files are left behind.
 #[test]
 fn a_second_signal_ends_at_once() {
     let folder = tempfile::tempdir().unwrap();
@@ -312,11 +327,12 @@ fn a_second_signal_ends_at_once() {
     let how = ["rtt", capture.to_str().unwrap(), "--samples", "/dev/stdout", "-o", "report.json"];
     let mut live = Live::start(&how);
     live.signal("INT");
-    thread::sleep(Duration::from_millis(300));
+    live.signal("INT");
+    thread::sleep(Duration::from_millis(700));
     assert_eq!(live.child.try_wait().unwrap(), None, "it waits for a reader");
     live.signal("TERM");
     let (run, written) = live.end();
-    assert_eq!((run.code, run.err.as_str()), (143, ""));
+    assert_eq!((run.code, run.err.as_str()), (143, "dwell: ended by SIGTERM without a report\n"));
     assert_eq!(names(written.path()), [""; 0]);
 }
 
