@@ -1,5 +1,6 @@
 //! Files that are either complete or absent: output goes to a temporary file in the same folder, which is renamed at
-//! the end. A pipe whose reader has gone ends the run, unless there are such files to complete.
+//! the end, or when the first of the lines is published that are written while a run goes on. A pipe whose reader has gone
+//! ends the run, unless there are files to complete.
 
 use crate::Failure;
 use anyhow::{Context, Result};
@@ -84,7 +85,7 @@ pub(crate) struct Output {
 
 enum Place {
     Stdout(BufWriter<io::Stdout>),
-    /// A device or pipe, written directly.
+    /// A device or pipe, or a file that grows, written directly.
     Direct(BufWriter<File>, PathBuf),
     /// A file that is being written.
     Whole {
@@ -194,6 +195,19 @@ impl Output {
     pub(crate) fn plain(&mut self) -> &mut Self {
         self.is_plain = true;
         self
+    }
+
+    /// Flushes the buffer, and renames the file, which grows in place from then on: for lines that are written while a run
+    /// goes on, so that others can follow them, and which stay if the run fails later.
+    pub(crate) fn publish(&mut self) -> Result<()> {
+        self.flush()?;
+        if matches!(self.to, Place::Whole { .. })
+            && let Place::Whole { to, partial, path } = std::mem::replace(&mut self.to, Place::Deserted)
+        {
+            partial.rename(&path).with_context(|| path.display().to_string())?;
+            self.to = Place::Direct(to, path);
+        }
+        Ok(())
     }
 
     /// Flushes the buffer and renames the file.

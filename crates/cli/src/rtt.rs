@@ -28,6 +28,9 @@ use followed::{FlowPacket, Followed};
 // What reports contain besides delays: from packets, or from a log.
 mod observed;
 use observed::Observed;
+// Packets that were captured twice.
+mod copies;
+use copies::Copies;
 // Reports, one or one per interval, and the files that they are written to.
 mod intervals;
 mod reports;
@@ -58,6 +61,7 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
     let mut followed = (outputs.want_samples() || flows.is_some()).then(|| Followed::new(flows));
     let mut reports = Reports::new(arguments, paths.iter().map(|p| p.display().to_string()).collect());
     let mut progress = Bar::of_bytes(source.bytes_total());
+    let mut copies = Copies::new(arguments.seed);
     let mut left = arguments.count.unwrap_or(u64::MAX);
 
     while let Some(frame) = source.next_frame()? {
@@ -74,6 +78,7 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
             let packet = at.and_then(|_| flow_packet(link, bytes, wire_length, arguments.key));
             followed.follow(packet, &mut meter);
         }
+        copies.see(&frame);
         observer.observe(&frame, &mut meter);
         // Samples must not be held back while this waits for more packets.
         let is_used_up = followed.is_some() && source.is_used_up();
@@ -98,6 +103,7 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
     if let Some(words) = frames::undecoded(observer.frames(), observer.unknown_link()) {
         reports.warn(words);
     }
+    reports.warn_of_copies(&copies);
     let code = reports.see_end(source.is_stopped(), source.is_damaged(), signals);
     reports.finish(&mut meter, &observed(&observer, &followed), outputs)?;
     Ok(code)

@@ -5,7 +5,6 @@ use anyhow::Result;
 use dwell_report::json;
 use dwell_report::owd::{self as report, Interval, OwdReport};
 use dwell_report::plot::{self, Image};
-use std::io::Write;
 
 /// Output files, and the intervals for them: written as they end, or kept for the end.
 pub(super) struct Outputs {
@@ -38,7 +37,7 @@ impl Outputs {
         for interval in intervals {
             if self.format == Format::Jsonl {
                 json::write_line(&interval, &mut self.report)?;
-                self.report.flush()?;
+                self.report.publish()?;
             }
             if self.has_intervals || self.plot.is_some() {
                 self.intervals.push(interval);

@@ -8,7 +8,6 @@ use dwell_report::queue::{self as report, Episode, QueueReport};
 use dwell_sketch::conquest::{Queued, Unit};
 use dwell_sketch::queue;
 use dwell_types::{Departure, Nanos};
-use std::io::Write;
 
 /// The output files, and what is still to be written to them.
 pub(super) struct Outputs {
@@ -78,7 +77,7 @@ impl Outputs {
             let episode = Episode::new(&episode, self.unit);
             if self.format == Format::Jsonl {
                 json::write_line(&episode, &mut self.report)?;
-                self.report.flush()?;
+                self.report.publish()?;
             }
             if self.format != Format::Jsonl || self.plot.is_some() {
                 self.episodes.push(episode);

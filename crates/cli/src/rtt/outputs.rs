@@ -59,7 +59,7 @@ impl Outputs {
             }
             Format::Table | Format::Json | Format::Openmetrics | Format::Ppviz => return Ok(()),
         }
-        Ok(self.report.flush()?)
+        self.report.publish()
     }
 
     pub(super) fn want_samples(&self) -> bool {

@@ -1,6 +1,7 @@
 //! The reports of a run: one, or one per interval.
 
 use super::arguments::Arguments;
+use super::copies::Copies;
 use super::intervals::Intervals;
 use super::observed::Observed;
 use super::outputs::Outputs;
@@ -43,6 +44,8 @@ pub(super) struct Reports {
     /// Whether any report so far has results, and whether any delay in them is negative.
     has_results: bool,
     has_negative: bool,
+    /// Whether packets that were captured twice have been warned of.
+    has_copies: bool,
     /// Number of delays in all reports so far, and how many of their requests were seen more than once.
     matched: u64,
     unresolved: u64,
@@ -87,6 +90,7 @@ impl Reports {
             matches: arguments.matches(),
             has_results: false,
             has_negative: false,
+            has_copies: false,
             matched: 0,
             unresolved: 0,
             frames_before: None,
@@ -124,6 +128,14 @@ impl Reports {
                 "ids are reused, some {exchanges:.0} times each: all exchanges of an id are sampled or none, which \
                  makes intervals {wider:.1} times wider: use each id once, or more --memory"
             ));
+        }
+    }
+
+    /// Warns if packets were captured twice.
+    pub(super) fn warn_of_copies(&mut self, copies: &Copies) {
+        if let Some(words) = copies.warning() {
+            self.has_copies = true;
+            self.warn(words);
         }
     }
 
@@ -187,11 +199,12 @@ impl Reports {
         Some(format!("{words}: delays across them may be wrong{order}"))
     }
 
-    /// A warning if too many requests were repeated before their response for this to be chance.
+    /// A warning if too many requests were repeated before their response for this to be chance, unless copies were found
+    /// already.
     fn captured_twice(&self) -> Option<String> {
         const FEW: u64 = 20;
         let &Self { matched, unresolved, .. } = self;
-        (unresolved > FEW.max(matched / 4)).then(|| {
+        (!self.has_copies && unresolved > FEW.max(matched / 4)).then(|| {
             format!(
                 "{unresolved} of {matched} delays are unresolved, since their requests were seen more than once before the answer: \
                  {CAPTURED_TWICE}"

@@ -103,6 +103,21 @@ fn samples_do_not_wait_for_more_packets() {
     assert!(child.wait().unwrap().success());
 }
 
+/// A file of intervals appears with the first one, and grows while packets come.
+#[test]
+fn a_file_of_intervals_grows() {
+    let capture = fs::read(testdata("mixed/mixed.pcap.zst")).unwrap();
+    let (live, input) = Live::fed(&["rtt", "-", "--interval", "1s", "--format", "jsonl", "-o", "r.jsonl"], &capture);
+    let lines = |folder: &Path| fs::read_to_string(folder.join("r.jsonl")).unwrap_or_default().lines().count();
+    until("an interval is written", || lines(live.folder.path()) > 0);
+    assert_eq!(names(live.folder.path()), ["r.jsonl"]);
+    let before = lines(live.folder.path());
+    drop(input);
+    let (run, folder) = live.end();
+    assert_eq!(run.code, 0, "{}", run.err);
+    assert!(before > 1 && lines(folder.path()) > before, "{before}");
+}
+
 /// The same for a log: each line as soon as it is read.
 #[test]
 fn samples_of_a_log_do_not_wait_for_more_lines() {

@@ -503,23 +503,33 @@ fn a_time_that_cannot_be_ends_no_wait() {
     }
 }
 
-/// A mirror port that shows both sides of a switch repeats each request a few microseconds later: this is reported.
+/// A mirror port that shows both sides of a switch repeats each packet a few microseconds later, or milliseconds, when it
+/// may have been answered: this is reported.
 #[test]
 fn packets_that_are_captured_twice_are_said() {
     let bytes = fs::read(testdata("ntp/ntp.pcap")).unwrap();
-    let (head, mut records) = bytes.split_at(24);
-    let mut twice = head.to_vec();
-    while let Some(length) = records.get(8..12) {
-        let length = 16 + u32::from_le_bytes(length.try_into().unwrap()) as usize;
-        let (record, behind) = records.split_at(length);
-        let mut again = record.to_vec();
-        let fraction = u32::from_le_bytes(again[4..8].try_into().unwrap());
-        again[4..8].copy_from_slice(&(fraction + 7).to_le_bytes());
-        twice.extend([record, &again].concat());
-        records = behind;
-    }
+    let (head, records) = bytes.split_at(24);
+    let number = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().unwrap());
+    let twice = |later: u64| {
+        let (mut all, mut left) = (Vec::new(), records);
+        while let Some(length) = left.get(8..12) {
+            let (record, behind) = left.split_at(16 + number(length) as usize);
+            let at = u64::from(number(&record[..4])) * 1_000_000_000 + u64::from(number(&record[4..8]));
+            all.extend([(at, record), (at + later, record)]);
+            left = behind;
+        }
+        all.sort_by_key(|&(at, _)| at);
+        let time = |at: u64| [at / 1_000_000_000, at % 1_000_000_000].map(|part| (part as u32).to_le_bytes()).concat();
+        [head.to_vec()]
+            .into_iter()
+            .chain(all.into_iter().map(|(at, record)| [&time(at), &record[8..]].concat()))
+            .collect()
+    };
+    let [soon, late]: [Vec<Vec<u8>>; 2] = [twice(7_000), twice(9_000_000)];
     let folder = tempfile::tempdir().unwrap();
-    for (file, bytes, is_twice) in [("once.pcap", &bytes, false), ("twice.pcap", &twice, true)] {
+    for (file, bytes, is_twice) in
+        [("once.pcap", bytes.clone(), false), ("soon.pcap", soon.concat(), true), ("late.pcap", late.concat(), true)]
+    {
         fs::write(folder.path().join(file), bytes).unwrap();
         let run = dwell_in(folder.path(), &["rtt", file, "--match", "ntp", "--format", "json"]);
         let is_said = run.err.contains("captured twice");

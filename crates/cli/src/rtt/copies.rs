@@ -1,0 +1,60 @@
+use crate::words::CAPTURED_TWICE;
+use dwell_observe::crossing::{Crossings, Settings};
+use dwell_sketch::owd::DUPLICATE_WINDOW;
+use dwell_types::{Frame, PacketId, Timestamp};
+use std::collections::HashMap;
+
+/// Finds packets that were captured twice, among the first ones of a run. A copy of a request that comes before the
+/// response shows in the report; one that comes later is taken for another request, which a later packet answers.
+pub(super) struct Copies {
+    crossings: Crossings,
+    /// When each packet was last seen.
+    seen: HashMap<PacketId, Timestamp>,
+    left: u32,
+    packets: u64,
+    copies: u64,
+}
+
+/// How many frames are examined: the more, the more time is spent on them.
+const FRAMES: u32 = 1 << 14;
+
+impl Copies {
+    pub(super) fn new(seed: u64) -> Self {
+        let crossings = Crossings::new(Settings { seed, ..Settings::default() });
+        Self { crossings, seen: HashMap::new(), left: FRAMES, packets: 0, copies: 0 }
+    }
+
+    #[inline]
+    pub(super) fn see(&mut self, frame: &Frame<'_>) {
+        if self.left > 0 {
+            self.examine(frame);
+        }
+    }
+
+    #[cold]
+    fn examine(&mut self, frame: &Frame<'_>) {
+        self.left -= 1;
+        if let Some(passing) = self.crossings.observe(frame) {
+            let at = passing.crossing.at;
+            self.packets += 1;
+            let before = self.seen.insert(passing.crossing.packet, at);
+            self.copies += u64::from(before.is_some_and(|before| at - before <= DUPLICATE_WINDOW));
+        }
+        if self.left == 0 {
+            self.seen = HashMap::new();
+        }
+    }
+
+    /// A warning if there are too many copies for chance.
+    pub(super) fn warning(&self) -> Option<String> {
+        const FEW: u64 = 20;
+        const SHARE: u64 = 20;
+        let &Self { packets, copies, .. } = self;
+        (copies > FEW.max(packets / SHARE)).then(|| {
+            format!(
+                "{copies} of the first {packets} packets repeat one seen at most {DUPLICATE_WINDOW} before, and delays of copies \
+                 are wrong: {CAPTURED_TWICE}"
+            )
+        })
+    }
+}
