@@ -3,8 +3,8 @@
 use dwell_network::layout;
 use dwell_network::paths::{Mode, Paths};
 use dwell_network::plan::{Limits, Strategy, least_hops, plan};
+use dwell_network::probes::Probes;
 use dwell_network::segments::Segments;
-use dwell_network::sets::Measurements;
 use dwell_network::topology::{Format, Topology};
 
 /// Routers on all paths together at most: so that a run takes no longer than a few milliseconds.
@@ -53,6 +53,6 @@ fn ask(topology: &Topology) {
         (0..routers as u32).for_each(|router| segments.cut(router));
         assert_eq!(segments.hops(), segments.len() as u64, "every segment is one link");
         assert!(segments.len() <= topology.links());
-        assert_eq!(Measurements::new(topology, &segments).probe_hops, segments.hops());
+        assert_eq!(Probes::new(topology, &segments).probe_hops, segments.hops());
     }
 }

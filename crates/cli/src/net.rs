@@ -8,8 +8,8 @@ use dwell_logs::Lines;
 use dwell_network::Topology;
 use dwell_network::paths::{Mode, Paths};
 use dwell_network::plan::{self, Cost, Limits, Plan, State, Strategy};
+use dwell_network::probes::Probes;
 use dwell_network::segments::Segments;
-use dwell_network::sets::Measurements;
 use dwell_report::net::{
     self as report, Granularity, Network, PATHS_SCHEMA, PLAN_SCHEMA, PathsReport, PlanReport, Point, Probe,
 };
@@ -95,7 +95,7 @@ fn list_paths(arguments: &PathsArguments) -> Result<ExitCode, Failure> {
     let overlap = map.before.as_ref().map(|(topology, paths)| {
         let mut before = Segments::new(paths.clone(), topology.routers());
         instrumented.iter().filter_map(|name| topology.find(name)).for_each(|router| before.cut(router));
-        let overlap = Measurements::new(&map.topology, &segments).since(&Measurements::new(topology, &before));
+        let overlap = Probes::new(&map.topology, &segments).since(&Probes::new(topology, &before));
         report::Overlap {
             added: overlap.added,
             dropped: overlap.dropped.iter().map(|routers| probe(topology, routers)).collect(),
@@ -105,19 +105,19 @@ fn list_paths(arguments: &PathsArguments) -> Result<ExitCode, Failure> {
     });
     let mut to = Output::open(arguments.report.output.as_deref())?;
     let picture = Output::picture(arguments.plot.as_ref())?;
-    let measurements = Measurements::new(&map.topology, &segments);
+    let probes = Probes::new(&map.topology, &segments);
     let report = PathsReport {
         schema: PATHS_SCHEMA,
         warnings: map.warnings(),
         instrumented,
-        probe_hops: measurements.probe_hops,
+        probe_hops: probes.probe_hops,
         probes_per_second: arguments.probes_per_second,
-        probe_hops_per_second: measurements.probe_hops as f64 * arguments.probes_per_second,
-        inner_pairs: measurements.inner_pairs,
-        aggregator_bps: measurements.aggregator_bps(),
+        probe_hops_per_second: probes.probe_hops as f64 * arguments.probes_per_second,
+        inner_pairs: probes.inner_pairs,
+        aggregator_bps: probes.aggregator_bps(),
         granularity: segments.granularity().map(granularity),
         overlap,
-        probes: measurements.probes.iter().map(|routers| probe(&map.topology, routers)).collect(),
+        probes: probes.segments.iter().map(|routers| probe(&map.topology, routers)).collect(),
         network: map.network.clone(),
     };
     words::warn(&report.warnings);

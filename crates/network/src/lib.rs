@@ -14,8 +14,8 @@ pub mod paths;
 pub mod segments;
 // Upgrade plans: which routers to instrument, in which order.
 pub mod plan;
-// Measurement sets: which router probes which.
-pub mod sets;
+// Which router probes which, and what that costs.
+pub mod probes;
 // Fault localization: which segment became slower or lossier.
 pub mod localize;
 // Positions of the routers in a drawing.
