@@ -157,7 +157,7 @@ struct Tree {
 impl Tree {
     fn of(topology: &Topology, source: NodeIndex, mode: Mode) -> Self {
         let graph = topology.graph();
-        let far = petgraph::algo::dijkstra(graph, source, None, |link| Distance(link.weight().weight.0, 1));
+        let far = petgraph::algo::dijkstra(graph, source, None, |link| Distance(link.weight().0, 1));
         let mut tree = Self {
             source: source.index() as u32,
             reached: vec![None; graph.node_count()],
@@ -170,7 +170,7 @@ impl Tree {
             let before = &mut tree.before[router.index()];
             for link in graph.edges_directed(*router, Incoming) {
                 let Some(&Distance(w, h)) = far.get(&link.source()) else { continue };
-                let is_short = w + link.weight().weight.0 == weight;
+                let is_short = w + link.weight().0 == weight;
                 if is_short && (mode == Mode::EqualCost || h + 1 == hops) {
                     before.push(link.source().index() as u32);
                 }

@@ -3,7 +3,7 @@
 //! Lines that begin with a minus are addresses outside the network and are skipped. Links have no weights, and go both
 //! ways only if both ends list each other.
 
-use super::{Builder, Link, TopologyError, Weight, at};
+use super::{Builder, TopologyError, Weight, at};
 
 pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), TopologyError> {
     let lines = || (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty() && !line.starts_with(['-', '#']));
@@ -29,7 +29,7 @@ pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), TopologyErro
                 return Err(at(line, format!("expected the number of a router in '<{}>'", cut(uid))));
             }
             match builder.keys.get(uid).copied() {
-                Some(to) => builder.link(from, to, Link { weight: Weight::ONE, delay_ms: None, capacity: None }),
+                Some(to) => builder.link(from, to, Weight::ONE),
                 None => builder.topology.remarks.outside += 1,
             }
         }

@@ -1,8 +1,7 @@
 //! GraphML as written by the Internet Topology Zoo: nodes with `label`, `Latitude` and `Longitude`; edges, which go
-//! both ways unless the graph is `directed`, with `LinkSpeedRaw` in bits per second, and `weight` and `delay`
-//! (milliseconds) where these were added.
+//! both ways unless the graph is `directed`, with `weight` where it was added.
 
-use super::{Builder, Link, TopologyError, Weight, at};
+use super::{Builder, TopologyError, Weight, at};
 use quick_xml::Reader;
 use quick_xml::escape::resolve_xml_entity;
 use quick_xml::events::{BytesRef, BytesStart, Event};
@@ -189,16 +188,14 @@ fn connect(edge: &Open, is_directed: bool, builder: &mut Builder) -> Result<(), 
         builder.keys.get(id).copied().ok_or_else(|| at(edge.line, format!("an edge to an unknown node '{id}'")))
     };
     let (from, to) = (end("source")?, end("target")?);
-    let number = |name: &str| edge.value(name)?.parse::<f64>().ok().filter(|&number| number >= 0.0);
     let weight = match edge.value("weight") {
         Some(weight) => weight.parse().map_err(|what: String| at(edge.line, what))?,
         None => Weight::ONE,
     };
-    let link = Link { weight, delay_ms: number("delay"), capacity: number("linkspeedraw") };
-    builder.link(from, to, link);
+    builder.link(from, to, weight);
     let both = edge.attributes.get("directed").map_or(!is_directed, |directed| directed != "true");
     if both {
-        builder.link(to, from, link);
+        builder.link(to, from, weight);
     }
     Ok(())
 }

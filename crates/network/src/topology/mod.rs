@@ -14,7 +14,7 @@ mod rocketfuel;
 /// A map of a network: routers and directed links.
 #[derive(Clone, Debug, Default)]
 pub struct Topology {
-    graph: DiGraph<Router, Link>,
+    graph: DiGraph<Router, Weight>,
     /// Numbers of routers by name.
     names: HashMap<String, NodeIndex>,
     /// Links of the file that were left out.
@@ -30,18 +30,8 @@ pub struct Router {
     pub place: Option<(f64, f64)>,
 }
 
-/// One direction of a link.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Link {
-    /// The routing weight; paths minimise its sum.
-    pub weight: Weight,
-    /// Propagation delay in milliseconds, if the file has it.
-    pub delay_ms: Option<f64>,
-    /// Bits per second, if the file has it.
-    pub capacity: Option<f64>,
-}
-
-/// A routing weight in millionths, so that sums of decimal fractions compare exactly.
+/// The routing weight of one direction of a link; paths minimise its sum. In millionths, so that sums of decimal
+/// fractions compare exactly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Weight(pub u64);
 
@@ -192,8 +182,8 @@ impl Topology {
         before - self.links()
     }
 
-    /// The graph of routers and links.
-    pub fn graph(&self) -> &DiGraph<Router, Link> {
+    /// The graph of routers and links; each link is its weight.
+    pub fn graph(&self) -> &DiGraph<Router, Weight> {
         &self.graph
     }
 
@@ -249,7 +239,7 @@ impl Builder {
     }
 
     /// Adds one direction of a link. Of parallel links only the one with the least weight is kept.
-    fn link(&mut self, from: NodeIndex, to: NodeIndex, link: Link) {
+    fn link(&mut self, from: NodeIndex, to: NodeIndex, weight: Weight) {
         if from == to {
             self.topology.remarks.loops += 1;
             return;
@@ -257,13 +247,11 @@ impl Builder {
         let graph = &mut self.topology.graph;
         match graph.find_edge(from, to) {
             None => {
-                graph.add_edge(from, to, link);
+                graph.add_edge(from, to, weight);
             }
             Some(known) => {
                 self.topology.remarks.parallel += 1;
-                if link.weight < graph[known].weight {
-                    graph[known] = link;
-                }
+                graph[known] = graph[known].min(weight);
             }
         }
     }
@@ -313,6 +301,16 @@ mod tests {
         assert!(error("1 @x (1) -> <2> =a r0\n2 @x (1) -> <one> =b r0\n").starts_with("line 2"));
     }
 
+    /// Delay and capacity of a link may stand in the file, and are nowhere used.
+    #[test]
+    fn what_is_not_used_may_be_anything() {
+        let map = |more: &str| Topology::read(&format!("[[link]]\nfrom = \"a\"\nto = \"b\"\n{more}\n"));
+        for more in ["delay_ms = 8.1\ncapacity_bps = 10e9", "delay_ms = nan", "capacity_bps = \"10 Gbit/s\""] {
+            assert_eq!(map(more).unwrap().links(), 2, "{more}");
+        }
+        assert!(map("delay = 8.1").unwrap_err().to_string().contains("unknown field `delay`"));
+    }
+
     /// A byte order mark is no part of the first router's name, nor of anything else.
     #[test]
     fn byte_order_marks_are_skipped() {
@@ -353,7 +351,7 @@ mod tests {
             );
             let map = format!("<graphml>{key}<graph edgedefault=\"directed\">{nodes}{edges}</graph></graphml>");
             let map = Topology::read(&map).unwrap();
-            map.graph().edge_weights().map(|link| link.weight.0 as f64 / MILLION as f64).collect::<Vec<_>>()
+            map.graph().edge_weights().map(|weight| weight.0 as f64 / MILLION as f64).collect::<Vec<_>>()
         };
         let key = |of: &str| format!("<key id=\"w\" attr.name=\"weight\"{of}>\n<default> 5 </default>\n</key>");
         for of in ["", " for=\"all\"", " for=\"edge\""] {
@@ -383,7 +381,7 @@ mod tests {
         assert_eq!((map.routers(), map.links()), (2, 2));
         assert_eq!(map.remarks, Remarks { parallel: 2, loops: 1, outside: 0 });
         let (a, b) = (NodeIndex::new(0), NodeIndex::new(1));
-        assert_eq!(map.graph()[map.graph().find_edge(a, b).unwrap()].weight, Weight(2 * MILLION));
+        assert_eq!(map.graph()[map.graph().find_edge(a, b).unwrap()], Weight(2 * MILLION));
         assert_eq!((map.find("b"), map.name(0), map.find("c")), (Some(1), "a", None));
     }
 
@@ -395,7 +393,7 @@ mod tests {
         assert_eq!((map.links(), map.one_way()), (4, 0));
         let weight = |from: &str, to: &str| {
             let [from, to] = [from, to].map(|name| NodeIndex::new(map.find(name).unwrap() as usize));
-            map.graph()[map.graph().find_edge(from, to).unwrap()].weight
+            map.graph()[map.graph().find_edge(from, to).unwrap()]
         };
         assert_eq!((weight("c", "b"), weight("a", "b")), (Weight(2 * MILLION), Weight(3 * MILLION)));
     }

@@ -1,7 +1,8 @@
 //! Our own format, in TOML: `docs/formats/topology.md`.
 
-use super::{Builder, Link, TopologyError, Weight, at};
+use super::{Builder, TopologyError, Weight, at};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use toml::Spanned;
 
 #[derive(Deserialize)]
@@ -27,8 +28,11 @@ struct Line {
     from: String,
     to: String,
     weight: Option<Number>,
-    delay_ms: Option<f64>,
-    capacity_bps: Option<f64>,
+    /// Not used, and neither is the capacity.
+    #[serde(default, rename = "delay_ms")]
+    _delay_ms: IgnoredAny,
+    #[serde(default, rename = "capacity_bps")]
+    _capacity_bps: IgnoredAny,
     #[serde(default)]
     one_way: bool,
 }
@@ -71,14 +75,10 @@ pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), TopologyErro
             Some(Number::Real(number)) => parse(&number.to_string(), line)?,
             Some(Number::Digits(digits)) => parse(digits, line)?,
         };
-        if link.delay_ms.is_some_and(|ms| !(0.0..1e9).contains(&ms)) {
-            return Err(at(line, "a delay_ms below 0"));
-        }
         let (from, to) = (builder.router(&link.from), builder.router(&link.to));
-        let link_way = Link { weight, delay_ms: link.delay_ms, capacity: link.capacity_bps };
-        builder.link(from, to, link_way);
+        builder.link(from, to, weight);
         if !link.one_way {
-            builder.link(to, from, link_way);
+            builder.link(to, from, weight);
         }
     }
     Ok(())

@@ -1,12 +1,12 @@
 //! Rocketfuel `weights.intra`: on each line the start of a link, its end, and its weight. Each direction has a line.
 
-use super::{Builder, Link, TopologyError, at};
+use super::{Builder, TopologyError, at};
 
 pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), TopologyError> {
     each_line(text, |line, [from, to, weight]| {
         let weight = weight.parse().map_err(|what: String| at(line, what))?;
         let (from, to) = (builder.router(from), builder.router(to));
-        builder.link(from, to, Link { weight, delay_ms: None, capacity: None });
+        builder.link(from, to, weight);
         Ok(())
     })
 }
