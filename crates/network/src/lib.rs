@@ -5,6 +5,8 @@
 
 // Numbers of the input whose sums must be exact.
 mod millionths;
+// Line numbers, for messages about the input.
+mod lines;
 // Topologies: routers and links, read from files.
 pub mod topology;
 pub use topology::Topology;

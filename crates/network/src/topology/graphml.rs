@@ -2,6 +2,7 @@
 //! both ways unless the graph is `directed`, with `weight` where it was added.
 
 use super::{Builder, TopologyError, Weight, at};
+use crate::lines::LineCount;
 use quick_xml::Reader;
 use quick_xml::escape::resolve_xml_entity;
 use quick_xml::events::{BytesRef, BytesStart, Event};
@@ -50,13 +51,10 @@ pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), TopologyErro
     let mut reader = Reader::from_str(text);
     let mut state = State::default();
     let mut depth = 0usize;
-    // Newlines are counted incrementally: `line` is the line number at byte `counted`.
-    let (mut counted, mut line) = (0, 1);
+    let mut lines = LineCount::new(text.as_bytes());
     loop {
         let event = reader.read_event();
-        let read = (reader.buffer_position() as usize).min(text.len());
-        line += text.as_bytes()[counted..read].iter().filter(|&&byte| byte == b'\n').count();
-        counted = read;
+        let line = lines.at(reader.buffer_position() as usize);
         match event.map_err(|error| at(line, error.to_string()))? {
             Event::Eof if depth > 0 => return Err(at(line, "the file ends inside an element")),
             Event::Eof => break,

@@ -1,6 +1,7 @@
 //! Our own format, in TOML: `docs/formats/topology.md`.
 
 use super::{Builder, TopologyError, Weight, at};
+use crate::lines::LineCount;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use toml::Spanned;
@@ -51,9 +52,9 @@ fn parse(digits: &str, line: usize) -> Result<Weight, TopologyError> {
 }
 
 pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), TopologyError> {
-    let line_of = |offset: usize| 1 + text.as_bytes()[..offset.min(text.len())].iter().filter(|&&b| b == b'\n').count();
+    let mut lines = LineCount::new(text.as_bytes());
     let file: File = toml::from_str(text)
-        .map_err(|error| at(error.span().map_or(1, |span| line_of(span.start)), error.message().to_owned()))?;
+        .map_err(|error| at(error.span().map_or(1, |span| lines.at(span.start)), error.message().to_owned()))?;
     for router in &file.router {
         if builder.keys.contains_key(&router.name) {
             return Err(at(0, format!("two routers are named '{}'", router.name)));
@@ -63,7 +64,7 @@ pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), TopologyErro
     }
     let is_closed = !file.router.is_empty();
     for spanned in &file.link {
-        let (line, link) = (line_of(spanned.span().start), spanned.get_ref());
+        let (line, link) = (lines.at(spanned.span().start), spanned.get_ref());
         if let Some(unknown) =
             [&link.from, &link.to].into_iter().find(|&name| is_closed && !builder.keys.contains_key(name))
         {
