@@ -222,15 +222,16 @@ impl Builder {
         self.named(name, name, None)
     }
 
-    /// The router with this key in the file, added if new; if its name is taken, it gets another one.
+    /// The router with this key in the file, added if new; if its name is taken, it gets another one. Blanks around a
+    /// name are not part of it, so that names are the same in any form of output.
     fn named(&mut self, key: &str, name: &str, place: Option<(f64, f64)>) -> NodeIndex {
         if let Some(&known) = self.keys.get(key) {
             return known;
         }
         let Topology { graph, names, .. } = &mut self.topology;
-        let mut name = name.to_owned();
+        let mut name = name.trim().to_owned();
         while name.is_empty() || names.contains_key(&name) {
-            name = format!("{name}#{key}");
+            name = format!("{name}#{}", key.trim());
         }
         let index = graph.add_node(Router { name: name.clone(), place });
         names.insert(name, index);
@@ -373,6 +374,20 @@ mod tests {
             let map = Topology::read(&format!("<graphml>{keys}<graph>\n{nodes}{edge}</graph></graphml>")).unwrap();
             assert_eq!(map.name(0), "n0", "{empty}");
         }
+    }
+
+    #[test]
+    fn blanks_around_names_are_not_part_of_them() {
+        let link = |from: &str, to: &str| format!("[[link]]\nfrom = \"{from}\"\nto = \"{to}\"\n");
+        let map = Topology::read(&(link(" a", "x y\\t") + &link("a", "b "))).unwrap();
+        assert_eq!([0, 1, 2].map(|router| map.name(router)), ["a", "x y", "b"]);
+        let twice = "[[router]]\nname = \"a\"\n[[router]]\nname = \" a\"\n";
+        assert_eq!(Topology::read(twice).unwrap_err().to_string(), "two routers are named 'a'");
+        let node = |id: &str| format!("<node id=\"{id}\"/>");
+        let nodes = [node("a"), node(" a "), node(" ")].concat();
+        let edges = "<edge source=\"a\" target=\" a \"/><edge source=\"a\" target=\" \"/>";
+        let map = Topology::read(&format!("<graphml><graph>{nodes}{edges}</graph></graphml>")).unwrap();
+        assert_eq!([0, 1, 2].map(|router| map.name(router)), ["a", "a#a", "#"]);
     }
 
     #[test]

@@ -56,18 +56,18 @@ pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), TopologyErro
     let file: File = toml::from_str(text)
         .map_err(|error| at(error.span().map_or(1, |span| lines.at(span.start)), error.message().to_owned()))?;
     for router in &file.router {
-        if builder.keys.contains_key(&router.name) {
-            return Err(at(0, format!("two routers are named '{}'", router.name)));
+        let name = router.name.trim();
+        if builder.keys.contains_key(name) {
+            return Err(at(0, format!("two routers are named '{name}'")));
         }
-        let index = builder.router(&router.name);
+        let index = builder.router(name);
         builder.topology.graph[index].place = router.latitude.zip(router.longitude);
     }
     let is_closed = !file.router.is_empty();
     for spanned in &file.link {
         let (line, link) = (lines.at(spanned.span().start), spanned.get_ref());
-        if let Some(unknown) =
-            [&link.from, &link.to].into_iter().find(|&name| is_closed && !builder.keys.contains_key(name))
-        {
+        let ends = [&link.from, &link.to].map(|name| name.trim());
+        if let Some(unknown) = ends.into_iter().find(|&name| is_closed && !builder.keys.contains_key(name)) {
             return Err(at(line, format!("unknown router '{unknown}'")));
         }
         let weight = match &link.weight {
@@ -76,7 +76,7 @@ pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), TopologyErro
             Some(Number::Real(number)) => parse(&number.to_string(), line)?,
             Some(Number::Digits(digits)) => parse(digits, line)?,
         };
-        let (from, to) = (builder.router(&link.from), builder.router(&link.to));
+        let [from, to] = ends.map(|name| builder.router(name));
         builder.link(from, to, weight);
         if !link.one_way {
             builder.link(to, from, weight);
