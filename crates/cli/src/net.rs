@@ -317,9 +317,7 @@ fn costs(path: &Path, topology: &Topology) -> Result<Vec<Cost>> {
         let cost = cost.parse().map_err(|what: String| lines.error(what))?;
         costs.insert(router.to_owned(), cost);
     }
-    if let Some(cut) = lines.warning() {
-        bail!(cut);
-    }
+    lines.whole()?;
     Ok((0..topology.routers() as u32)
         .map(|router| costs.get(topology.name(router)).copied().unwrap_or(Cost::ONE))
         .collect())

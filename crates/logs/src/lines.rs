@@ -47,8 +47,8 @@ impl std::error::Error for LogError {
 
 /// CSV records below a header line. A quoted value must end on its own line, so that an unclosed quotation mark is
 /// reported at the line that contains it.
-pub struct Lines {
-    source: BufReader<Decompressed>,
+pub struct Lines<R = BufReader<Decompressed>> {
+    source: R,
     path: PathBuf,
     line: Vec<u8>,
     number: u64,
@@ -60,7 +60,7 @@ pub struct Lines {
     cut: Option<io::Error>,
 }
 
-impl fmt::Debug for Lines {
+impl<R> fmt::Debug for Lines<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Lines").field("path", &self.path).field("number", &self.number).finish_non_exhaustive()
     }
@@ -74,8 +74,20 @@ impl Lines {
         }
         let unread = |error| LogError::Unread(path.to_owned(), error);
         let source = Decompressed::open(path, stop).map_err(unread)?;
-        Ok(Self {
-            source: BufReader::new(source),
+        Ok(Self::of(path, BufReader::new(source)))
+    }
+
+    /// Whether everything that has been read was used: the next call may wait for more.
+    pub fn is_used_up(&self) -> bool {
+        self.source.buffer().is_empty()
+    }
+}
+
+impl<R: BufRead> Lines<R> {
+    /// The lines of an open file; errors name its `path`.
+    pub fn of(path: &Path, source: R) -> Self {
+        Self {
+            source,
             path: path.to_owned(),
             line: Vec::new(),
             number: 0,
@@ -83,7 +95,7 @@ impl Lines {
             columns: None,
             is_stopped: false,
             cut: None,
-        })
+        }
     }
 
     /// Reads the header line and returns the positions of all `needed` columns, and of those of the `others` that it
@@ -183,14 +195,14 @@ impl Lines {
         LogError::Line { path: self.path.clone(), number: self.number.max(1), what: what.into() }
     }
 
-    /// Whether everything that has been read was used: the next call may wait for more.
-    pub fn is_used_up(&self) -> bool {
-        self.source.buffer().is_empty()
-    }
-
     /// Whether reading was stopped (see [`Stop`]) before the end.
     pub fn is_stopped(&self) -> bool {
         self.is_stopped
+    }
+
+    /// An error if the compressed data is truncated: for files of which a part is of no use.
+    pub fn whole(&mut self) -> Result<(), LogError> {
+        self.cut.take().map_or(Ok(()), |error| Err(LogError::Unread(self.path.clone(), error)))
     }
 
     /// A warning if the compressed data is truncated.

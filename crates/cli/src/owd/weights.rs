@@ -42,7 +42,7 @@ impl Weights {
             let added = self.add(lines.field(flow), lines.field(weight), arguments);
             added.map_err(|error| lines.error(error.to_string()))?;
         }
-        lines.warning().map_or(Ok(()), |cut| Err(anyhow!(cut)))
+        Ok(lines.whole()?)
     }
 
     fn add(&mut self, flow: &str, weight: &str, arguments: &PointArguments) -> Result<()> {
