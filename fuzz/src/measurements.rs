@@ -5,6 +5,7 @@ use dwell_network::localize::file::{self, Names};
 use dwell_network::localize::{Localization, Readings, Routes, Settings};
 use dwell_network::paths::{Mode, Paths};
 use dwell_network::segments::Segments;
+use std::path::Path;
 
 /// A square whose routers all measure.
 const MAP: &str = "a b 1\nb a 1\nb c 1\nc b 1\nc d 1\nd c 1\nd a 1\na d 1\n";
@@ -14,8 +15,9 @@ const BASELINE: usize = 3;
 
 /// Reads measurements, and judges them.
 pub fn check(text: &str, step_ns: i64) {
-    let Ok(rows) = file::read(text) else { return };
-    assert!(!rows.is_empty() && rows.iter().all(|row| row.line >= 1 && row.line <= text.len() + 1));
+    let path = Path::new("all");
+    let Ok(rows) = file::read(path, text.as_bytes()) else { return };
+    assert!(!rows.is_empty() && rows.iter().all(|row| row.line >= 1 && row.line <= text.len() as u64 + 1));
     let topology = Topology::read(MAP).expect("a map");
     let paths = Paths::all(&topology, Mode::EqualCost, Paths::MOST).expect("few paths");
     let mut segments = Segments::new(paths.clone(), topology.routers());
@@ -23,7 +25,7 @@ pub fn check(text: &str, step_ns: i64) {
     let routes = Routes::new(&paths, &segments);
     let names = Names::new(&topology, &routes);
     // What names no segment is taken as if each line were of the next.
-    let place = |(number, row): (usize, &file::Row)| match names.find(row) {
+    let place = |(number, row): (usize, &file::Row)| match names.find(path, row) {
         Ok(segment) => (segment, row.reading),
         Err(_) => ((number % routes.segments()) as u32, row.reading),
     };

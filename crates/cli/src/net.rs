@@ -4,6 +4,7 @@ use crate::Failure;
 use crate::output::{self, Output};
 use crate::words;
 use anyhow::{Context, Result, anyhow, bail};
+use dwell_capture::file::Decompressed;
 use dwell_logs::Lines;
 use dwell_network::Topology;
 use dwell_network::paths::{Mode, Paths};
@@ -16,7 +17,7 @@ use dwell_report::net::{
 use dwell_report::{json, plot};
 use std::collections::HashMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 // Command-line arguments.
@@ -39,6 +40,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 fn plan_network(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
     let plot = arguments.plot.as_ref().map(|(path, _)| path);
     let inputs = arguments.costs.iter().chain([&arguments.map.topology]);
+    check_stdin(inputs.clone())?;
     output::check_apart(inputs, arguments.report.output.iter().chain(plot))?;
     let map = Map::read(&arguments.map)?;
     let costs = match &arguments.costs {
@@ -148,8 +150,7 @@ impl Map {
     fn read(arguments: &MapArguments) -> Result<Self, Failure> {
         let path = &arguments.topology;
         let source = path.display().to_string();
-        let mut topology =
-            Topology::read(&text(path, "a map of a network")?).map_err(|error| anyhow!("{source}: {error}"))?;
+        let mut topology = Topology::read(&text(path)?).map_err(|error| anyhow!("{source}: {error}"))?;
         if arguments.both_ways {
             topology.make_both_ways();
         }
@@ -298,10 +299,23 @@ fn probe(topology: &Topology, routers: &[u32]) -> Probe {
     }
 }
 
-/// Reads a text file.
-fn text(path: &Path, expected: &str) -> Result<String> {
+/// Rejects standard input as two of the inputs.
+fn check_stdin<'a>(inputs: impl Iterator<Item = &'a PathBuf>) -> Result<(), Failure> {
+    match inputs.filter(|path| *path == Path::new("-")).count() {
+        0 | 1 => Ok(()),
+        _ => Err(Failure::Usage("only one of the inputs can be standard input".to_owned())),
+    }
+}
+
+/// Opens a file, compressed or not; `-` is standard input.
+fn open(path: &Path) -> Result<Decompressed> {
+    Decompressed::open(path, None).with_context(|| path.display().to_string())
+}
+
+/// The text of a map.
+fn text(path: &Path) -> Result<String> {
     let bytes = fs::read(path).with_context(|| path.display().to_string())?;
-    String::from_utf8(bytes).map_err(|_| anyhow!("{}: not a text file: expected {expected}", path.display()))
+    String::from_utf8(bytes).map_err(|_| anyhow!("{}: not a text file: expected a map of a network", path.display()))
 }
 
 /// The cost of every router, from a CSV with the columns `router` and `cost`; 1 for routers that are not listed.

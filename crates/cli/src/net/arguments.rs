@@ -86,7 +86,7 @@ pub(super) struct PlanArguments {
     /// as saving, then exchanges routers while that saves more. random: in random order.
     #[arg(long, value_parser = one_of(Strategy::ALL, Strategy::name), default_value = Strategy::Greedy.name())]
     pub(super) strategy: Strategy,
-    /// Costs of routers: CSV with columns router and cost; 1 for those not listed.
+    /// Costs of routers: CSV with columns router and cost, plain or gzip, xz, zstd; 1 for those not listed.
     #[arg(long, value_name = "FILE")]
     pub(super) costs: Option<PathBuf>,
     /// Limit of the total cost.
@@ -130,7 +130,8 @@ pub(super) struct LocalizeArguments {
     #[command(flatten)]
     pub(super) instrumented: InstrumentedArguments,
     /// Measurements: CSV with segments named as by dwell net paths --format csv, or the JSON report of dwell owd
-    /// --interval for one segment, named by all its routers or its ends, separated by commas. Repeatable.
+    /// --interval for one segment, named by all its routers or its ends, separated by commas. Plain or gzip, xz, zstd; -
+    /// is standard input. Repeatable.
     #[arg(long, value_name = "[SEGMENT=]FILE", required = true)]
     pub(super) measurements: Vec<String>,
     /// Judge only the paths between two routers, separated by a comma.

@@ -2,12 +2,12 @@
 
 use super::arguments::{Format, LocalizeArguments};
 use super::picture::Shade;
-use super::{Map, granularity, probe, text};
+use super::{Map, check_stdin, granularity, open, probe};
 use crate::Failure;
 use crate::output::{self, Output};
 use crate::words;
-use anyhow::{Result, anyhow};
-use dwell_network::localize::file::{self, Names, Row};
+use anyhow::anyhow;
+use dwell_network::localize::file::{self, Names};
 use dwell_network::localize::{Apart, Kind, Localization, LossVerdict, Reading, Readings, Routes, Settings, Verdict};
 use dwell_report::json;
 use dwell_report::net::{
@@ -17,12 +17,14 @@ use dwell_report::net::{
 use dwell_report::text::moment;
 use dwell_sketch::estimate::{Estimate, Z95};
 use dwell_types::Nanos;
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 pub(super) fn run(arguments: &LocalizeArguments) -> Result<ExitCode, Failure> {
     let files: Vec<(Option<&str>, PathBuf)> = arguments.measurements.iter().map(|text| split(text)).collect();
     let inputs = files.iter().map(|(_, path)| path).chain([&arguments.map.topology]);
+    check_stdin(inputs.clone())?;
     let plot = arguments.plot.as_ref().map(|(path, _)| path);
     output::check_apart(inputs, arguments.report.output.iter().chain(plot))?;
     let map = Map::read(&arguments.map)?;
@@ -119,12 +121,13 @@ fn read(
     let names = Names::new(&map.topology, routes);
     let mut read: Vec<(u32, Reading)> = Vec::new();
     // The file and line of each.
-    let mut places: Vec<(&Path, usize)> = Vec::new();
+    let mut places: Vec<(&Path, u64)> = Vec::new();
     for (named, path) in files {
         let asked = named.map(|names| segment(map, routes, names)).transpose()?;
-        let wrong = |error: file::FileError| anyhow!("{}: {error}", path.display());
-        for row in file::read(&text(path, "measurements in CSV or JSON")?).map_err(wrong)? {
-            read.push((of(&row, asked, &names).map_err(wrong)?, row.reading));
+        for row in file::read(path, BufReader::new(open(path)?))? {
+            // The segment of the file if it has one, otherwise the one named in the row.
+            let segment = asked.map_or_else(|| names.find(path, &row), Ok)?;
+            read.push((segment, row.reading));
             places.push((path, row.line));
         }
     }
@@ -172,11 +175,6 @@ fn flag(time: Nanos) -> String {
         ns if ns % 1_000_000 == 0 => format!("{}ms", ns / 1_000_000),
         ns => format!("{ns}ns"),
     }
-}
-
-/// The segment of a row: that of its file if given, otherwise the one named in the row.
-fn of(row: &Row, asked: Option<u32>, names: &Names) -> Result<u32, file::FileError> {
-    asked.map_or_else(|| names.find(row), Ok)
 }
 
 /// The results, and how they are reported.

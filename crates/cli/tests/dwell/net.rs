@@ -266,6 +266,9 @@ fn wrong_measurements_are_refused_in_one_line() {
     let measured = testdata("net/ladder-slow.csv");
     let stranger = write("stranger.csv", &format!("{head}a1,a2,,1,2,0,2,5,1\na1,b2,,1,2,0,2,5,1\n"));
     let word = write("word.csv", &format!("{head}a1,a2,,1,2,0,2,long,1\n"));
+    let named = format!("dwell: {word}: line 2: expected nanoseconds as mean_ns, found 'long'\n");
+    let double = write("double.csv", &format!("{}a1,a2,,1,2,0,2,5,1,5\n", head.replace('\n', ",mean_ns\n")));
+    let open = write("open.csv", &format!("{head}a1,a2,,1,2,0,2,5,\"1\n"));
     let damaged = write("damaged.json", "{\"schema\": \"dwell.owd/1\",\n\"intervals\": [}");
     let twice = write("twice.csv", &format!("{head}a1,a2,,1,2,0,2,5,1\na1,a2,,1,2,0,2,5,1\n"));
     let elsewhere = write("elsewhere.csv", &format!("{head}a1,a2,,2,2,0,2,5,1\na1,a2,,1,2,0,2,5,1\n"));
@@ -285,8 +288,10 @@ fn wrong_measurements_are_refused_in_one_line() {
     let [crossed, bent, unknown] = ["a1,b2", "a1,b1,b2", "a1,x"].map(|segment| format!("{segment}={measured}"));
     let cases = [
         (vec!["--measurements", &stranger], 1, "line 3: 'a1' to 'b2' is not a segment"),
-        (vec!["--measurements", &word], 1, "line 2"),
-        (vec!["--measurements", &damaged], 1, "line 2"),
+        (vec!["--measurements", &word], 1, &named),
+        (vec!["--measurements", &double], 1, "double.csv: line 1: expected each column once, found 'mean_ns' twice\n"),
+        (vec!["--measurements", &open], 1, "open.csv: line 2: expected a closing quotation mark in the line\n"),
+        (vec!["--measurements", &damaged], 1, "damaged.json: line 2: expected dwell.owd/1 in JSON"),
         (
             vec!["--measurements", &twice],
             1,

@@ -3,22 +3,25 @@
 use super::readings::{Delay, Reading};
 use super::routes::Routes;
 use crate::Topology;
+use crate::lines::LineCount;
+use dwell_logs::{Lines, LogError};
 use serde::Deserialize;
 use std::collections::HashMap;
-use std::fmt;
+use std::io::{self, BufRead, Read};
+use std::path::Path;
 
 /// One reading from a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// Its line, counted from 1; in JSON the line where its document ends.
-    pub line: usize,
+    pub line: u64,
     /// The segment; `None` if the file names none.
     pub segment: Option<Named>,
     /// What was measured in the interval.
     pub reading: Reading,
 }
 
-/// The name of a segment, as in `dwell net paths --format csv`.
+/// The name of a segment, as in `dwell net paths --format csv`, without blanks around its parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Named {
     /// Its first router.
@@ -29,43 +32,36 @@ pub struct Named {
     pub via: String,
 }
 
-impl Named {
-    /// Without the blanks around each field.
-    fn trimmed(&self) -> Self {
-        let [from, to, via] = [&self.from, &self.to, &self.via].map(|name| name.trim().to_owned());
-        Self { from, to, via }
-    }
-}
-
-/// Why a file cannot be read: where, what was expected and what was found.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FileError {
-    /// Line number, counted from 1.
-    pub line: usize,
-    /// What is wrong.
-    pub what: String,
-}
-
-impl fmt::Display for FileError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: {}", self.line, self.what)
-    }
-}
-
-impl std::error::Error for FileError {}
-
 /// Limit for times in nanoseconds, 31 years, so that their squares and sums stay finite.
 const LONGEST_NS: f64 = 1e18;
 
-/// Reads a file in either format; a file without intervals is an error.
-pub fn read(text: &str) -> Result<Vec<Row>, FileError> {
-    let text = text.trim_start_matches('\u{feff}');
-    let rows = if text.trim_start().starts_with('{') { read_json(text) } else { read_csv(text) }?;
-    if rows.is_empty() {
-        let what = "no intervals: dwell owd writes them with --interval".to_owned();
-        return Err(FileError { line: text.lines().count().max(1), what });
+/// What is wrong with a file that has no readings.
+const NO_INTERVALS: &str = "no intervals: dwell owd writes them with --interval";
+
+/// Reads a file in either format; errors name it by its `path`. That it has no intervals is an error, too.
+pub fn read(path: &Path, mut source: impl BufRead) -> Result<Vec<Row>, LogError> {
+    let unread = |error| LogError::Unread(path.to_owned(), error);
+    let mut head = blanks(&mut source).map_err(unread)?;
+    if source.fill_buf().map_err(unread)?.starts_with(b"{") {
+        // JSON has no byte order mark.
+        head.retain(u8::is_ascii_whitespace);
+        return read_json(path, head.chain(source));
     }
-    Ok(rows)
+    read_csv(path, head.chain(source))
+}
+
+/// Takes the blanks and the byte order mark at the beginning.
+fn blanks(source: &mut impl BufRead) -> io::Result<Vec<u8>> {
+    const BLANK: &[u8] = b" \t\r\n\xef\xbb\xbf";
+    const MOST: usize = 1 << 20;
+    let mut blanks = Vec::new();
+    while let Some(byte) = source.fill_buf()?.first().copied().filter(|byte| BLANK.contains(byte))
+        && blanks.len() < MOST
+    {
+        blanks.push(byte);
+        source.consume(1);
+    }
+    Ok(blanks)
 }
 
 /// The fields of `dwell.owd/1`, or of one of its lines, that are used.
@@ -101,22 +97,34 @@ struct Estimate {
     value: f64,
 }
 
-fn read_json(text: &str) -> Result<Vec<Row>, FileError> {
-    let mut rows = Vec::new();
-    let mut stream = serde_json::Deserializer::from_str(text).into_iter::<Document>();
+/// Size limit of JSON in bytes, since it is held in memory as a whole.
+const MOST_JSON: u64 = 1 << 30;
+
+fn read_json(path: &Path, source: impl Read) -> Result<Vec<Row>, LogError> {
+    let error = |line: usize, what: String| LogError::Line { path: path.to_owned(), number: line as u64, what };
+    let mut text = Vec::new();
+    let read = source.take(MOST_JSON + 1).read_to_end(&mut text);
+    read.map_err(|error| LogError::Unread(path.to_owned(), error))?;
+    let mut lines = LineCount::new(&text);
+    if text.len() as u64 > MOST_JSON {
+        let what = "expected at most 1 GiB of JSON: the CSV of dwell owd may be of any length".to_owned();
+        return Err(error(lines.at(text.len()), what));
+    }
+    let (mut rows, mut line) = (Vec::new(), 1);
+    let mut stream = serde_json::Deserializer::from_slice(&text).into_iter::<Document>();
     while let Some(document) = stream.next() {
-        let document = document.map_err(|error| {
-            let whole = error.to_string();
+        let document = document.map_err(|wrong| {
+            let whole = wrong.to_string();
             let what = whole.split(" at line ").next().unwrap_or(&whole);
-            FileError { line: error.line().max(1), what: format!("expected dwell.owd/1 in JSON: {what}") }
+            error(wrong.line().max(1), format!("expected dwell.owd/1 in JSON: {what}"))
         })?;
-        let line = 1 + text.as_bytes()[..stream.byte_offset()].iter().filter(|&&byte| byte == b'\n').count();
-        for interval in document.lines().map_err(|what| FileError { line, what })? {
-            let reading = interval.reading().map_err(|what| FileError { line, what })?;
-            rows.push(Row { line, segment: None, reading });
+        line = lines.at(stream.byte_offset());
+        for interval in document.lines().map_err(|what| error(line, what))? {
+            let reading = interval.reading().map_err(|what| error(line, what))?;
+            rows.push(Row { line: line as u64, segment: None, reading });
         }
     }
-    Ok(rows)
+    if rows.is_empty() { Err(error(line, NO_INTERVALS.to_owned())) } else { Ok(rows) }
 }
 
 impl Document {
@@ -157,125 +165,50 @@ fn delay(samples: u64, mean: Option<f64>, std: Option<f64>) -> Result<Option<Del
     ))
 }
 
-/// The indices of the CSV columns that are used.
-struct Columns {
-    kind: Option<usize>,
-    from: Option<usize>,
-    to: Option<usize>,
-    via: Option<usize>,
-    start: usize,
-    received: usize,
-    lost: usize,
-    samples: Option<usize>,
-    mean: usize,
-    std: usize,
-}
-
-impl Columns {
-    fn of(head: &csv::StringRecord) -> Result<Self, FileError> {
-        let column = |wanted| head.iter().position(|name| name == wanted);
-        let need = |wanted| {
-            column(wanted).ok_or_else(|| {
-                let found = head.iter().take(10).collect::<Vec<_>>().join(",");
-                let expected = "from,to,via,start_ns,received,lost,effective_samples,mean_ns,std_ns";
-                FileError { line: 1, what: format!("no column {wanted}: expected {expected}, found '{found}'") }
-            })
-        };
-        Ok(Self {
-            kind: column("kind"),
-            from: column("from"),
-            to: column("to"),
-            via: column("via"),
-            start: need("start_ns")?,
-            received: need("received")?,
-            lost: need("lost")?,
-            samples: column("effective_samples"),
-            mean: need("mean_ns")?,
-            std: need("std_ns")?,
-        })
-    }
-}
-
-fn read_csv(text: &str) -> Result<Vec<Row>, FileError> {
-    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::Headers).from_reader(text.as_bytes());
-    let mut lines = LineCount { text: text.as_bytes(), at: 0, line: 1 };
-    let columns = match reader.headers() {
-        Ok(head) => Columns::of(head)?,
-        Err(error) => return Err(csv_error(&error, &mut lines)),
-    };
+fn read_csv(path: &Path, source: impl BufRead) -> Result<Vec<Row>, LogError> {
+    let mut lines = Lines::of(path, source);
+    let needed = ["start_ns", "received", "lost", "mean_ns", "std_ns"];
+    let others = ["kind", "from", "to", "via", "effective_samples"];
+    let ([start, received, lost, mean, std], [kind, from, to, via, samples]) = lines.columns(needed, others)?;
     let mut rows = Vec::new();
-    let mut record = csv::StringRecord::new();
-    while reader.read_record(&mut record).map_err(|error| csv_error(&error, &mut lines))? {
-        let line = lines.of(record.position());
-        let field = |column: usize| record.get(column).unwrap_or_default();
-        let optional = |column: Option<usize>| column.map(field).unwrap_or_default().to_owned();
+    while lines.advance()? {
         // Of the output of dwell owd, use only the intervals.
-        if columns.kind.is_some_and(|column| field(column).trim() != "interval") {
+        if kind.is_some_and(|kind| lines.field(kind) != "interval") {
             continue;
         }
-        let reading = fields(&columns, |column| field(column).trim()).map_err(|what| FileError { line, what })?;
-        let segment = columns.from.zip(columns.to).map(|(from, to)| Named {
-            from: field(from).to_owned(),
-            to: field(to).to_owned(),
-            via: optional(columns.via),
+        let received = lines.whole_number(received, "packets as received")?;
+        let samples = match samples {
+            Some(column) => lines.whole_number(column, "packets as effective_samples")?,
+            None => received,
+        };
+        let delay = delay(samples, time(&lines, mean, "mean_ns")?, time(&lines, std, "std_ns")?);
+        let reading = Reading {
+            start_ns: lines.whole_number(start, "nanoseconds as start_ns")?,
+            received,
+            lost: lines.whole_number(lost, "packets as lost")?,
+            delay: delay.map_err(|what| lines.error(what))?,
+        };
+        let name = |column: usize| lines.field(column).trim().to_owned();
+        let segment = from.zip(to).map(|(from, to)| Named {
+            from: name(from),
+            to: name(to),
+            via: via.map(name).unwrap_or_default(),
         });
-        rows.push(Row { line, segment, reading });
+        rows.push(Row { line: lines.number(), segment, reading });
     }
-    Ok(rows)
+    lines.whole()?;
+    if rows.is_empty() { Err(lines.error(NO_INTERVALS)) } else { Ok(rows) }
 }
 
-/// Counts lines as records are read; the reader itself takes the second character of a line ending for part of the
-/// next record.
-struct LineCount<'a> {
-    text: &'a [u8],
-    /// The byte up to which lines are counted.
-    at: usize,
-    /// The line of this byte.
-    line: usize,
-}
-
-impl LineCount<'_> {
-    /// The line in which a record begins. Records come in order.
-    fn of(&mut self, position: Option<&csv::Position>) -> usize {
-        let start = position.map_or(self.at, |position| position.byte() as usize).clamp(self.at, self.text.len());
-        let blank = self.text[start..].iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
-        let passed = &self.text[self.at..start + blank];
-        self.line += passed.iter().filter(|&&byte| byte == b'\n').count();
-        self.at = start + blank;
-        self.line
-    }
-}
-
-fn csv_error(error: &csv::Error, lines: &mut LineCount<'_>) -> FileError {
-    let line = lines.of(error.position());
-    let what = match error.kind() {
-        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
-            format!("expected {expected_len} fields, found {len}")
-        }
-        _ => error.to_string(),
-    };
-    FileError { line, what }
-}
-
-fn fields<'a>(columns: &Columns, field: impl Fn(usize) -> &'a str) -> Result<Reading, String> {
-    fn whole<T: std::str::FromStr>(text: &str, what: &str) -> Result<T, String> {
-        text.parse().map_err(|_| format!("expected a whole number as {what}, found '{text}'"))
-    }
-    let real = |column: usize, what: &str| match field(column) {
+/// The nanoseconds in a column, if any.
+fn time(lines: &Lines<impl BufRead>, column: usize, name: &str) -> Result<Option<f64>, LogError> {
+    match lines.field(column) {
         "" => Ok(None),
-        text => text.parse::<f64>().map(Some).map_err(|_| format!("expected nanoseconds as {what}, found '{text}'")),
-    };
-    let received = whole(field(columns.received), "received")?;
-    let samples = match columns.samples {
-        Some(column) => whole(field(column), "effective_samples")?,
-        None => received,
-    };
-    Ok(Reading {
-        start_ns: whole(field(columns.start), "start_ns")?,
-        received,
-        lost: whole(field(columns.lost), "lost")?,
-        delay: delay(samples, real(columns.mean, "mean_ns")?, real(columns.std, "std_ns")?)?,
-    })
+        text => match text.parse() {
+            Ok(time) => Ok(Some(time)),
+            Err(_) => Err(lines.error(format!("expected nanoseconds as {name}, found '{text}'"))),
+        },
+    }
 }
 
 /// Looks up the segments of a network by name.
@@ -301,13 +234,13 @@ impl Names {
         Self { numbers }
     }
 
-    /// The number of the segment that a row belongs to.
-    pub fn find(&self, row: &Row) -> Result<u32, FileError> {
-        let error = |what| FileError { line: row.line, what };
+    /// The number of the segment that a row of the file at `path` belongs to.
+    pub fn find(&self, path: &Path, row: &Row) -> Result<u32, LogError> {
+        let error = |what| LogError::Line { path: path.to_owned(), number: row.line, what };
         let Some(named) = &row.segment else {
             return Err(error("expected the columns from,to,via, or SEGMENT=FILE".to_owned()));
         };
-        let found = self.numbers.get(&named.trimmed());
+        let found = self.numbers.get(named);
         found.copied().flatten().ok_or_else(|| {
             let via = if named.via.is_empty() { String::new() } else { format!(" via {}", named.via) };
             let what = match found {
@@ -328,8 +261,22 @@ mod tests {
 
     const HEAD: &str = "from,to,via,start_ns,received,lost,effective_samples,mean_ns,std_ns\n";
 
+    fn read(text: &str) -> Result<Vec<Row>, LogError> {
+        super::read(Path::new("all"), text.as_bytes())
+    }
+
+    /// What is wrong, without the name of the file.
+    fn what(error: &LogError) -> String {
+        error.to_string().strip_prefix("all: ").unwrap().to_owned()
+    }
+
     fn error(text: &str) -> String {
-        read(text).unwrap_err().to_string()
+        what(&read(text).unwrap_err())
+    }
+
+    /// The segment of a row.
+    fn find(names: &Names, row: &Row) -> Result<u32, String> {
+        names.find(Path::new("all"), row).map_err(|error| what(&error))
     }
 
     #[test]
@@ -342,13 +289,13 @@ mod tests {
         let paths = Paths::all(&topology, Mode::EqualCost, Paths::MOST).unwrap();
         let routes = Routes::new(&paths, &Segments::new(paths.clone(), topology.routers()));
         let names = Names::new(&topology, &routes);
-        let numbers: Vec<u32> = rows.iter().map(|row| names.find(row).unwrap()).collect();
+        let numbers: Vec<u32> = rows.iter().map(|row| find(&names, row).unwrap()).collect();
         assert_eq!(numbers.iter().map(|&n| routes.routers(n).len()).collect::<Vec<_>>(), [3, 2]);
         let stranger = &read(&format!("{HEAD}a,c,,100,9,1,8,5.5,2\n")).unwrap()[0];
-        assert!(names.find(stranger).unwrap_err().to_string().starts_with("line 2: 'a' to 'c' is not a segment"));
+        assert!(find(&names, stranger).unwrap_err().starts_with("line 2: 'a' to 'c' is not a segment"));
         let nameless = &read("start_ns,received,lost,mean_ns,std_ns\n1,2,3,4,5\n").unwrap()[0];
         assert_eq!(nameless.reading.delay.unwrap().samples, 2);
-        assert!(names.find(nameless).unwrap_err().to_string().contains("from,to,via"));
+        assert!(find(&names, nameless).unwrap_err().contains("from,to,via"));
     }
 
     /// Blanks around names do not matter; where those in them make a name ambiguous it is refused.
@@ -364,16 +311,16 @@ mod tests {
         let names = Names::new(&topology, &routes);
         let find = |names_of: &str| {
             let rows = read(&format!("{HEAD}{names_of},100, 9 ,1,8,5.5 ,2\n")).unwrap();
-            names.find(&rows[0]).map(|segment| {
+            find(&names, &rows[0]).map(|segment| {
                 let name = |&router| topology.name(router);
                 routes.routers(segment).iter().map(name).collect::<Vec<_>>().join("|")
             })
         };
-        assert_eq!(find("\" a\",b ,").as_deref(), Ok("a|b"));
-        assert_eq!(find(" x y ,B,").as_deref(), Ok("x y|B"));
-        let ambiguous = find("A,B,x y").unwrap_err().to_string();
+        assert_eq!(find("\" a\",b ,").unwrap(), "a|b");
+        assert_eq!(find(" x y ,B,").unwrap(), "x y|B");
+        let ambiguous = find("A,B,x y").unwrap_err();
         assert!(ambiguous.starts_with("line 2: 'A' to 'B' via x y is more than one segment"), "{ambiguous}");
-        assert!(find("x,b,").unwrap_err().to_string().contains("is not a segment"));
+        assert!(find("x,b,").unwrap_err().contains("is not a segment"));
     }
 
     #[test]
@@ -401,23 +348,42 @@ mod tests {
     fn nonsense_is_refused_with_its_line() {
         assert_eq!(
             error(""),
-            "line 1: no column start_ns: expected from,to,via,start_ns,received,lost,effective_samples,mean_ns,std_ns, found ''"
+            "line 1: expected the columns start_ns,received,lost,mean_ns,std_ns[,kind][,from][,to][,via]\
+             [,effective_samples], found ''"
         );
         assert!(error(HEAD).starts_with("line 1: no intervals"));
-        assert_eq!(error(&format!("{HEAD}a,b,,1,2,3\n")), "line 2: expected 9 fields, found 6");
+        assert_eq!(
+            error(&format!("{HEAD}a,b,,1,2,3\n")),
+            "line 2: expected as many fields as on the first line, 9, found 6"
+        );
         assert_eq!(
             error(&format!("{HEAD}a,b,,1,2,3,4,5,6\na,b,,x,2,3,4,5,6\n")),
-            "line 3: expected a whole number as start_ns, found 'x'"
+            "line 3: expected a whole number of nanoseconds as start_ns, found 'x'"
         );
         // Whatever ends a line, and lines without a record.
         for ends in ["\n", "\r\n", "\n\n", "\r\n\r\n"] {
-            let text =
-                format!("{HEAD}a,b,,1,2,3,4,5,6\n\"a\n\",b,,1,2,3,4,5,6\na,b,,x,2,3,4,5,6\n").replace('\n', ends);
+            let text = format!("\n{HEAD}a,b,,1,2,3,4,5,6\na,b,,x,2,3,4,5,6\n").replace('\n', ends);
             let line = 1 + text[..text.find('x').unwrap()].matches('\n').count();
             assert!(error(&text).starts_with(&format!("line {line}: expected a whole")), "{ends:?}: {}", error(&text));
             let short = format!("{HEAD}a,b,,1,2,3,4,5,6\na,b,1\n").replace('\n', ends);
             let line = 1 + short[..short.find("a,b,1").unwrap()].matches('\n').count();
-            assert_eq!(error(&short), format!("line {line}: expected 9 fields, found 3"), "{ends:?}");
+            let expected = format!("line {line}: expected as many fields as on the first line, 9, found 3");
+            assert_eq!(error(&short), expected, "{ends:?}");
+            let json = "\n{\"start_ns\":\n1}\n".replace('\n', ends);
+            let line = 1 + json[..json.find('}').unwrap()].matches('\n').count();
+            assert!(
+                error(&json).starts_with(&format!("line {line}: an interval without")),
+                "{ends:?}: {}",
+                error(&json)
+            );
+        }
+        assert!(error(&format!("{HEAD}a").replace('\n', "\r")).contains("a carriage return alone"));
+        assert!(error(&HEAD.replace("std_ns", "std_ns,mean_ns")).contains("found 'mean_ns' twice"));
+        for (row, found) in [("a,b,,1,2,3,4,5,\"6", 2), ("a,b,,1,2,3,4,5,6\n\"a\n\",b,,1,2,3,4,5,6", 3)] {
+            assert_eq!(
+                error(&format!("{HEAD}{row}\n")),
+                format!("line {found}: expected a closing quotation mark in the line")
+            );
         }
         for (mean, std) in [("inf", "1"), ("1", "-1"), ("nan", "1"), ("1", "nan"), ("1e19", "1")] {
             assert!(error(&format!("{HEAD}a,b,,1,2,3,4,{mean},{std}\n")).starts_with("line 2: a delay of"));
