@@ -16,7 +16,7 @@ use dwell_report::net::{
 };
 use dwell_report::{json, plot};
 use std::collections::HashMap;
-use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -314,8 +314,17 @@ fn open(path: &Path) -> Result<Decompressed> {
 
 /// The text of a map.
 fn text(path: &Path) -> Result<String> {
-    let bytes = fs::read(path).with_context(|| path.display().to_string())?;
-    String::from_utf8(bytes).map_err(|_| anyhow!("{}: not a text file: expected a map of a network", path.display()))
+    /// Size limit in bytes: millions of links.
+    const MOST: u64 = 256 << 20;
+    let name = path.display();
+    let mut bytes = Vec::new();
+    let read = open(path)?.take(MOST + 1).read_to_end(&mut bytes);
+    read.with_context(|| name.to_string())?;
+    if bytes.len() as u64 > MOST {
+        bail!("{name}: expected the map of a network, at most {} MiB after decompression, found more", MOST >> 20);
+    }
+    let expected = "expected the map of a network as text, plain or compressed with gzip, xz or zstd";
+    String::from_utf8(bytes).map_err(|_| anyhow!("{name}: not a text file: {expected}"))
 }
 
 /// The cost of every router, from a CSV with the columns `router` and `cost`; 1 for routers that are not listed.

@@ -38,7 +38,7 @@ pub(super) enum Task {
 /// What all of them need.
 #[derive(Args)]
 pub(super) struct MapArguments {
-    /// The map of the network.
+    /// The map of the network, plain or gzip, xz, zstd; - is standard input.
     #[arg(value_name = "TOPOLOGY")]
     pub(super) topology: PathBuf,
     /// One shortest path per pair of routers instead of all equally short ones.

@@ -1,4 +1,4 @@
-use crate::run::{data, dwell, testdata};
+use crate::run::{command, data, dwell, finish, testdata};
 
 fn plan(arguments: &[&str]) -> serde_json::Value {
     let map = testdata("net/ladder.toml");
@@ -352,6 +352,57 @@ fn names_with_commas() {
     let map = map.to_str().unwrap();
     let run = dwell(&["net", "paths", map, "--instrumented", "Anaheim,+CA,x", "--format", "json"]).ok();
     assert_eq!(run.json()["instrumented"], serde_json::json!(["Anaheim,+CA", "x"]));
+}
+
+/// Maps and measurements may be compressed, and one file may be standard input.
+#[test]
+fn inputs_may_be_compressed_or_piped() {
+    let folder = tempfile::tempdir().unwrap();
+    let [map, measured] = ["net/ladder.toml", "net/ladder-slow.csv"].map(testdata);
+    let write = |name: &str, bytes: &[u8]| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let packed = |path: &str| zstd::bulk::compress(&std::fs::read(path).unwrap(), 3).unwrap();
+    let [map_zst, measured_zst] =
+        [("map", &map), ("measured", &measured)].map(|(name, path)| write(name, &packed(path)));
+    let piped = |arguments: &[&str], from: &str| {
+        let mut command = command(&[&["net"], arguments, &["--format", "json"]].concat());
+        command.stdin(std::fs::File::open(from).unwrap());
+        finish(command)
+    };
+    let probes = |map: &str, from: &str| piped(&["paths", map, "--routers", "2"], from).ok().json()["probes"].clone();
+    let segments = |map: &str, measured: &str, from: &str| {
+        piped(&["localize", map, "--routers", "12", "--measurements", measured], from).ok().json()["segments"].clone()
+    };
+    for (name, from) in [(map_zst.as_str(), "/dev/null"), ("-", &map), ("-", &map_zst)] {
+        assert_eq!(probes(name, from), probes(&map, "/dev/null"), "{name} {from}");
+        assert_eq!(segments(name, &measured, from), segments(&map, &measured, "/dev/null"), "{name} {from}");
+    }
+    for (name, from) in [(measured_zst.as_str(), "/dev/null"), ("-", &measured), ("-", &measured_zst)] {
+        assert_eq!(segments(&map, name, from), segments(&map, &measured, "/dev/null"), "{name} {from}");
+    }
+
+    let half = |path: &str| {
+        let whole = packed(path);
+        whole[..whole.len() / 2].to_vec()
+    };
+    let [map_cut, measured_cut] = [("map-cut", &map), ("cut", &measured)].map(|(name, path)| write(name, &half(path)));
+    let folder = folder.path().to_str().unwrap();
+    for (arguments, code, words) in [
+        (vec!["paths", &map_cut], 1, "map-cut: the zstd data is truncated\n"),
+        (vec!["localize", &map, "--measurements", &measured_cut], 1, "cut: the zstd data is truncated\n"),
+        (vec!["paths", folder], 1, "irectory"),
+        (vec!["localize", &map, "--measurements", folder], 1, "irectory"),
+        (vec!["paths", "/dev/zero"], 1, "/dev/zero: expected the map of a network, at most 256 MiB"),
+        (vec!["localize", "-", "--measurements", "-"], 2, "only one of the inputs can be standard input"),
+        (vec!["plan", "-", "--costs", "-"], 2, "only one of the inputs can be standard input"),
+    ] {
+        let run = piped(&arguments, "/dev/null");
+        assert_eq!((run.code, run.err.lines().count()), (code, 1), "{arguments:?}: {}", run.err);
+        assert!(run.err.contains(words), "{arguments:?}: {}", run.err);
+    }
 }
 
 /// Every available map can be read, and planned for within seconds.
