@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::output::{self, Output};
-use crate::words;
+use crate::words::{self, are, of};
 use anyhow::{Context, Result, anyhow, bail};
 use dwell_capture::file::Decompressed;
 use dwell_logs::Lines;
@@ -11,6 +11,7 @@ use dwell_network::paths::{Mode, Paths};
 use dwell_network::plan::{self, Cost, Limits, Plan, State, Strategy};
 use dwell_network::probes::Probes;
 use dwell_network::segments::Segments;
+use dwell_network::topology::Remarks;
 use dwell_report::net::{
     self as report, Granularity, Network, PATHS_SCHEMA, PLAN_SCHEMA, PathsReport, PlanReport, Point, Probe,
 };
@@ -209,23 +210,21 @@ impl Map {
     }
 
     fn warnings(&self) -> Vec<String> {
-        let remarks = self.topology.remarks;
-        let mut warnings = Vec::new();
-        let mut warn = |count: usize, what: &str| {
-            if count > 0 {
-                warnings.push(format!("{count} {what}"));
-            }
-        };
-        warn(self.failed, "links are removed as failed");
-        warn(self.network.unreachable_pairs, "ordered pairs of routers have no path between them");
+        let Remarks { parallel, loops, outside } = self.topology.remarks;
+        let unreachable = self.network.unreachable_pairs;
         // If most pairs have no path, the map is more likely drawn with arrows than made of one-way links.
-        if self.network.unreachable_pairs > self.network.paths {
-            warn(self.topology.one_way(), "links are one-way (--both-ways)");
-        }
-        warn(remarks.parallel, "parallel links were ignored, only that of least weight is used");
-        warn(remarks.loops, "links from a router to itself were ignored");
-        warn(remarks.outside, "links to routers outside the map were ignored");
-        warnings
+        let one_way = if unreachable > self.network.paths { self.topology.one_way() } else { 0 };
+        let links = |count: usize| of(count as u64, "link");
+        let links_are = |count: usize| are(count as u64, "link");
+        let warnings = [
+            (self.failed, format!("{} removed as failed", links_are(self.failed))),
+            (unreachable, format!("no path between {} of routers", of(unreachable as u64, "ordered pair"))),
+            (one_way, format!("{} one-way (--both-ways)", links_are(one_way))),
+            (parallel, format!("ignored: {}, only that of least weight is used", of(parallel as u64, "parallel link"))),
+            (loops, format!("ignored: {} from a router to itself", links(loops))),
+            (outside, format!("ignored: {} to routers outside the map", links(outside))),
+        ];
+        warnings.into_iter().filter(|&(count, _)| count > 0).map(|(_, words)| words).collect()
     }
 
     fn plan_report(&self, plan: &Plan, strategy: Strategy, seed: u64) -> PlanReport {

@@ -1,7 +1,7 @@
 //! Warnings about captures, logs, and memory, by what was counted.
 
 use super::arguments::Arguments;
-use crate::words::CAPTURED_TWICE;
+use crate::words::{CAPTURED_TWICE, of};
 use dwell_report::queue::Packets;
 use dwell_sketch::conquest::Params;
 use dwell_sketch::queue::{QueueMeter, TapCounts};
@@ -22,19 +22,21 @@ pub(super) fn doubt(counts: &TapCounts, longest: Nanos) -> Option<String> {
     }
     if backwards > matched {
         return Some(format!(
-            "{backwards} packets departed before they arrived, by {least} to {most}, and {matched} after: the \
-             captures are in the wrong order (the last one is where packets depart), or the last one's clock is \
-             behind"
+            "{} departed before arrival, by {least} to {most}, and {matched} after: the captures are in the wrong \
+             order (the last one is where packets depart), or the last one's clock is behind",
+            of(backwards, "packet")
         ));
     }
     if backwards * SINGLE > matched {
         return Some(format!(
-            "{backwards} packets departed before they arrived, by up to {most}: the clocks differ by at least that, \
-             or the captures hold both directions (--from PREFIX)"
+            "{} departed before arrival, by up to {most}: the clocks differ by at least that, or the captures hold \
+             both directions (--from PREFIX)",
+            of(backwards, "packet")
         ));
     }
-    (evicted > 0)
-        .then(|| format!("{evicted} packets in the queue did not fit the memory (--memory): their delays are unknown"))
+    (evicted > 0).then(|| {
+        format!("{} in the queue did not fit the memory (--memory): delays are missing", of(evicted, "packet"))
+    })
 }
 
 /// Whether packets waited for longer than the longest wait. Where all that seem to did so for more than ten times as
@@ -74,8 +76,9 @@ pub(super) fn too_short(counts: &TapCounts, longest: Nanos) -> Option<String> {
         let most = overdue_waits.1;
         let about = if forgotten > 0 { "at least " } else { "" };
         return Some(format!(
-            "{about}{overdue} packets departed after more than --longest, {longest}, and up to {most}: they count as \
-             not seen on the other side; use a longer --longest"
+            "{about}{} departed after more than --longest, {longest}, and up to {most}, counted as not seen on the \
+             other side: use a longer --longest",
+            of(overdue, "packet")
         ));
     }
     let late = forgotten.min(unknown);
@@ -94,8 +97,9 @@ pub(super) fn overlong(arguments: &Arguments, meter: &QueueMeter) -> Option<Stri
     let is_short = packets > 0 && (meter.is_exact() || meter.counts().incomplete >= packets);
     let most = meter.longest_delay().filter(|_| is_short)?;
     Some(format!(
-        "{packets} packets waited for more than --longest, {longest}, and up to {most}: the queue that they found is only \
-         partly known, and its size too small; use a longer --longest"
+        "{} waited for more than --longest, {longest}, and up to {most}: the queue found on arrival is only partly \
+         known, and its size too small; use a longer --longest",
+        of(packets, "packet")
     ))
 }
 
@@ -104,8 +108,9 @@ pub(super) fn little_known(packets: &Packets, overlong: u64) -> Option<String> {
     let &Packets { matched, incomplete, .. } = packets;
     (incomplete.saturating_sub(overlong) > matched / 4).then(|| {
         format!(
-            "the queue of {incomplete} of {matched} packets is only partly known, and its size too small: use more \
-             memory (--memory, --sketch-bytes) or longer windows (--window)"
+            "the queue of {incomplete} of {} is only partly known, and its size too small: use more memory (--memory, \
+             --sketch-bytes) or longer windows (--window)",
+            of(matched, "packet")
         )
     })
 }
@@ -139,7 +144,8 @@ mod tests {
         let doubt = |counts: &TapCounts| doubt(counts, Nanos::from_secs(1));
         let words = |matched, backwards| doubt(&counts(matched, backwards)).unwrap_or_default();
         assert!(words(0, 0).contains("no packet was seen on both sides"));
-        assert!(words(10, 90).contains("90 packets departed before they arrived, by 2.00 µs to 20.0 ms, and 10 after"));
+        assert!(words(10, 90).contains("90 packets departed before arrival, by 2.00 µs to 20.0 ms, and 10 after"));
+        assert!(words(0, 1).starts_with("1 packet departed before arrival, by"));
         assert!(words(90, 10).contains("by up to 20.0 ms: the clocks differ"));
         assert_eq!((words(100, 0), words(1_000, 1)), (String::new(), String::new()));
         assert!(doubt(&TapCounts { evicted: 3, ..counts(97, 0) }).is_some_and(|words| words.contains("--memory")));

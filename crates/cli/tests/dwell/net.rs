@@ -342,6 +342,20 @@ fn arrows_that_mean_nothing() {
     assert_eq!((&both["paths"], &both["links"], &both["unreachable_pairs"]), (&12.into(), &6.into(), &0.into()));
 }
 
+#[test]
+fn one_link_is_not_called_links() {
+    let folder = tempfile::tempdir().unwrap();
+    let map = folder.path().join("map");
+    std::fs::write(&map, "a b 1\nb a 1\na a 1\na b 2\nb c 1\nc b 1\nc a 1\n").unwrap();
+    let run = dwell(&["net", "paths", map.to_str().unwrap(), "--failed", "a,c", "--format", "csv"]);
+    let warnings = [
+        "1 link is removed as failed",
+        "ignored: 1 parallel link, only that of least weight is used",
+        "ignored: 1 link from a router to itself",
+    ];
+    assert_eq!(run.err, warnings.map(|words| format!("dwell: warning: {words}\n")).concat());
+}
+
 /// Names of routers may contain the comma that separates names.
 #[test]
 fn names_with_commas() {
