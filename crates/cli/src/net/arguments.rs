@@ -11,7 +11,8 @@ use std::path::PathBuf;
 /// A whole network: which routers to instrument next, who probes whom, and which segment makes a path slow or lossy.
 ///
 /// An instrumented router measures inside itself and cuts every path through it into segments, which are probed end to
-/// end. Maps: Rocketfuel weights.intra and cch, Internet Topology Zoo GraphML, and a TOML format of dwell.
+/// end. Maps: Rocketfuel weights.intra and cch, Internet Topology Zoo GraphML, and a TOML format of dwell; all files may be
+/// compressed, and one may be standard input (-).
 #[derive(Args)]
 #[command(
     disable_help_subcommand = true,
