@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::output::{self, Output};
-use crate::words::{self, are, of};
+use crate::words;
 use anyhow::{Context, Result, anyhow, bail};
 use dwell_capture::file::Decompressed;
 use dwell_logs::Lines;
@@ -15,6 +15,7 @@ use dwell_network::topology::Remarks;
 use dwell_report::net::{
     self as report, Granularity, Network, PATHS_SCHEMA, PLAN_SCHEMA, PathsReport, PlanReport, Point, Probe,
 };
+use dwell_report::text::{are, of};
 use dwell_report::{json, plot};
 use std::collections::HashMap;
 use std::io::Read;

@@ -1,8 +1,9 @@
 //! Warnings about captures, logs, and memory, by what was counted.
 
 use super::arguments::Arguments;
-use crate::words::{CAPTURED_TWICE, of};
+use crate::words::CAPTURED_TWICE;
 use dwell_report::queue::Packets;
+use dwell_report::text::of;
 use dwell_sketch::conquest::Params;
 use dwell_sketch::queue::{QueueMeter, TapCounts};
 use dwell_types::Nanos;

@@ -7,7 +7,6 @@ use dwell_report::rtt::{RttReport, csv, openmetrics, ppviz, samples, table};
 use dwell_sketch::Sample;
 use dwell_sketch::distribution::Ambiguous;
 use dwell_types::{FlowKey, Series};
-use std::io::Write;
 
 /// The outputs of a run.
 pub(super) struct Outputs {
