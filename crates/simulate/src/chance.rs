@@ -25,7 +25,7 @@ impl Chance {
     /// Uniform in `0..1`, a multiple of 2⁻⁵³.
     #[inline]
     pub(crate) fn unit(&mut self) -> f64 {
-        (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+        hash::unit(self.bits())
     }
 
     /// True with the given probability.

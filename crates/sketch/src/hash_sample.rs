@@ -35,6 +35,7 @@ use crate::batch::BATCH;
 use crate::lapse;
 use crate::open::{Ahead, Crowded, Open, Place};
 use crate::repeats::Meets;
+use crate::steps;
 use crate::{Event, Exchanges, Fates, Gate, Meter, Sample, Structure};
 use dwell_types::{Nanos, Timestamp, hash};
 use std::fmt;
@@ -89,7 +90,7 @@ pub struct HashSample {
     /// The multiple, if the lifetime is learnt.
     multiple: Option<f64>,
     gate: Gate,
-    step: u32,
+    step: u8,
     /// One over *p*.
     weight: f64,
     open: Open,
@@ -102,14 +103,6 @@ pub struct HashSample {
     /// Time of the last request that the gate admitted.
     before: Timestamp,
 }
-
-/// *p* at a step.
-fn probability(step: u32) -> f64 {
-    2f64.powf(-f64::from(step) / 8.0)
-}
-
-/// 2⁻²⁴, which a gate implements to within .2%.
-const LAST_STEP: u32 = 192;
 
 impl HashSample {
     /// An empty table of at most `bytes`, not including the counts of the series. `has_tokens`: whether to store
@@ -192,8 +185,9 @@ impl HashSample {
     /// Closes the gate by a step.
     fn close(&mut self) {
         self.step += 1;
-        self.weight = 1.0 / probability(self.step);
-        self.gate = self.gate.with_probability(probability(self.step));
+        let probability = steps::probability(self.step);
+        self.weight = 1.0 / probability;
+        self.gate = self.gate.with_probability(probability);
     }
 
     fn turn_away(&mut self, request: &Event) {
@@ -227,7 +221,7 @@ impl HashSample {
         let began = *self.began.get_or_insert(now);
         self.learn(now - began);
         let mut kept = self.sweep(now);
-        while kept > self.most_kept && self.step < LAST_STEP {
+        while kept > self.most_kept && self.step < steps::LAST {
             self.close();
             kept = self.sweep(now);
         }
@@ -319,7 +313,7 @@ impl Crowded for HashSample {
     }
 
     fn admit_less(&mut self, _now: Timestamp) -> bool {
-        let is_open = self.step < LAST_STEP;
+        let is_open = self.step < steps::LAST;
         if is_open {
             self.close();
         }

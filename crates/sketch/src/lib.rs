@@ -98,6 +98,7 @@ mod lapse;
 mod open;
 mod repeats;
 mod smallest;
+mod steps;
 mod swar;
 mod table;
 mod targets;

@@ -22,6 +22,7 @@
 //! **Source**: N. G. Duffield, M. Grossglauser, *Trajectory sampling for direct traffic observation*, 2001; the
 //! naive solution of kompella12 §III-A (`docs/papers/kompella12-lda-mplane.md`).
 
+use crate::lapse;
 use crate::moments::Moments;
 use dwell_types::{PacketId, Timestamp, hash};
 use std::collections::BinaryHeap;
@@ -66,8 +67,6 @@ pub struct Trajectory {
 
 /// Hash and time, each of 48 bits, ordered by the hash.
 type Entry = [u32; 3];
-
-const TIME_BITS: u32 = 48;
 
 fn entry(hash: u64, at: Timestamp) -> Entry {
     let time = at.as_nanos() as u64;
@@ -147,8 +146,7 @@ impl Trajectory {
         for sent in &sent {
             while received.next_if(|received| key(received) < key(sent)).is_some() {}
             if let Some(received) = received.next_if(|received| key(received) == key(sent)) {
-                const UNUSED: u32 = 64 - TIME_BITS;
-                delays.push((time(received).wrapping_sub(time(sent)) << UNUSED) as i64 >> UNUSED);
+                delays.push(lapse::since(time(sent), Timestamp::from_nanos(time(received) as i64)).get());
             }
         }
         Ok(Moments::of(&delays, self.packets.min(sender.packets)))

@@ -64,7 +64,7 @@ fn an_absurd_time_hides_no_other_fate() {
 
 /// A number in `0..1`, the same for the same seed and number.
 fn uniform(seed: u64, n: u64) -> f64 {
-    (hash::word(hash::start(seed), n) >> 11) as f64 / (1u64 << 53) as f64
+    hash::unit(hash::word(hash::start(seed), n))
 }
 
 /// Packets about a millisecond apart, 3% lost, with delays of 5 to 105 ms, so that they are reordered. The first and
@@ -156,7 +156,7 @@ fn flows_are_ranked_by_bytes_and_the_rest_is_other() {
     let packets = stream(7_000, 3);
     let meter = measure(&Settings { flows: 5, ..EXACT }, &packets);
     let flows = meter.flows(3);
-    assert_eq!((flows.len(), meter.flow_count()), (4, 5));
+    assert_eq!(flows.len(), 4);
     let mut names = Vec::new();
     for packet in &packets {
         if !names.contains(&(packet.id % 7)) && names.len() < 5 {

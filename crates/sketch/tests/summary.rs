@@ -21,7 +21,7 @@ struct Packet {
 }
 
 fn uniform(seed: u64, n: u64) -> f64 {
-    (hash::word(hash::start(seed), n) >> 11) as f64 / (1u64 << 53) as f64
+    hash::unit(hash::word(hash::start(seed), n))
 }
 
 /// Packets 100 µs apart, for 20 s, with delays of 20 ms and up to `spread` more, so that they are reordered.

@@ -165,7 +165,7 @@ impl FlowKey {
     /// Whether the sender's endpoint comes first in the order of [`FlowKey::undirected`]. Exactly one of a key and its
     /// reverse does, unless both endpoints are the same.
     #[inline]
-    pub fn is_forward(self) -> bool {
+    fn is_forward(self) -> bool {
         (self.source, self.source_port) <= (self.destination, self.destination_port)
     }
 

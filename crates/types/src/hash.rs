@@ -76,6 +76,12 @@ pub const fn index(bits: u32, len: u32) -> u32 {
     ((bits as u64 * len as u64) >> 32) as u32
 }
 
+/// Maps 64 uniformly distributed bits to `0..1`, by the upper 53.
+#[inline]
+pub const fn unit(bits: u64) -> f64 {
+    (bits >> 11) as f64 / (1u64 << 53) as f64
+}
+
 #[cfg(test)]
 mod tests {
     extern crate std;

@@ -20,7 +20,7 @@ struct Packet {
 
 /// A number in `0..1`.
 fn uniform(n: u64) -> f64 {
-    (dwell_types::hash::finish(n ^ 0x5eed) >> 11) as f64 / (1u64 << 53) as f64
+    dwell_types::hash::unit(dwell_types::hash::finish(n ^ 0x5eed))
 }
 
 /// One packet per millisecond for ten seconds, of eight flows, 2% lost, with delays of 10 to 60 ms.

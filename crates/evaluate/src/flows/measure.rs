@@ -106,7 +106,7 @@ impl Measured for Configuration {
 
 /// The class of a flow, derived from bits of its id.
 fn class(shares: &[f64], flow: FlowId) -> u8 {
-    let mut place = (hash::finish(flow.0) >> 11) as f64 / (1u64 << 53) as f64;
+    let mut place = hash::unit(hash::finish(flow.0));
     for (class, share) in (1..).zip(shares) {
         if place < *share {
             return class;

@@ -290,8 +290,7 @@ impl Censoring {
     /// Counts a response whose slot was not overwritten for `least` insertions, and nobody knows for how many more.
     pub(super) fn censor_beyond(&mut self, response: &Event, least: u64, inserted: u64) {
         // Exponentially distributed, from otherwise unused bits, which differ between repetitions of a response.
-        let uniform =
-            (hash::finish(response.id.0 ^ least ^ response.at.as_nanos() as u64) >> 11) as f64 / (1u64 << 53) as f64;
+        let uniform = hash::unit(hash::finish(response.id.0 ^ least ^ response.at.as_nanos() as u64));
         let more = -(1.0 - uniform).ln() * f64::from(self.slots);
         self.censor(response, least.saturating_add(more as u64), inserted);
     }
@@ -368,7 +367,7 @@ mod tests {
                         }
                         let now = from + CHANGE * (i as f64 + 0.5) / responses as f64;
                         let then = now - lasts;
-                        let uniform = (hash::finish(random) >> 11) as f64 / (1u64 << 53) as f64;
+                        let uniform = hash::unit(hash::finish(random));
                         let (waited, survives) = (insertions(now) - insertions(then), -(1.0 - uniform).ln());
                         let was_offered = gate(octaves[usize::from(then > CHANGE)]).admits(response.id);
                         let inserted = if is_across { (insertions(now) * SLOTS) as u64 } else { u64::MAX };

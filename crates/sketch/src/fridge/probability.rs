@@ -1,6 +1,7 @@
 //! The entry probability *p*, and the search for it.
 
 use crate::codec::{CodecError, Reader, Writer};
+use crate::steps;
 use crate::survival::{FOLLOWED, begin};
 use crate::targets::{TARGETS, error_of_weighted};
 use dwell_types::{Nanos, Timestamp};
@@ -24,9 +25,6 @@ impl Pace {
 /// Beyond this the weight of a sample is so large that it will hardly ever occur.
 const LARGEST_EXPONENT: f64 = 12.0;
 
-/// The last step of the search: 2⁻²⁴, which a gate implements to within .2%.
-pub(super) const LAST_STEP: u8 = 192;
-
 /// An entry probability: `base · 2^(−step/8)`. The base is 1 unless the user set another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EntryProbability {
@@ -43,7 +41,7 @@ impl EntryProbability {
     /// only costs samples.
     pub(crate) fn cautious(slots: u32, offered: f64) -> Self {
         let wanted = f64::from(slots) / (16.0 * offered.max(1.0));
-        let step = (-8.0 * wanted.min(1.0).log2()).ceil().min(LAST_STEP.into());
+        let step = (-8.0 * wanted.min(1.0).log2()).ceil().min(steps::LAST.into());
         Self { base: 1.0, step: step as u8 }
     }
 
@@ -61,18 +59,7 @@ impl EntryProbability {
     /// The probability at another step from the same base.
     #[inline]
     pub(super) fn at_step(self, step: u8) -> f64 {
-        // Without rounding errors: the eight fractions of an octave, then a power of two.
-        const EIGHTHS: [f64; 8] = [
-            1.0,
-            0.917_004_043_204_671_2,
-            0.840_896_415_253_714_5,
-            0.771_105_412_703_970_4,
-            0.707_106_781_186_547_5,
-            0.648_419_777_325_504_8,
-            0.594_603_557_501_360_5,
-            0.545_253_866_332_628_8,
-        ];
-        self.base * EIGHTHS[usize::from(step % 8)] / (1u64 << (step / 8)) as f64
+        self.base * steps::probability(step)
     }
 
     /// The value at step zero.
@@ -89,7 +76,7 @@ impl EntryProbability {
         let wrong = CodecError::Value("entry probability");
         let base = Self::fixed(from.amount("entry probability")?).ok_or(wrong)?;
         let probability = Self { step: from.u8()?, ..base };
-        if probability.step <= LAST_STEP { Ok(probability) } else { Err(wrong) }
+        if probability.step <= steps::LAST { Ok(probability) } else { Err(wrong) }
     }
 
     /// The number of steps below the base.
@@ -249,7 +236,7 @@ impl Profile {
             self.responses = self.responses.map(|responses| memory * responses);
             step
         } else if known == 0.0 || self.admitted > f64::from(slots) {
-            present.step().saturating_add(16).min(LAST_STEP)
+            present.step().saturating_add(16).min(steps::LAST)
         } else {
             return present;
         };
@@ -257,7 +244,7 @@ impl Profile {
         self.admitted = 0.0;
         let mut chosen = EntryProbability { step, ..present };
         let densest = self.densest(slots);
-        while chosen.step < LAST_STEP && chosen.value() > densest {
+        while chosen.step < steps::LAST && chosen.value() > densest {
             chosen.step += 1;
         }
         while chosen.step > 0 && chosen.value() < sparsest {
@@ -312,8 +299,8 @@ impl Profile {
             (orphans.map_or_else(|| Self::predicted(&delays, p), |n| Self::predicted_limit(&delays, n, p)), step)
         };
         let least = |steps: &mut dyn Iterator<Item = u8>| steps.map(predicted).min_by(|a, b| a.0.total_cmp(&b.0));
-        let coarse = least(&mut (0..=LAST_STEP).step_by(8)).map_or(0, |(_, step)| step);
-        let around = coarse.saturating_sub(6)..=(coarse + 6).min(LAST_STEP);
+        let coarse = least(&mut (0..=steps::LAST).step_by(8)).map_or(0, |(_, step)| step);
+        let around = coarse.saturating_sub(6)..=(coarse + 6).min(steps::LAST);
         match least(&mut around.step_by(2)) {
             // The optimum is flat, the data noisy, and every change has a cost.
             Some((error, step)) if error < self.pace().worth_it * predicted(present.step()).0 => step,

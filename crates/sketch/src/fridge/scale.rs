@@ -1,6 +1,6 @@
 use super::EntryProbability;
-use super::probability::LAST_STEP;
 use crate::codec::{CodecError, MOST_COUNTED, Reader, Writer};
+use crate::steps;
 
 /// How the product limit counts insertions: as if *p* were rounded down to a power of two. Exchanges that last for
 /// equally many offered requests have equal numbers whenever that power is the same, and otherwise differ by a factor
@@ -154,7 +154,7 @@ impl Scale {
             let period = Period { until: from.u64()?, unit: Unit { step: from.u8()? } };
             let is_later = scale.before.last().is_none_or(|last| last.until <= period.until);
             let is_full = scale.before.len() == MOST_PERIODS;
-            if !is_later || is_full || period.until > MOST_COUNTED || period.unit.step > LAST_STEP {
+            if !is_later || is_full || period.until > MOST_COUNTED || period.unit.step > steps::LAST {
                 return Err(CodecError::Value("changes of the entry probability"));
             }
             scale.before.push(period);

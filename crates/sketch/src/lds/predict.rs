@@ -250,7 +250,7 @@ impl Draws {
     /// Uniform in `0..1`.
     fn unit(&mut self) -> f64 {
         self.drawn += 1;
-        (hash::word(self.start, self.drawn) >> 11) as f64 / (1u64 << 53) as f64
+        hash::unit(hash::word(self.start, self.drawn))
     }
 
     /// How many of this many packets a sampling rate selects: simulated singly for few packets, by a normal deviate for

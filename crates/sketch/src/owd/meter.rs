@@ -310,11 +310,6 @@ impl OwdMeter {
         }
     }
 
-    /// Number of flows, not counting those without a number.
-    pub fn flow_count(&self) -> usize {
-        self.flows.as_ref().map_or(0, |flows| flows.all().len() - 1)
-    }
-
     /// Whether no packet was dropped by sampling.
     pub fn is_exact(&self) -> bool {
         self.matching.is_exact()

@@ -71,7 +71,7 @@ fn share(part: u64, whole: u64) -> Option<f64> {
 
 impl Comparison {
     /// Maximum number of pairs kept, evenly spaced among the packets.
-    pub const MOST_PAIRS: usize = 2_048;
+    const MOST_PAIRS: usize = 2_048;
 
     pub(super) fn new(params: &Params, longest: Nanos) -> Self {
         Self {

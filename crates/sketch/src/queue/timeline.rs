@@ -41,7 +41,7 @@ impl Bin {
 
 impl Timeline {
     /// Maximum number of bins.
-    pub const STRETCHES: usize = 512;
+    const STRETCHES: usize = 512;
     /// Bytes on the heap.
     pub(super) const HEAP_BYTES: usize = Self::STRETCHES * size_of::<Bin>();
     /// A microsecond: shorter bins would show single packets.

@@ -168,11 +168,6 @@ impl TimeBloom {
         self.ages.len()
     }
 
-    /// The distribution of delays that is assumed at present.
-    pub fn belief(&self) -> &Cdf {
-        &self.cdf
-    }
-
     #[inline]
     fn take(&mut self, event: &Event) -> Option<Sample> {
         self.advance(event.at);

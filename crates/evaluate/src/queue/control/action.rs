@@ -63,7 +63,7 @@ pub(super) enum Verdict {
 
 /// A pseudo-random number, uniform in `0..1`, for each packet.
 fn chance(start: u64, arrival: &Arrival) -> f64 {
-    (hash::word(start, arrival.number) >> 11) as f64 / (1u64 << 53) as f64
+    hash::unit(hash::word(start, arrival.number))
 }
 
 /// Actions on culprits, which are detected at the exit of the queue and acted on at its entrance [conquest §7].
