@@ -245,3 +245,31 @@ fn intervals_go_on_behind_a_time_that_cannot_be() {
         assert_eq!(last, [100, 100], "of {} intervals", reports.len());
     }
 }
+
+/// Prometheus adds histograms edge by edge: those of two logs with quite different delays give that of both together.
+#[test]
+fn histograms_of_two_reports_add_up() {
+    // A request each millisecond: the n-th is answered after n³ ns.
+    let exchanges = |numbers: std::ops::RangeInclusive<i64>| -> Vec<(i64, String)> {
+        let request = |n: i64| (n * 1_000_000, format!("request,{n}"));
+        let response = |n: i64| (n * 1_000_000 + n.pow(3), format!("response,{n}"));
+        numbers.flat_map(|n| [request(n), response(n)]).collect()
+    };
+    let buckets = |events: &[(i64, String)]| -> Vec<(String, u64)> {
+        let mut events = events.to_vec();
+        events.sort();
+        let lines: String = events.iter().map(|(at, event)| format!("{at},{event}\n")).collect();
+        let run = rtt(&log(&format!("at_ns,kind,id\n{lines}")), &["--format", "openmetrics"]).ok();
+        let text = String::from_utf8(run.out).unwrap();
+        let buckets = text.lines().filter_map(|line| line.strip_prefix("dwell_rtt_delay_seconds_bucket"));
+        buckets.map(|line| line.rsplit_once(' ').unwrap()).map(|(le, n)| (le.to_owned(), n.parse().unwrap())).collect()
+    };
+    let (near, far) = (exchanges(5..=40), exchanges(800..=900));
+    let both = buckets(&[near.clone(), far.clone()].concat());
+    let (near, far) = (buckets(&near), buckets(&far));
+    let sums: Vec<(String, u64)> = near.iter().zip(&far).map(|(a, b)| (a.0.clone(), a.1 + b.1)).collect();
+    assert_eq!(sums, both);
+    assert!(near.iter().map(|bucket| &bucket.0).eq(far.iter().map(|bucket| &bucket.0)));
+    let ends = |at: usize, le: &str| both[at].0.contains(le).then_some(both[at].1);
+    assert_eq!((ends(0, "le=\"1e-06\""), ends(both.len() - 1, "le=\"+Inf\"")), (Some(6), Some(137)));
+}

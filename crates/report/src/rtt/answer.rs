@@ -111,7 +111,7 @@ fn histogram(distribution: &Distribution) -> Vec<Bin> {
 }
 
 /// The smallest of the edges 0, ±1, ±2, ±5, ±10, … above `edge`, which is itself one of them.
-fn next_edge(edge: i64) -> i64 {
+pub(super) fn next_edge(edge: i64) -> i64 {
     match edge {
         0 => 1,
         // −10 → −5 → −2 → −1 → 0.

@@ -1,5 +1,6 @@
 //! OpenMetrics 1.0 text, for Prometheus and compatible tools. Unknown values are left out.
 
+use super::answer::next_edge;
 use super::{Flow, Quic, ResultLine, RttReport};
 use crate::openmetrics::{bounds, common, escaped, family, number, seconds};
 use std::io::{self, Write};
@@ -31,6 +32,15 @@ fn connections(quic: &Quic, to: &mut impl Write) -> io::Result<()> {
     states.iter().try_for_each(|(state, number)| writeln!(to, "{NAME}{{state=\"{state}\"}} {number}"))
 }
 
+/// The upper edges of all buckets, in nanoseconds: 1, 2 and 5 times powers of ten, from a microsecond to beyond the
+/// longest time that a request may wait. Every series has all of them, whatever its delays: a sum over several series
+/// is a histogram only then.
+fn edges() -> impl Iterator<Item = i64> {
+    const FIRST: i64 = 1_000;
+    const LAST: i64 = 200_000_000_000_000;
+    std::iter::successors(Some(FIRST), |&edge| Some(next_edge(edge))).take_while(|&edge| edge <= LAST)
+}
+
 /// The histogram. Counts are estimates rounded to integers, since the format allows only integers.
 fn delay(results: &[ResultLine], to: &mut impl Write) -> io::Result<()> {
     const NAME: &str = "dwell_rtt_delay_seconds";
@@ -42,17 +52,19 @@ fn delay(results: &[ResultLine], to: &mut impl Write) -> io::Result<()> {
             continue;
         }
         let labels = labels(line);
-        let (mut total, mut below_zero) = (0.0, false);
-        for bin in &line.histogram {
-            total += bin.exchanges.value;
-            below_zero |= bin.to_ns < 0;
-            let le = seconds(bin.to_ns as f64);
+        let mut bins = line.histogram.iter().peekable();
+        let mut total = 0.0;
+        for edge in edges() {
+            while let Some(bin) = bins.next_if(|bin| bin.to_ns <= edge) {
+                total += bin.exchanges.value;
+            }
+            let le = seconds(edge as f64);
             writeln!(to, "{NAME}_bucket{{{labels},le=\"{le}\"}} {:.0}", total.round())?;
         }
-        let total = total.max(exchanges.value);
+        let total = binned.max(exchanges.value);
         writeln!(to, "{NAME}_bucket{{{labels},le=\"+Inf\"}} {:.0}", total.round())?;
-        // With negative bucket bounds there must be no sum, and without a sum no count (OpenMetrics 1.0, Histogram).
-        if !below_zero && mean.value >= 0 {
+        // A sum that negative delays lower is no counter; without a sum there is no count (OpenMetrics 1.0, Histogram).
+        if line.histogram.iter().all(|bin| bin.to_ns >= 0) && mean.value >= 0 {
             writeln!(to, "{NAME}_count{{{labels}}} {:.0}", total.round())?;
             writeln!(to, "{NAME}_sum{{{labels}}} {}", number(mean.value as f64 / 1e9 * total))?;
         }
