@@ -5,17 +5,17 @@ use dwell_types::{Nanos, Timestamp};
 pub(super) struct Intervals {
     /// Intervals begin at multiples of this since the epoch; `None` if the whole run is one.
     length: Option<i64>,
-    /// End of the current interval, if one has begun.
-    end: Option<i64>,
-    /// End of the next one, once the current one is over.
-    next_end: Option<i64>,
+    /// Start of the current interval, if one has begun.
+    start: Option<i64>,
+    /// Start of the next one, once the current one is over.
+    next_start: Option<i64>,
     /// Number of successive times far before the current interval.
     before: u32,
 }
 
 impl Intervals {
     pub(super) fn new(length: Option<Nanos>) -> Self {
-        Self { length: length.map(Nanos::get), end: None, next_end: None, before: 0 }
+        Self { length: length.map(Nanos::get), start: None, next_start: None, before: 0 }
     }
 
     /// Whether each interval gets a report of its own.
@@ -34,28 +34,67 @@ impl Intervals {
         const MANY: u32 = 4;
         let Some(length) = self.length else { return false };
         let at = at.as_nanos();
-        let end = at.div_euclid(length).saturating_add(1).saturating_mul(length);
-        let Some(present) = self.end else {
-            self.end = Some(end);
+        let start = at.div_euclid(length).saturating_mul(length);
+        let Some(present) = self.start else {
+            self.start = Some(start);
             return false;
         };
-        let is_far_before = at < present.saturating_sub(length).saturating_sub(length.max(FAR));
+        let is_far_before = at < present.saturating_sub(length.max(FAR));
         self.before = if is_far_before { self.before + 1 } else { 0 };
-        let is_over = at >= present || self.before == MANY;
+        let is_over = start > present || self.before == MANY;
         if is_over {
-            (self.next_end, self.before) = (Some(end), 0);
+            (self.next_start, self.before) = (Some(start), 0);
         }
         is_over
     }
 
     /// Begins the interval of the time at which the previous one was over.
     pub(super) fn begin_next(&mut self) {
-        self.end = self.next_end.take();
+        self.start = self.next_start.take();
     }
 
-    /// The borders of the current interval.
+    /// The borders of the current interval. The last one before times end, in 2262, is shorter.
     pub(super) fn span(&self) -> Option<Span> {
-        let (length, end) = self.length.zip(self.end)?;
-        Some(Span { start: end.saturating_sub(length), end })
+        let (length, start) = self.length.zip(self.start)?;
+        Some(Span { start, end: start.saturating_add(length) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The spans of the intervals of one second in which these times, in nanoseconds, are counted.
+    fn spans(times: &[i64]) -> Vec<(i64, i64)> {
+        let mut intervals = Intervals::new(Some(Nanos::from_secs(1)));
+        let mut spans = Vec::new();
+        let mut add = |intervals: &Intervals| spans.extend(intervals.span().map(|span| (span.start, span.end)));
+        for &at in times {
+            if intervals.is_over(Timestamp::from_nanos(at)) {
+                add(&intervals);
+                intervals.begin_next();
+            }
+        }
+        add(&intervals);
+        spans
+    }
+
+    #[test]
+    fn intervals_are_whole_multiples_of_their_length() {
+        const S: i64 = 1_000_000_000;
+        assert_eq!(spans(&[0, S - 1, S, S + 5, 4 * S]), [(0, S), (S, 2 * S), (4 * S, 5 * S)]);
+        assert_eq!(spans(&[-1, 0]), [(-S, 0), (0, S)]);
+        // Late times count in the current interval, unless there are four of them in a row.
+        assert_eq!(spans(&[9 * S, 2 * S, 2 * S, 2 * S, 9 * S]), [(9 * S, 10 * S)]);
+        assert_eq!(spans(&[9 * S, 2 * S, 2 * S, 2 * S, 2 * S, 2 * S]), [(9 * S, 10 * S), (2 * S, 3 * S)]);
+    }
+
+    /// Times that no timestamp can hold are all its first or last value, and belong to one interval.
+    #[test]
+    fn the_first_and_the_last_interval_are_intervals_like_others() {
+        let last = i64::MAX / 1_000_000_000 * 1_000_000_000;
+        assert_eq!(spans(&[i64::MAX; 3]), [(last, i64::MAX)]);
+        assert_eq!(spans(&[last - 1, last, i64::MAX]), [(last - 1_000_000_000, last), (last, i64::MAX)]);
+        assert_eq!(spans(&[i64::MIN; 3]).len(), 1);
     }
 }
