@@ -5,7 +5,6 @@ use crate::facts::{Frames, Memory};
 use crate::footing::{self, WIDTH};
 use crate::grid::Grid;
 use crate::text;
-use dwell_sketch::estimate::Estimate;
 use dwell_types::Nanos;
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -24,7 +23,7 @@ pub fn write(report: &RttReport, to: &mut impl Write) -> io::Result<()> {
         writeln!(to, "\nNo requests or responses were seen.")?;
     } else {
         writeln!(to)?;
-        delays(&report.results, to)?;
+        delays(report, to)?;
     }
     if let Some(connections) = &report.quic {
         writeln!(to)?;
@@ -106,8 +105,8 @@ fn title(reports: &[RttReport], to: &mut impl Write) -> io::Result<()> {
 }
 
 /// The grid of delays: one line per result if nothing was estimated, otherwise a second line with the intervals.
-fn delays(results: &[ResultLine], to: &mut impl Write) -> io::Result<()> {
-    let results: Vec<&ResultLine> = results.iter().filter(|l| is_asked(l)).collect();
+fn delays(report: &RttReport, to: &mut impl Write) -> io::Result<()> {
+    let results: Vec<&ResultLine> = report.results.iter().filter(|l| is_asked(l)).collect();
     let estimated = results.iter().any(|l| has_intervals(l));
     let mut grid = Grid::default();
     grid.row(cells(
@@ -131,7 +130,7 @@ fn delays(results: &[ResultLine], to: &mut impl Write) -> io::Result<()> {
         let name = if grouped { format!("  {}", line.group) } else { line.rule() };
         let d = &line.delay_ns;
         let columns = [d.p50, d.p90, d.p95, d.p99, d.mean];
-        let mut row = vec![name, line.exchanges.map_or_else(|| "–".into(), |e| text::count(e.value.round() as u64))];
+        let mut row = vec![name, answered(line, report)];
         row.extend(columns.map(text::delay));
         if !estimated {
             row.extend([d.min, d.max].map(text::delay));
@@ -147,6 +146,18 @@ fn delays(results: &[ResultLine], to: &mut impl Write) -> io::Result<()> {
         }
     }
     grid.write(to)
+}
+
+/// The number of answered requests; `–` if it is not known. Without samples it is known to be 0 if everything was
+/// measured and nothing matched, or if no packet could be a response. (Those of a group may count in another group.)
+fn answered(line: &ResultLine, report: &RttReport) -> String {
+    let is_unanswered = line.group == "all" && line.responses.seen == 0;
+    let is_none = line.requests.matched == 0 && (report.method.exact || is_unanswered);
+    match line.exchanges {
+        Some(exchanges) => text::count(exchanges.value.round() as u64),
+        None if is_none => "0".into(),
+        None => "–".into(),
+    }
 }
 
 /// The flows, each with one line per match and leg, and a second one with the intervals if there are any.
@@ -226,8 +237,11 @@ fn series<'a>(result: &ResultLine, reports: &'a [RttReport], to: &mut impl Write
             continue;
         };
         let d = &line.delay_ns;
-        let count = |e: Estimate<f64>| text::count(e.value.round() as u64);
-        let mut row = vec![time, line.exchanges.map_or_else(|| "–".into(), count)];
+        let mut row = vec![time, answered(line, report)];
+        if line.samples == 0 {
+            grid.row(row);
+            continue;
+        }
         if estimated {
             row.push(match line.coverage() {
                 Some(_) if line.is_complete() => "all".into(),

@@ -266,7 +266,8 @@ pub fn bounded() -> RttReport {
     report
 }
 
-/// Twelve intervals of ten seconds, with a slow period in the middle and one interval without samples.
+/// Twelve intervals of ten seconds, with a slow period in the middle, then one interval in which no response matched, and one
+/// without any packet.
 pub fn series(sampled: f64) -> Vec<RttReport> {
     (0..12)
         .map(|i| {
@@ -275,11 +276,15 @@ pub fn series(sampled: f64) -> Vec<RttReport> {
                 Shape { matching: "tcp-ack", leg, group: "all", exchanges, sampled, peaks }.line()
             };
             let mut results = vec![line("outward", 40_000 + 1_000 * i, peaks), line("inward", 9_000 + 90 * i, DNS)];
+            if i == 8 {
+                let responses = Responses { seen: 3, unmatched: 3 };
+                results[1] = ResultLine { matching: "tcp-ack", leg: "inward", responses, ..unanswered("all") };
+            }
             if i == 9 {
                 results.remove(1);
             }
             if i > 0 {
-                for line in &mut results {
+                for line in results.iter_mut().filter(|line| line.samples > 0) {
                     line.requests.carried_over = 7;
                     line.requests.matched += 7;
                 }
