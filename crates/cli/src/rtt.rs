@@ -6,7 +6,8 @@ use crate::progress::Bar;
 use crate::signals::Signals;
 use crate::units;
 use crate::words;
-use dwell_capture::{CaptureFiles, FrameSource};
+use anyhow::anyhow;
+use dwell_capture::{CaptureError, CaptureFiles, FrameSource};
 use dwell_logs::EventLog;
 use dwell_observe::Observer;
 use dwell_observe::parse::{self, Key};
@@ -15,13 +16,14 @@ use dwell_sketch::reuse::Reuse;
 use dwell_sketch::rtt::{Method, RttMeter, Settings, SettingsError};
 use dwell_sketch::top_flows::{self, TopFlows};
 use dwell_types::{Frame, LinkType, Match, Observation, Sink};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 // Command-line arguments.
 mod arguments;
-use arguments::Format;
-pub(crate) use arguments::{Arguments, matching, usual_matches};
+pub(crate) use arguments::{Arguments, check_stdin, matching, usual_matches};
+use arguments::{BY_TCPDUMP, Format};
 // Assigns samples to packets and flows.
 mod followed;
 use followed::{FlowPacket, Followed};
@@ -48,7 +50,7 @@ pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
 
 fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure> {
     let paths: Vec<&PathBuf> = arguments.read.iter().chain(&arguments.captures).collect();
-    let mut source = CaptureFiles::open(paths.iter().copied())?.until(signals.stop());
+    let mut source = CaptureFiles::open(paths.iter().copied()).map_err(not_opened)?.until(signals.stop());
     let is_pipe = source.bytes_total().is_none();
     if is_pipe && arguments.interval.is_some() && arguments.format == Format::Table {
         words::say("the table of intervals is written at the end; --format jsonl or csv writes each one as it ends");
@@ -107,6 +109,18 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
     let code = reports.see_end(source.is_stopped(), source.is_damaged(), signals);
     reports.finish(&mut meter, &observed(&observer, &followed), outputs)?;
     Ok(code)
+}
+
+/// Why a capture cannot be opened; if it does not exist and may be meant as a filter, also what to do instead.
+fn not_opened(error: CaptureError) -> anyhow::Error {
+    let name = error.path().to_string_lossy();
+    let is_filter = name.contains(' ') || !name.contains(['.', '/']);
+    match &error {
+        CaptureError::Io { error: why, .. } if why.kind() == ErrorKind::NotFound && is_filter => {
+            anyhow!("{error}; {BY_TCPDUMP}")
+        }
+        _ => error.into(),
+    }
 }
 
 /// What reports contain on packets besides delays.

@@ -73,21 +73,24 @@ pub(crate) fn enough(memory: usize, needed: impl Fn(usize) -> usize) -> String {
 /// The default of `--memory`.
 pub(crate) const MEMORY: &str = "64MiB";
 
-/// Bytes, at most 1 TiB: `65536`, `64KiB`, `64K` (both 1024), `64kB` (1000), likewise M, G and T.
+/// Bytes, at most 1 TiB: `65536`, `64KiB`, `64K` (both 1024, in upper or lower case), `64kB` (1000), likewise M, G and T.
 pub(crate) fn bytes(text: &str) -> Result<usize, String> {
     const MOST: f64 = (1u64 << 40) as f64;
     let (number, unit) = split(text);
     let scale = match unit {
         "" | "B" => 1.0,
-        "K" | "k" | "KiB" => 1024.0,
         "kB" | "KB" => 1e3,
-        "M" | "MiB" => 1024.0 * 1024.0,
         "MB" => 1e6,
-        "G" | "GiB" => 1024.0 * 1024.0 * 1024.0,
         "GB" => 1e9,
-        "T" | "TiB" => MOST,
         "TB" => 1e12,
-        _ => return Err("expected a size such as 64KiB, 1.5MiB or 65536".to_owned()),
+        // `kb` and `mb` are left out: they may mean bits, too.
+        _ => match &*unit.to_ascii_lowercase() {
+            "k" | "kib" => 1024.0,
+            "m" | "mib" => 1024.0 * 1024.0,
+            "g" | "gib" => 1024.0 * 1024.0 * 1024.0,
+            "t" | "tib" => MOST,
+            _ => return Err("expected a size such as 64KiB, 1.5MiB or 65536".to_owned()),
+        },
     };
     match number.parse::<f64>() {
         Ok(value) if value * scale >= 1.0 && value * scale <= MOST => Ok((value * scale) as usize),
@@ -239,13 +242,18 @@ mod tests {
             ("65536", 65_536),
             ("64KiB", 65_536),
             ("64k", 65_536),
+            ("64kib", 65_536),
             ("1.5M", 1_572_864),
+            ("1.5m", 1_572_864),
+            ("2Mib", 2 << 20),
+            ("2MB", 2_000_000),
+            ("1g", 1 << 30),
             ("2kB", 2_000),
             ("1TiB", 1 << 40),
         ] {
             assert_eq!(bytes(text), Ok(expected), "{text}");
         }
-        for text in ["", "0", "0.5", "-1K", "64KB2", "many", "1e30G", "NaN", "1.1TiB"] {
+        for text in ["", "0", "0.5", "-1K", "64KB2", "64kb", "1mb", "many", "1e30G", "NaN", "1.1TiB"] {
             assert!(bytes(text).is_err(), "{text}");
         }
     }

@@ -7,6 +7,7 @@ use super::sketches::{describe_sketch, flows};
 use crate::Failure;
 use crate::output;
 use anyhow::{Context, Result, bail};
+use dwell_capture::CaptureFile;
 use dwell_report::facts::{Memory, Method as MethodFacts, Span};
 use dwell_report::owd::{Interval, Line, OwdReport, PointFacts, Points, SCHEMA};
 use dwell_report::text;
@@ -106,6 +107,9 @@ fn read(path: &Path, warnings: &mut Vec<String>) -> Result<(Vec<Summary>, FlowLi
                 first = first.or(Some(error));
             }
         }
+    }
+    if summaries.is_empty() && CaptureFile::open(path, &*bytes).is_ok() {
+        bail!("{name}: expected sketches made by dwell owd sketch, found a capture; dwell owd compares captures");
     }
     if summaries.is_empty() {
         let found = first.map_or_else(|| "an empty file".to_owned(), |error| error.to_string());

@@ -21,7 +21,7 @@ use std::path::PathBuf;
 Examples:
   dwell rtt capture.pcapng.gz                     handshakes, TCP data and DNS, as a table
   dwell rtt -r mon.pcap -r tue.pcap --match dns --group dst/24 --format json
-  tcpdump -i eth0 -w - | dwell rtt - --interval 10s --format jsonl
+  tcpdump -U -i eth0 -w - | dwell rtt - --interval 10s --format jsonl
   dwell rtt capture.pcap --memory 64KiB --plot cdf.svg")]
 pub(crate) struct Arguments {
     /// Captures in chronological order: pcap or pcapng, plain or gzip, xz, zstd; - is standard input.
@@ -33,6 +33,12 @@ pub(crate) struct Arguments {
     /// Read a log instead of captures: CSV with columns at_ns, kind (request or response), id and optionally group.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["captures", "read", "matches", "inside", "group", "key", "count"])]
     pub(super) events: Option<PathBuf>,
+    /// Not supported; the message says what to do instead.
+    #[arg(short = 'i', long, hide = true)]
+    interface: Option<String>,
+    /// The same.
+    #[arg(long, hide = true)]
+    filter: Option<String>,
     /// Stop after this many frames.
     #[arg(short = 'c', value_name = "COUNT", value_parser = crate::units::count)]
     pub(super) count: Option<u64>,
@@ -45,8 +51,9 @@ pub(crate) struct Arguments {
     /// Prefixes of the inside network, such as 10.0.0.0/8 or 2001:db8::/32; legs are then named outward, inward, inside and outside.
     #[arg(long, value_name = "PREFIX", value_delimiter = ',', help_heading = "What is measured")]
     pub(super) inside: Vec<Prefix>,
-    /// Group delays by src/24, dst/48, vlan, port (the lower one, mostly the service), src-port, dst-port, dscp or
-    /// protocol of the request; several with commas.
+    /// Group delays by the request's src or dst, whole addresses or prefixes: src/24 (IPv6: /48), dst/48 (IPv4: whole
+    /// addresses), src/24/56 (IPv4/IPv6); by its vlan, port (the lower one, mostly the service), src-port, dst-port, dscp
+    /// or protocol; several with commas.
     #[arg(long, value_name = "KEY", help_heading = "What is measured")]
     pub(super) group: Option<Grouping>,
     /// Also report the flows with the most bytes, each with its delays.
@@ -153,6 +160,18 @@ pub(crate) fn usual_matches(can: impl Fn(Match) -> bool) -> Vec<Match> {
     [Match::TcpHandshake, Match::TcpAck, Match::Dns].into_iter().filter(|&matching| can(matching)).collect()
 }
 
+/// Rejects captures of which more than one is standard input.
+pub(crate) fn check_stdin<'a>(captures: impl IntoIterator<Item = &'a PathBuf>) -> Result<(), Failure> {
+    match captures.into_iter().filter(|path| path.as_os_str() == "-").count() {
+        0 | 1 => Ok(()),
+        _ => Err(Failure::Usage("expected captures: only one of them can be standard input".to_owned())),
+    }
+}
+
+/// How to select packets.
+pub(super) const BY_TCPDUMP: &str =
+    "tcpdump selects interfaces and packets: tcpdump -U -i eth0 -w - 'tcp port 80' | dwell rtt -";
+
 impl Arguments {
     /// The expiry of requests other than flows.
     pub(super) fn expiry(&self) -> Nanos {
@@ -175,9 +194,13 @@ impl Arguments {
     /// Checks combinations of flags that their parsers cannot check.
     pub(super) fn check(&self) -> Result<(), Failure> {
         let usage = |words: &str| Err(Failure::Usage(words.to_owned()));
+        if self.interface.is_some() || self.filter.is_some() {
+            return usage(BY_TCPDUMP);
+        }
         if self.events.is_none() && self.captures.is_empty() && self.read.is_empty() {
             return usage("expected a capture to read, or - for standard input");
         }
+        check_stdin(self.captures.iter().chain(&self.read))?;
         /// Whether a method has something.
         type Has = fn(Method) -> bool;
         let of_methods: [(&str, bool, Has); 6] = [

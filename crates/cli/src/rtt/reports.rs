@@ -220,7 +220,7 @@ impl Reports {
         };
         (!self.has_results && frames.decoded() > 0).then(|| {
             let others = names(false);
-            let others = if others.is_empty() { others } else { format!("; --match finds {others}") };
+            let others = if others.is_empty() { others } else { format!("; other rules: {others}") };
             format!("no packet is a request or a response of {}{others}", names(true))
         })
     }

@@ -57,6 +57,10 @@ fn wrong_flags_are_wrong_usage() {
         (&["rrt"], &["'rrt'", "'rtt'", "(see dwell --help)"]),
         (&["net"], &["expected a command: plan, paths, localize (see dwell net --help)"]),
         (&["rtt"], &["expected a capture", "(see dwell rtt --help)"]),
+        (&["rtt", "-", "ntp.pcap", "-"], &["only one", "standard input"]),
+        (&["compare", "-", "-"], &["only one", "standard input"]),
+        (&["rtt", "-i", "eth0"], &["tcpdump -U -i eth0 -w - 'tcp port 80' | dwell rtt -"]),
+        (&["rtt", "ntp.pcap", "--filter", "tcp port 80"], &["tcpdump -U -i eth0 -w - 'tcp port 80' | dwell rtt -"]),
         (&["owd"], &["<SENDER>", "<RECEIVER>"]),
         (&["owd", "ntp.pcap"], &["<RECEIVER>"]),
         (&["owd", "ntp.pcap", "ntp.pcap"], &["two captures", "twice"]),
@@ -170,6 +174,11 @@ fn what_cannot_be_read_fails_the_run() {
     let cases: &[(&[&str], &str)] = &[
         (&["missing.pcap"], "dwell: missing.pcap: No such file or directory (os error 2)\n"),
         (&["ntp.pcap", "missing.pcap"], "dwell: missing.pcap: No such file or directory (os error 2)\n"),
+        (
+            &["ntp.pcap", "tcp port 80"],
+            "dwell: tcp port 80: No such file or directory (os error 2); tcpdump selects interfaces and packets: tcpdump \
+             -U -i eth0 -w - 'tcp port 80' | dwell rtt -\n",
+        ),
         (&["notes.txt/x.pcap"], "dwell: notes.txt/x.pcap: Not a directory (os error 20)\n"),
         (&["directory"], "dwell: directory: expected a capture file, found a directory\n"),
         (&["empty"], "dwell: empty: expected a capture file, found an empty file\n"),
@@ -210,6 +219,7 @@ fn what_cannot_be_read_fails_the_run() {
         let all = [&["rtt"], *arguments, &output].concat();
         assert_refused(1, &all, &[expected]);
     }
+    assert_refused(1, &["owd", "join", "ntp.pcap", "empty"], &["ntp.pcap: ", "dwell owd sketch, found a capture"]);
 }
 
 #[test]
@@ -436,7 +446,7 @@ fn a_link_type_that_is_not_understood_is_named() {
 #[test]
 fn what_was_not_looked_for_is_named() {
     let words =
-        "no packet is a request or a response of tcp-handshake, tcp-ack, dns; --match finds tcp-ts, tcp-flow, ntp";
+        "no packet is a request or a response of tcp-handshake, tcp-ack, dns; other rules: tcp-ts, tcp-flow, ntp";
     for (file, how, is_said) in [
         ("ntp/ntp.pcap", &[][..], true),
         ("ntp/ntp.pcap", &["--interval", "10s", "--format", "csv"], true),
