@@ -9,8 +9,9 @@ use crate::output::{self, Output};
 use crate::progress::Bar;
 use crate::rtt::{check_stdin, matching, usual_matches};
 use crate::signals::Signals;
-use crate::units::{Memories, is_given};
+use crate::units::{Memories, is_given, one_of};
 use crate::words;
+use clap::builder::TypedValueParser;
 use clap::{Args, Subcommand, ValueEnum};
 use dwell_capture::{CaptureFiles, FrameSource};
 use dwell_evaluate::compare::{Comparison, MethodFacts, Results, SCHEMA, Settings, table};
@@ -64,9 +65,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SIZES", value_parser = crate::units::memories,
         default_value = "4KiB,16KiB,64KiB,256KiB")]
     memory: Memories,
-    /// Methods: km, fridge, hash-sample, simple, auto, stages, mis, timebloom, bloomtime, ale-u, ale-e, ddbf, and dart
-    /// for tcp-ack.
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = method,
+    /// Methods to compare with the exact result; dart only for tcp-ack.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = method(),
         default_value = "km,fridge,hash-sample,simple,auto")]
     methods: Vec<Method>,
     /// Longest delay to expect: prior knowledge of stages, timebloom, bloomtime, ale-u, ale-e and ddbf.
@@ -77,9 +77,10 @@ pub(crate) struct Arguments {
     rate: Option<f64>,
     /// What counts as request and response, as in dwell rtt. Default: those of tcp-handshake, tcp-ack and dns that some
     /// method can measure.
-    #[arg(long = "match", value_name = "LIST", value_delimiter = ',', value_parser = matching)]
+    #[arg(long = "match", value_name = "LIST", value_delimiter = ',', value_parser = matching())]
     matches: Vec<Match>,
-    /// Prefixes of the inside network, such as 10.0.0.0/8 or 2001:db8::/32; legs are then named outward and inward.
+    /// Prefixes of the inside network, such as 10.0.0.0/8 or 2001:db8::/32; legs are then named outward, inward, inside and
+    /// outside.
     #[arg(long, value_name = "PREFIX", value_delimiter = ',')]
     inside: Vec<Prefix>,
     /// Number of seeds of each method's hashes; the average of ten needs at least ten.
@@ -113,14 +114,9 @@ enum Format {
     Csv,
 }
 
-fn method(name: &str) -> Result<Method, String> {
-    let is_it = |method: &Method| method.name() == name && *method != Method::Exact;
-    Method::ALL.into_iter().find(is_it).ok_or_else(|| {
-        let others = Method::ALL.into_iter().filter(|method| *method != Method::Exact);
-        let names: Vec<&str> = others.map(Method::name).collect();
-        let reference = if name == Method::Exact.name() { "exact is the reference: " } else { "" };
-        format!("{reference}expected one of {}", names.join(", "))
-    })
+/// The name of a method; exact is what all are compared with.
+fn method() -> impl TypedValueParser<Value = Method> {
+    one_of(Method::ALL.into_iter().filter(|&method| method != Method::Exact), Method::name)
 }
 
 pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure> {

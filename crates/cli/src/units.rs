@@ -1,18 +1,42 @@
 //! Parsers for numbers, sizes, times and choices on the command line.
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Arg, Command};
 use dwell_report::text::size_flag;
 use dwell_sketch::Exchanges;
 use dwell_types::Nanos;
+use std::ffi::OsStr;
 use std::ops::RangeInclusive;
 
-/// One of the given values, by its name.
-pub(crate) fn one_of<T, const N: usize>(all: [T; N], name: fn(T) -> &'static str) -> impl TypedValueParser<Value = T>
+/// One of the given values, by its name. Help and errors list all names.
+pub(crate) fn one_of<T>(
+    all: impl IntoIterator<Item = T>,
+    name: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T>
 where
     T: Copy + Send + Sync + 'static,
 {
-    let of_name = move |found: String| all.into_iter().find(|&one| name(one) == found);
-    PossibleValuesParser::new(all.map(name)).try_map(move |found| of_name(found).ok_or("expected one of these"))
+    let all: Vec<T> = all.into_iter().collect();
+    let names = PossibleValuesParser::new(all.iter().map(|&one| name(one)));
+    let of_name = move |found: String| all.iter().copied().find(|&one| name(one) == found);
+    Trimmed(names).try_map(move |found| of_name(found).ok_or("expected one of these"))
+}
+
+/// Ignores spaces around a name, such as those behind the commas of a list.
+#[derive(Clone)]
+struct Trimmed(PossibleValuesParser);
+
+impl TypedValueParser for Trimmed {
+    type Value = String;
+
+    fn parse_ref(&self, command: &Command, argument: Option<&Arg>, text: &OsStr) -> Result<String, clap::Error> {
+        let trimmed = text.to_str().map_or(text, |text| OsStr::new(text.trim()));
+        self.0.parse_ref(command, argument, trimmed)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        self.0.possible_values()
+    }
 }
 
 /// A whole number within these bounds.

@@ -58,7 +58,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "SIZES", value_parser = crate::units::memories,
         default_value = "1KiB,4KiB,16KiB,64KiB", help_heading = "Method and memory")]
     memory: Memories,
-    /// Methods: lda, lda-paper, trajectory, probes.
+    /// Methods to compare with the exact result.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = crate::units::one_of(Method::ALL, Method::name),
         default_value = "lda,lda-paper,trajectory,probes", help_heading = "Method and memory")]
     methods: Vec<Method>,

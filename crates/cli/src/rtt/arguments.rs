@@ -4,6 +4,7 @@
 
 use crate::units::one_of;
 use crate::{Failure, output};
+use clap::builder::TypedValueParser;
 use clap::{ArgGroup, Args, ValueEnum};
 use dwell_observe::group::Grouping;
 use dwell_observe::parse::Key;
@@ -43,9 +44,9 @@ pub(crate) struct Arguments {
     #[arg(short = 'c', value_name = "COUNT", value_parser = crate::units::count)]
     pub(super) count: Option<u64>,
 
-    /// What counts as request and response: tcp-handshake, tcp-ack, tcp-ts, tcp-flow, dns, ntp, icmp-echo, quic-spin.
-    /// Default: those of tcp-handshake, tcp-ack and dns that the method can measure.
-    #[arg(long = "match", value_name = "LIST", value_delimiter = ',', value_parser = matching,
+    /// What counts as request and response; several with commas. Default: those of tcp-handshake, tcp-ack and dns that
+    /// the method can measure.
+    #[arg(long = "match", value_name = "LIST", value_delimiter = ',', value_parser = matching(),
         help_heading = "What is measured")]
     matches: Vec<Match>,
     /// Prefixes of the inside network, such as 10.0.0.0/8 or 2001:db8::/32; legs are then named outward, inward, inside and outside.
@@ -148,11 +149,9 @@ pub(super) enum Format {
     Ppviz,
 }
 
-pub(crate) fn matching(name: &str) -> Result<Match, String> {
-    Match::of_packets().find(|matching| matching.name() == name).ok_or_else(|| {
-        let names: Vec<&str> = Match::of_packets().map(Match::name).collect();
-        format!("expected one of {}", names.join(", "))
-    })
+/// The name of a match.
+pub(crate) fn matching() -> impl TypedValueParser<Value = Match> {
+    one_of(Match::of_packets(), Match::name)
 }
 
 /// The default matches, as far as `can` accepts them.

@@ -29,7 +29,7 @@ pub(super) struct Arguments {
     #[command(flatten)]
     pub(super) asked: Asked,
     /// The rule that the requests belong to; rules share the memory, so measure it alone.
-    #[arg(long = "match", value_name = "RULE", value_parser = matching, default_value = "dns")]
+    #[arg(long = "match", value_name = "RULE", value_parser = matching(), default_value = "dns")]
     matching: Match,
     /// Requests per second, answered or not.
     #[arg(long, value_name = "N", value_parser = units::above_zero("requests per second, above 0"))]

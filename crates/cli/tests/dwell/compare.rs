@@ -278,7 +278,7 @@ fn nonsense_is_refused_in_one_line() {
     let capture = testdata("ntp/ntp.pcap");
     let cases: &[(&[&str], i32, &[&str])] = &[
         (&[], 2, &["CAPTURE"]),
-        (&[&capture, "--methods", "exact"], 2, &["'exact'", "reference"]),
+        (&[&capture, "--methods", "exact"], 2, &["'exact'", "possible values: auto, fridge"]),
         (&[&capture, "--methods", "km,best"], 2, &["'best'", "hash-sample"]),
         (&[&capture, "--methods", ""], 2, &["--methods"]),
         (&[&capture, "--longest", "soon"], 2, &["'soon'", "--longest"]),

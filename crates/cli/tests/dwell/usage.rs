@@ -442,6 +442,13 @@ fn a_link_type_that_is_not_understood_is_named() {
     }
 }
 
+/// A list may be written with spaces.
+#[test]
+fn spaces_around_names_are_ignored() {
+    let run = |matches| dwell(&["rtt", &testdata("ntp/ntp.pcap"), "--match", matches, "--format", "json"]).ok().json();
+    assert_eq!(run("ntp, dns ,tcp-ack"), run("ntp,dns,tcp-ack"));
+}
+
 /// A message names the matches to select if packets belong to others, also with intervals; not if anything was found.
 #[test]
 fn what_was_not_looked_for_is_named() {
