@@ -90,7 +90,7 @@ pub(crate) struct Arguments {
     /// Memory limit of all data structures together, excluding read buffers. Not used by --method exact.
     #[arg(long, value_name = "SIZE", value_parser = crate::units::memory, default_value = crate::units::MEMORY, help_heading = "Method and memory")]
     pub(super) memory: usize,
-    /// Slots per fridge or array, instead of as many as fit the memory.
+    /// Slots of a rule's table (with mis, of all its fridges together), instead of as many as fit the memory.
     #[arg(long, value_name = "N", value_parser = crate::units::between::<u32>(2..=u32::MAX.into()), help_heading = "Method and memory")]
     pub(super) slots: Option<u32>,
     /// Probability that a request enters a fridge, instead of one found at run time. With --method mis one for each of up
