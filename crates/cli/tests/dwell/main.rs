@@ -35,7 +35,8 @@ mod evaluate;
 mod pipes;
 mod signals;
 mod usage;
-// Commands and output shown in the documentation.
+// Commands and output shown in the documentation, and the pages of the formats.
+mod documented;
 mod shown;
 // A collection of public captures, if there is one on this machine.
 mod captures;

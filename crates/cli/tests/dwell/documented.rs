@@ -1,0 +1,116 @@
+//! Every key of a JSON report is named on the page of its format.
+
+use crate::run::{dwell_in, testdata};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+/// The pages in `docs/formats`, and commands whose reports have as many of the keys as possible. Words that name a file
+/// in `testdata` stand for it.
+const PAGES: [(&str, &[&str]); 7] = [
+    (
+        "dwell.rtt.md",
+        &[
+            "rtt mixed/mixed.pcap.zst --group src/24 --inside 10.0.0.0/8 --flows --match tcp-ack,tcp-flow,quic-spin",
+            "rtt mixed/mixed.pcap.zst --interval 1m",
+            "rtt mixed/mixed.pcap.zst --match tcp-ack --memory 16KiB",
+            "rtt mixed/mixed.pcap.zst --match tcp-ack --memory 16KiB --method mis --fingerprint-bits 12",
+            "rtt mixed/mixed.pcap.zst --match tcp-ack --memory 16KiB --method stages",
+            "rtt mixed/mixed.pcap.zst --match tcp-ack --memory 16KiB --method timebloom",
+            "rtt mixed/mixed.pcap.zst --match tcp-ack --memory 16KiB --method ale-u",
+            "rtt mixed/mixed.pcap.zst --match tcp-ack --memory 16KiB --method dart",
+        ],
+    ),
+    (
+        "dwell.owd.md",
+        &[
+            "owd one-way/near.pcap.xz one-way/server.pcap.xz --flows --group dst --interval 10s --clock-offset 1ms --nat",
+            "owd one-way/near.pcap.xz one-way/server.pcap.xz --memory 32KiB",
+            "owd one-way/near.pcap.xz one-way/server.pcap.xz --method lda --from 10.10.0.0/16 --flows \
+             --weights weights.csv --packets-per-interval 1000 --loss 1%",
+        ],
+    ),
+    (
+        "dwell.queue.md",
+        &[
+            "queue one-way/near.pcap.xz one-way/server.pcap.xz --threshold 120ms --from 10.10.0.0/16 --group dst --nat",
+            "queue queue/ingress.pcap.xz queue/egress.pcap.xz --method conquest --compare-exact --cleaning cyclic",
+        ],
+    ),
+    (
+        "dwell.net.md",
+        &[
+            "net plan net/ladder.toml --routers 12 --bound",
+            "net paths net/ladder.toml --instrumented b3,b4 --failed b3,b4",
+            "net localize net/ladder.toml --routers 12 --measurements net/ladder-slow.csv --path a1,b6",
+        ],
+    ),
+    (
+        "dwell.size.md",
+        &[
+            "size rtt --error 5% --requests-per-second 1000 --mean 50ms --p99 500ms",
+            "size owd --memory 9000 --packets-per-interval 100000",
+            "size flows --memory 64KiB --packets-per-interval 40000 --flows 400",
+            "size queue --memory 4KiB",
+        ],
+    ),
+    ("dwell.compare.md", &["compare mixed/mixed.pcap.zst --match dns --memory 1KiB,16KiB --seeds 10"]),
+    (
+        "dwell.compare-owd.md",
+        &["compare owd one-way/near.pcap.xz one-way/server.pcap.xz --from 10.10.0.0/16 --memory 100,4KiB --seeds 1"],
+    ),
+];
+
+/// Runs a command in the folder; its report.
+fn report(folder: &Path, command: &str) -> Value {
+    let words = command.split_whitespace().map(|word| match testdata(word) {
+        file if Path::new(&file).is_file() => file,
+        _ => word.to_owned(),
+    });
+    let words: Vec<String> = words.collect();
+    let mut arguments: Vec<&str> = words.iter().map(String::as_str).collect();
+    arguments.extend(["--format", "json"]);
+    let run = dwell_in(folder, &arguments);
+    assert_eq!(run.code, 0, "{command}: {}", run.err);
+    run.json()
+}
+
+/// Adds the keys of all objects, except reasons of rejection, which are data.
+fn add_keys(value: &Value, keys: &mut BTreeSet<String>) {
+    match value {
+        Value::Array(values) => values.iter().for_each(|value| add_keys(value, keys)),
+        Value::Object(map) => {
+            for (key, value) in map {
+                keys.insert(key.clone());
+                if key != "rejected" {
+                    add_keys(value, keys);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Whether a page contains the key as a whole word.
+fn names(page: &str, key: &str) -> bool {
+    page.match_indices(key).any(|(at, _)| {
+        let ends = |next: Option<char>| next.is_none_or(|c| !c.is_alphanumeric() && c != '_');
+        ends(page[..at].chars().next_back()) && ends(page[at + key.len()..].chars().next())
+    })
+}
+
+#[test]
+fn every_key_is_on_the_page_of_its_format() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("weights.csv"), "flow,weight\n10.10.0.0/16,3\n").unwrap();
+    let mut missing = Vec::new();
+    for (page, commands) in PAGES {
+        let text = fs::read_to_string(testdata(&format!("../docs/formats/{page}"))).unwrap();
+        let mut keys = BTreeSet::new();
+        commands.iter().for_each(|command| add_keys(&report(folder.path(), command), &mut keys));
+        assert!(keys.len() > 20, "{page}: {keys:?}");
+        missing.extend(keys.into_iter().filter(|key| !names(&text, key)).map(|key| format!("{page} lacks {key}")));
+    }
+    assert!(missing.is_empty(), "{missing:#?}");
+}
