@@ -16,13 +16,13 @@
 //! **Estimate**: a sample has weight 1/*p* with the present *p*, since the response, too, must pass the gate. How far
 //! the gate closes depends on how many passed it so far, not on which of them, so the weight remains unbiased in every
 //! set of delays up to the lifetime. Variance (1/*p* − 1) per exchange, whatever its delay. Delays above the lifetime
-//! are not measured at all: with orphans, too long a lifetime costs samples, and too short a one the tail.
+//! are not measured at all: with unanswered requests, too long a lifetime costs samples, and too short a one the tail.
 //!
 //! The lifetime is given, or learnt: a multiple of the 99.9th percentile of the delays measured so far (rounded up to a
 //! power of two), once the stream has lasted twice as long as that and 1,024 delays are known. Slower exchanges that
 //! are rarer than 1 in 1,000, or that first end later than that, may be missed: where fast exchanges are frequent and
 //! the table is small, all of the slow ones. Requests dropped after the lifetime count as evicted. Until it is learnt
-//! the gate closes as if orphans stayed for the whole expiry, and never opens again: in small tables a given lifetime
+//! the gate closes as if unanswered requests stayed for the whole expiry, and never opens again: in small tables a given lifetime
 //! samples more.
 //!
 //! **Merge**: samples of tables over disjoint traffic are simply added up.
@@ -490,12 +490,12 @@ mod tests {
             let fates = table.fates();
             assert!(fates.iter().all(Fates::is_conserved), "{fates:?}");
             assert!(fates.iter().all(|f| f.matched > 20 && f.not_admitted > 10_000 && f.pending > 0), "{fates:?}");
-            assert!(table.probability() < 0.01, "orphans stay for 100 s: {}", table.probability());
+            assert!(table.probability() < 0.01, "what is not answered stays for 100 s: {}", table.probability());
         }
     }
 
     #[test]
-    fn orphans_occupy_the_table_for_a_lifetime_only() {
+    fn the_unanswered_occupy_the_table_for_a_lifetime_only() {
         let lifetime = Lifetime::Given(Nanos::new(60_000));
         let mut table = table(100 * SLOT_BYTES, lifetime, Match::Dns);
         let samples = feed(&mut table, 50_000, 30);

@@ -60,7 +60,7 @@ impl CaptureFiles {
         self.is_stopped
     }
 
-    /// The file that the last frame came from.
+    /// The file that the last frame came from; `None` before the first frame and at the end.
     pub fn path(&self) -> Option<&Path> {
         self.current.as_ref().map(CaptureFile::path)
     }

@@ -104,7 +104,7 @@ impl Pcap {
     }
 
     /// The meaning of the magic number if another file's header stands in place of a record, as after
-    /// `cat a.pcap b.pcap`. Read as a record it would be an empty frame in the year 2055, at the one fraction of a
+    /// `cat a.pcap b.pcap`. Read as a record it would be an empty frame decades from now, at the one fraction of a
     /// second that encodes the version.
     fn another_file(head: &[[u8; 4]; 4]) -> Option<(bool, i64, usize)> {
         let [magic, version, zone, _] = *head;

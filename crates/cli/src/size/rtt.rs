@@ -146,8 +146,8 @@ fn exact(arguments: &Arguments) -> Exact {
     let &Arguments { requests_per_second: rate, answered, span, .. } = arguments;
     let seconds = |time: Nanos| time.get() as f64 / 1e9;
     // Requests without a response stay until they expire, or until the end.
-    let orphans = (1.0 - answered) * seconds(arguments.expiry().min(span));
-    let open = rate * (answered * seconds(arguments.mean) + orphans);
+    let unanswered = (1.0 - answered) * seconds(arguments.expiry().min(span));
+    let open = rate * (answered * seconds(arguments.mean) + unanswered);
     let most = open + 5.0 * open.sqrt();
     let bytes = memories().find(|&bytes| arguments.room(bytes) as f64 >= most);
     let command = bytes.map(|bytes| arguments.command("", bytes));

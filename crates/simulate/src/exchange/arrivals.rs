@@ -3,7 +3,7 @@ use crate::chance::Chance;
 
 /// The times of requests: a process of constant rate, on a clock that runs faster during bursts.
 #[derive(Clone, Debug)]
-pub(super) struct Clock {
+pub(super) struct ArrivalTimes {
     arrivals: Arrivals,
     /// Mean gap outside bursts, in nanoseconds.
     gap: f64,
@@ -23,7 +23,7 @@ struct Load {
     until: f64,
 }
 
-impl Clock {
+impl ArrivalTimes {
     /// The clock at the time of the first request.
     pub(super) fn new(settings: &Settings, chance: &mut Chance) -> Self {
         let until = settings.bursts.map_or(f64::INFINITY, |bursts| bursts.calm.get() as f64);

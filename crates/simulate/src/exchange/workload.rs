@@ -1,4 +1,4 @@
-use super::arrivals::Clock;
+use super::arrivals::ArrivalTimes;
 use super::{End, Settings, SettingsError, Workload};
 use crate::chance::Chance;
 use crate::distribution::{Sampler, rounded};
@@ -22,7 +22,7 @@ pub struct ExchangeWorkload {
     /// Requests that are still to come.
     requests_left: u64,
     ids: Ids,
-    clock: Clock,
+    arrivals: ArrivalTimes,
     chance: Chance,
     open: Wheel<Open>,
     delay: Option<Nanos>,
@@ -69,7 +69,7 @@ impl ExchangeWorkload {
             stop,
             requests_left,
             ids: Ids { start: chance.bits(), next: 0 },
-            clock: Clock::new(settings, &mut chance),
+            arrivals: ArrivalTimes::new(settings, &mut chance),
             open: Wheel::new(settings.rate * (settings.answered + settings.orphans)),
             chance,
             delay: None,
@@ -82,7 +82,7 @@ impl ExchangeWorkload {
     }
 
     fn next_request_at(&self) -> i64 {
-        self.start.saturating_add(self.clock.now() as i64)
+        self.start.saturating_add(self.arrivals.now() as i64)
     }
 
     #[inline]
@@ -90,7 +90,7 @@ impl ExchangeWorkload {
         let id = self.ids.next();
         self.delay = None;
         if self.chance.happens(self.answered) {
-            let delay = rounded(self.delays.draw(&mut self.chance) * self.clock.delay_factor());
+            let delay = rounded(self.delays.draw(&mut self.chance) * self.arrivals.delay_factor());
             self.delay = Some(Nanos::new(delay));
             self.open.push(at.saturating_add(delay), Open { id, delay: self.delay });
         }
@@ -98,7 +98,7 @@ impl ExchangeWorkload {
             self.send_orphans(at);
         }
         self.requests_left -= 1;
-        self.clock.tick(&mut self.chance);
+        self.arrivals.tick(&mut self.chance);
         Observation::Request(sighting(id, at))
     }
 
@@ -106,7 +106,7 @@ impl ExchangeWorkload {
         let whole = self.orphan_runs as u32;
         let runs = whole + u32::from(self.chance.happens(self.orphan_runs - f64::from(whole)));
         for _ in 0..runs * self.orphan_run {
-            let after = (self.chance.unit() * self.clock.gap()) as i64;
+            let after = (self.chance.unit() * self.arrivals.gap()) as i64;
             let id = self.ids.next();
             self.open.push(at.saturating_add(after), Open { id, delay: None });
         }

@@ -236,10 +236,10 @@ mod tests {
         }
     }
 
-    /// Most delays are short. If all requests are answered, few wait long, and slow exchanges are kept; among orphans
-    /// they are sampled less than fast ones.
+    /// Most delays are short. If all requests are answered, few wait long, and slow exchanges are kept; among unanswered
+    /// ones they are sampled less than fast ones.
     #[test]
-    fn orphans_shorten_horizons() {
+    fn unanswered_requests_shorten_horizons() {
         let curve = open();
         let mut chooser = Chooser::default();
         (5..25).for_each(|band| chooser.sample(band, 2f64.powi(25 - band as i32)));
@@ -250,8 +250,8 @@ mod tests {
         };
         // As many as are answered later; or all of them for ever.
         let answered = ratio(&|band| band.exp2() * (25.0 - band).exp2());
-        let orphans = ratio(&|band| band.exp2());
-        assert!(answered < 200.0 && orphans > 100.0 * answered, "{answered} {orphans}");
+        let unanswered = ratio(&|band| band.exp2());
+        assert!(answered < 200.0 && unanswered > 100.0 * answered, "{answered} {unanswered}");
     }
 
     /// No feasible neighbour of the solution costs less.

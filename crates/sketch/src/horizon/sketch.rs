@@ -633,7 +633,7 @@ mod tests {
     /// 100,000, a share of .85 has a standard error of .0011. The control, the probability of the slowest for all, must
     /// fail.
     #[test]
-    fn orphans_do_not_crowd_out_the_answered() {
+    fn the_unanswered_do_not_crowd_out_the_answered() {
         let mut horizon = horizon(400 * SLOT, Match::Dns);
         let samples = feed(&mut horizon, 200_000, 30);
         let are_enough = |samples: f64| samples > 85_000.0;
@@ -642,7 +642,7 @@ mod tests {
         assert!(fastest > 0.8 && slowest < 0.01, "{fastest} {slowest}");
     }
 
-    /// One exchange in five is requested again after 400 µs and answered 10 µs later, among orphans that fill the
+    /// One exchange in five is requested again after 400 µs and answered 10 µs later, among others that fill the
     /// table: most first requests are gone by then. The repeats that are seen stand for the others.
     #[test]
     fn repeats_that_are_seen_stand_for_those_that_are_not() {
