@@ -79,8 +79,8 @@ pub(crate) struct Arguments {
     /// method can measure.
     #[arg(long = "match", value_name = "LIST", value_delimiter = ',', value_parser = matching())]
     matches: Vec<Match>,
-    /// Prefixes of the inside network, such as 10.0.0.0/8 or 2001:db8::/32; legs are then named outward, inward, inside and
-    /// outside.
+    /// Prefixes of the inside network, such as 10.0.0.0/8 or 2001:db8::/32; legs are then named outward, inward, inside
+    /// and outside.
     #[arg(long, value_name = "PREFIX", value_delimiter = ',')]
     inside: Vec<Prefix>,
     /// Number of seeds of each method's hashes; the average of ten needs at least ten.

@@ -97,7 +97,7 @@ pub(crate) fn enough(memory: usize, needed: impl Fn(usize) -> usize) -> String {
 /// The default of `--memory`.
 pub(crate) const MEMORY: &str = "64MiB";
 
-/// Bytes, at most 1 TiB: `65536`, `64KiB`, `64K` (both 1024, in upper or lower case), `64kB` (1000), likewise M, G and T.
+/// Bytes, at most 1 TiB: `65536`, `64KiB`, `64K` (1024, in any case), `64kB` (1000), likewise M, G and T.
 pub(crate) fn bytes(text: &str) -> Result<usize, String> {
     const MOST: f64 = (1u64 << 40) as f64;
     let (number, unit) = split(text);

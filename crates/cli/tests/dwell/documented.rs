@@ -25,7 +25,7 @@ const PAGES: [(&str, &[&str]); 7] = [
     (
         "dwell.owd.md",
         &[
-            "owd one-way/near.pcap.xz one-way/server.pcap.xz --flows --group dst --interval 10s --clock-offset 1ms --nat",
+            "owd one-way/near.pcap.xz one-way/server.pcap.xz --flows --group dst --interval 1s --clock-offset 1s --nat",
             "owd one-way/near.pcap.xz one-way/server.pcap.xz --memory 32KiB",
             "owd one-way/near.pcap.xz one-way/server.pcap.xz --method lda --from 10.10.0.0/16 --flows \
              --weights weights.csv --packets-per-interval 1000 --loss 1%",

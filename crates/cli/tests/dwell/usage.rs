@@ -176,8 +176,8 @@ fn what_cannot_be_read_fails_the_run() {
         (&["ntp.pcap", "missing.pcap"], "dwell: missing.pcap: No such file or directory (os error 2)\n"),
         (
             &["ntp.pcap", "tcp port 80"],
-            "dwell: tcp port 80: No such file or directory (os error 2); tcpdump selects interfaces and packets: tcpdump \
-             -U -i eth0 -w - 'tcp port 80' | dwell rtt -\n",
+            "dwell: tcp port 80: No such file or directory (os error 2); tcpdump selects interfaces and packets: \
+             tcpdump -U -i eth0 -w - 'tcp port 80' | dwell rtt -\n",
         ),
         (&["notes.txt/x.pcap"], "dwell: notes.txt/x.pcap: Not a directory (os error 20)\n"),
         (&["directory"], "dwell: directory: expected a capture file, found a directory\n"),

@@ -266,8 +266,8 @@ pub fn bounded() -> RttReport {
     report
 }
 
-/// Twelve intervals of ten seconds, with a slow period in the middle, then one interval in which no response matched, and one
-/// without any packet.
+/// Twelve intervals of ten seconds, with a slow period in the middle, then one interval in which no response matched,
+/// and one without any packet.
 pub fn series(sampled: f64) -> Vec<RttReport> {
     (0..12)
         .map(|i| {

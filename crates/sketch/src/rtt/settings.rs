@@ -24,7 +24,8 @@ pub struct Settings {
     pub expiry: Nanos,
     /// The same for [`Match::TcpFlow`], which measures how long flows last.
     pub flow_expiry: Nanos,
-    /// Slots of a rule's table (with [`Method::Mis`], of all its fridges together), instead of as many as fit the memory.
+    /// Slots of a rule's table (with [`Method::Mis`], of all its fridges together), instead of as many as fit the
+    /// memory.
     pub slots: Option<u32>,
     /// Entry probabilities of a rule's fridges, instead of those that they find while running: one for
     /// [`Method::Fridge`] and [`Method::Km`]; for [`Method::Mis`] those of as many fridges, with equal shares of the
