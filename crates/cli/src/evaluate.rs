@@ -101,7 +101,8 @@ fn measure(arguments: &Arguments, definition: &Definition) -> Result<()> {
         Some(folder) => folder.clone(),
         None => records()?.join(format!("{}-{}", record::today(), record_name(definition, size))),
     };
-    let (record, finished) = Record::begin(&folder, definition, size, Facts::here(size.name(), seeds))?;
+    let (record, finished) =
+        Record::begin(&folder, definition, size, Facts::here(size.name(), seeds, &definition.inputs))?;
     let begin = Instant::now();
     let runs = runs(arguments, definition, size, seeds, finished, |runs| record.append(runs))?;
     let results = Results::new(definition, size, seeds, metrics::summarise(definition.experiment(size), &runs));

@@ -32,6 +32,8 @@ pub struct Definition {
     pub figure: Option<Figure>,
     /// The text of the file, for the record.
     pub text: String,
+    /// The files that it takes delays from.
+    pub inputs: Vec<PathBuf>,
     /// What its streams and methods are.
     pub kind: Kind,
     full: Arc<dyn Experiment>,
@@ -216,6 +218,7 @@ impl Definition {
             tolerance: file.tolerance,
             figure: file.figure,
             text: text.to_owned(),
+            inputs: inputs(text),
         })
     }
 
@@ -258,6 +261,26 @@ fn only(kinds: Vec<(Kind, Build)>) -> Result<(Kind, Build), Invalid> {
             Err(Invalid::new("KIND", problem))
         }
     }
+}
+
+/// The files that delays are taken from.
+fn inputs(text: &str) -> Vec<PathBuf> {
+    fn of(value: &DeValue<'_>, found: &mut Vec<PathBuf>) {
+        match value {
+            DeValue::Array(items) => items.iter().for_each(|item| of(item.get_ref(), found)),
+            DeValue::Table(table) => {
+                let text = |key: &str| table.get(key).and_then(|value| value.get_ref().as_str());
+                found.extend(text("path").filter(|_| text("distribution") == Some("file")).map(PathBuf::from));
+                table.values().for_each(|value| of(value.get_ref(), found));
+            }
+            _ => (),
+        }
+    }
+    let mut found = Vec::new();
+    if let Ok(table) = DeTable::parse(text) {
+        table.get_ref().values().for_each(|value| of(value.get_ref(), &mut found));
+    }
+    found
 }
 
 /// The byte at which the value of a key such as `delay.workloads[0].rate` begins, or else the innermost table on the way

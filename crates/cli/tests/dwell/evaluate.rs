@@ -277,3 +277,31 @@ fn the_committed_records_hold() {
     assert_eq!((run.code, run.err.as_str()), (0, ""), "{said}");
     assert!(said.lines().count() >= 4 && said.lines().all(|line| line.contains("as recorded")), "{said}");
 }
+
+/// Delays from a file: a record names the file with its hash, and is not continued with another one.
+#[test]
+fn delays_may_come_from_a_file() {
+    let folder = folder();
+    let small = SMALL.replace(
+        r#"{ distribution = "log-uniform", low_ms = 1, high_ms = 64 }"#,
+        r#"{ distribution = "file", path = "delays.txt" }"#,
+    );
+    fs::write(folder.path().join("experiments/definitions/small.toml"), small).unwrap();
+    let delays = folder.path().join("delays.txt");
+    fs::write(&delays, "# in milliseconds\n7 7.5\n\n9,8\t40\n").unwrap();
+    let how = ["--record", "record", "--format", "csv"];
+    evaluate(folder.path(), &how);
+    let facts: Value = serde_json::from_slice(&fs::read(folder.path().join("record/facts.json")).unwrap()).unwrap();
+    assert_eq!(facts["inputs"].as_object().unwrap().keys().collect::<Vec<_>>(), ["delays.txt"]);
+    let run = |text: &str| {
+        fs::write(&delays, text).unwrap();
+        dwell_in(folder.path(), &[&["evaluate", "small"], &how[..]].concat())
+    };
+    assert_refused(&run("7 9\n"), 1, &["record", "file of delays"]);
+    assert_refused(&run("7\n\nnine\n"), 1, &["small.toml: line", "delays.txt: line 3: 'nine' is not a number"]);
+    assert_refused(&run("7\n-1\n"), 1, &["delays.txt: line 2", "-1"]);
+    assert_refused(&run("# none\n"), 1, &["small.toml: line", "no values to draw from"]);
+    fs::remove_file(&delays).unwrap();
+    let run = dwell_in(folder.path(), &["evaluate", "small"]);
+    assert_refused(&run, 1, &["small.toml: line", "delays.txt: No such file"]);
+}

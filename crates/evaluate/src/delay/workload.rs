@@ -6,7 +6,9 @@ use dwell_simulate::Distribution;
 use dwell_simulate::exchange::{Arrivals, Bursts, End, ExchangeWorkload, Settings};
 use dwell_types::Nanos;
 use serde::Deserialize;
+use std::fs;
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 
 /// One entry of `[[delay.workloads]]`. A preset supplies the keys that are not given; without one, `rate`, `answered`,
 /// `delays` and a length are required.
@@ -69,6 +71,7 @@ pub(crate) enum DelaysEntry {
     Pareto { least_ms: f64, shape: f64 },
     TwoModes { common: Box<DelaysEntry>, rare: Box<DelaysEntry>, rare_share: f64 },
     Empirical { values_ms: Vec<f64> },
+    File { path: PathBuf },
 }
 
 /// A stream with checked settings.
@@ -243,6 +246,27 @@ impl DelaysEntry {
                 let values = values_ms.iter().map(|&ms| delay("values_ms", ms));
                 Distribution::Empirical(values.collect::<Result<_, _>>()?)
             }
+            Self::File { path } => {
+                let values = recorded(path).map_err(|problem| Invalid::new("path", problem))?;
+                Distribution::Empirical(values)
+            }
         })
     }
+}
+
+/// The delays in a text file, in milliseconds, separated by blanks, commas or lines; lines that begin with `#` are left
+/// out.
+fn recorded(path: &Path) -> Result<Vec<Nanos>, String> {
+    let name = path.display();
+    let text = fs::read_to_string(path).map_err(|error| format!("{name}: {error}"))?;
+    let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.starts_with('#'));
+    let fields = lines.flat_map(|(number, line)| {
+        line.split([' ', '\t', ',']).filter(|field| !field.is_empty()).map(move |field| (number, field))
+    });
+    fields
+        .map(|(line, field)| {
+            let value = field.parse().map_err(|_| format!("{name}: line {line}: '{field}' is not a number"))?;
+            delay("", value).map_err(|Invalid { problem, .. }| format!("{name}: line {line}: {problem}"))
+        })
+        .collect()
 }

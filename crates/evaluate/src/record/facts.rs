@@ -2,8 +2,10 @@ use super::{RecordError, read, write};
 use dwell_report::text;
 use dwell_types::hash;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -18,6 +20,9 @@ pub struct Facts {
     pub dirty: Option<bool>,
     /// Hash of the program's executable file, which identifies the code that ran.
     pub program: String,
+    /// Hashes of the files that delays were taken from, by path.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub inputs: BTreeMap<String, String>,
     /// `full` or `quick`.
     pub size: String,
     /// The number of seeds, which are 1 to this number.
@@ -35,9 +40,10 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// The facts of this process.
-    pub fn here(size: &str, seeds: u64) -> Self {
+    /// The facts of this process, and of the files that it takes delays from.
+    pub fn here(size: &str, seeds: u64, inputs: &[PathBuf]) -> Self {
         Self {
+            inputs: inputs.iter().map(|path| (path.display().to_string(), hash_of(fs::read(path)))).collect(),
             date: today(),
             commit: git(&["rev-parse", "HEAD"]),
             dirty: git(&["status", "--porcelain", "--untracked-files=no"]).map(|changes| !changes.is_empty()),
@@ -70,10 +76,14 @@ fn git(arguments: &[&str]) -> Option<String> {
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// A hash of the running program's file, in hexadecimal.
+/// A hash of the running program's file.
 fn program() -> String {
-    let bytes = std::env::current_exe().and_then(fs::read).unwrap_or_default();
-    format!("{:016x}", hash::finish(hash::bytes(hash::start(0), &bytes)))
+    hash_of(std::env::current_exe().and_then(fs::read))
+}
+
+/// A hash of a file, in hexadecimal.
+fn hash_of(bytes: io::Result<Vec<u8>>) -> String {
+    format!("{:016x}", hash::finish(hash::bytes(hash::start(0), &bytes.unwrap_or_default())))
 }
 
 fn cpu() -> Option<String> {

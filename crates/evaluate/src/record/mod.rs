@@ -178,6 +178,9 @@ impl Record {
             if before.program != facts.program {
                 return Err(other("build of this program"));
             }
+            if before.inputs != facts.inputs {
+                return Err(other("file of delays"));
+            }
             facts.duration_seconds += before.duration_seconds;
             runs = cases::read(&file("cases.csv"), &cases)?;
             let most = runs.iter().map(|run| run.seed).max().unwrap_or(0);
