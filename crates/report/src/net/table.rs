@@ -114,7 +114,7 @@ pub fn write_localize(report: &LocalizeReport, to: &mut impl Write) -> io::Resul
     }
     changes(&report.changes, times, to)?;
     let rate = format!(
-        "* marks an alarm; at most {} of intervals have a false alarm if intervals are independent",
+        "* marks an alarm; at most {} of intervals have a false alarm if means are independent and normal",
         text::percent(report.false_alarms)
     );
     item("alarms", &rate, to)?;
