@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use dwell_evaluate::check::{self, Moved};
 use dwell_evaluate::record::{self, Facts, Record, Results};
 use dwell_evaluate::run::{self, Run};
-use dwell_evaluate::{Definition, Kind, Size, metrics, table};
+use dwell_evaluate::{Definition, Kind, Size, metrics};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -137,7 +137,7 @@ fn runs(
 fn print(kind: Kind, results: &Results, format: Format) -> Result<()> {
     let mut to = Output::stdout();
     match format {
-        Format::Table => table::write(kind, results, to.plain())?,
+        Format::Table => results.write_table(kind, to.plain())?,
         Format::Json => results.write_json(&mut to)?,
         Format::Csv => record::write_csv(&results.summaries, &mut to)?,
     }

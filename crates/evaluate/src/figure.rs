@@ -24,15 +24,12 @@
 //! and a few large ones often make up most of the square: those are drawn without.
 
 use crate::case::{Case, Scale, label};
-use crate::definition::Definition;
 use crate::experiment::Experiment;
 use crate::metrics::Summary;
 use crate::queue::{PRECISION, RECALL};
-use crate::record::Results;
 use crate::ring::{FALSE_SHARE, WRONG_SHARE};
 use crate::value::{Invalid, within};
 use dwell_report::plot::{self, Sweep, SweepPanel};
-use dwell_report::text;
 use dwell_sketch::estimate::{Estimate, Z95};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -134,15 +131,13 @@ impl Figure {
         self.only.iter().all(is_asked) && self.workloads.as_ref().is_none_or(|names| names.contains(workload))
     }
 
-    /// The figure of these results; `None` if they have nothing that it shows. Title and source are what the definition
-    /// says now: a record keeps the words of its run.
-    pub fn sweep(&self, definition: &Definition, results: &Results) -> Option<Sweep> {
-        let Drawn { x, y, places, panels } = self.draw(&results.summaries);
+    /// The figure of these results, with words about their origin; `None` if they have nothing that it shows.
+    pub(crate) fn sweep(&self, title: &str, origin: &str, summaries: &[Summary]) -> Option<Sweep> {
+        let Drawn { x, y, places, panels } = self.draw(summaries);
         let mut values = panels.iter().flat_map(|panel| &panel.curves).flat_map(|(_, values)| values).flatten();
         values.clone().next()?;
         let bars = if values.any(|value| value.low < value.high) { " Bars: 95% intervals of the mean." } else { "" };
-        let (title, seeds) = (definition.title.clone(), text::of(results.seeds, "seed"));
-        let subtitle = format!("{y}, {seeds}; {}.{bars}", definition.source);
+        let (title, subtitle) = (title.to_owned(), format!("{y}, {origin}.{bars}"));
         Some(Sweep { title, subtitle, x, places, y: self.y.axis(self.log), mark: None, panels })
     }
 

@@ -63,8 +63,8 @@ pub use kinds::Kind;
 pub mod run;
 // Summaries over the runs of a case.
 pub mod metrics;
-// Tables of the results.
-pub mod table;
+// What the tables of all kinds have in common.
+mod table;
 // Figures of the results.
 pub mod figure;
 pub use figure::Figure;

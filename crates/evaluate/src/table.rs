@@ -1,25 +1,14 @@
-//! Tables of results: one block per workload, one line per case. What the blocks and lines show is beside the measures
-//! of each kind.
+//! What tables of results have in common: one block per workload, one line per case. What the blocks and lines show is
+//! beside the measures of each kind.
 
 use crate::case::label;
-use crate::kinds::Kind;
 use crate::metrics::Summary;
-use crate::record::Results;
-use dwell_report::text;
-use std::io::{self, Write};
 
 /// The summaries of one case.
 pub(crate) type CaseSummaries<'a> = Vec<&'a Summary>;
 
-/// Writes the results of one experiment.
-pub fn write(kind: Kind, results: &Results, to: &mut impl Write) -> io::Result<()> {
-    writeln!(to, "{}: {}", results.name, results.title)?;
-    writeln!(to, "{}; {} size, {}", results.source, results.size, text::of(results.seeds, "seed"))?;
-    kind.write_table(&cases(&results.summaries), to)
-}
-
 /// The summaries of each case, which are adjacent.
-fn cases(summaries: &[Summary]) -> Vec<CaseSummaries<'_>> {
+pub(crate) fn cases(summaries: &[Summary]) -> Vec<CaseSummaries<'_>> {
     let same =
         |a: &Summary, b: &Summary| (&a.workload, &a.method, &a.parameters) == (&b.workload, &b.method, &b.parameters);
     summaries.chunk_by(same).map(|case| case.iter().collect()).collect()

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 /// Draws `figure.svg`, and with `has_png` also `figure.png`, next to results of full size whose definition describes a
 /// figure; returns the paths.
 pub(super) fn write(definition: &Definition, results: &Results, folder: &Path, has_png: bool) -> Result<Vec<PathBuf>> {
-    let Some(figure) = definition.figure.as_ref().filter(|_| results.size == Size::Full.name()) else {
+    if definition.figure.is_none() || results.size != Size::Full.name() {
         return Ok(Vec::new());
-    };
-    let Some(sweep) = figure.sweep(definition, results) else {
+    }
+    let Some(sweep) = results.sweep(definition) else {
         words::say("no figure: there are no results for it");
         return Ok(Vec::new());
     };

@@ -14,8 +14,12 @@
 
 use crate::case::Case;
 use crate::definition::{Definition, Size};
+use crate::kinds::Kind;
 use crate::metrics::Summary;
 use crate::run::Run;
+use crate::table;
+use dwell_report::plot::Sweep;
+use dwell_report::text;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::fs;
@@ -66,6 +70,20 @@ impl Results {
             seeds,
             summaries,
         }
+    }
+
+    /// Writes a table for people; `kind` is that of the definition.
+    pub fn write_table(&self, kind: Kind, to: &mut impl Write) -> io::Result<()> {
+        writeln!(to, "{}: {}", self.name, self.title)?;
+        writeln!(to, "{}; {} size, {}", self.source, self.size, text::of(self.seeds, "seed"))?;
+        kind.write_table(&table::cases(&self.summaries), to)
+    }
+
+    /// The figure that the definition asks for; `None` if it asks for none, or if there is nothing that it shows. Title and
+    /// source are what the definition says now: a record keeps the words of its run.
+    pub fn sweep(&self, definition: &Definition) -> Option<Sweep> {
+        let (figure, seeds) = (definition.figure.as_ref()?, text::of(self.seeds, "seed"));
+        figure.sweep(&definition.title, &format!("{seeds}; {}", definition.source), &self.summaries)
     }
 
     /// Writes the document: one line per summary.
