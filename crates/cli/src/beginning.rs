@@ -23,6 +23,8 @@ pub(crate) struct Beginning {
     pub(crate) directions: Directions,
     /// The mean delay from the senders to the receiver, without clock correction; zero if not known.
     pub(crate) delay: Nanos,
+    /// How much longer the packets that go back took than the quickest of them.
+    pub(crate) waits_back: Vec<Nanos>,
     /// Packets to addresses that none reached.
     unreached: Unreached,
     /// Whether the direction of packets was to be found in captures that cannot be read twice.
@@ -30,6 +32,11 @@ pub(crate) struct Beginning {
 }
 
 impl Beginning {
+    /// Directions that were given, where nothing else is asked.
+    pub(crate) fn given(directions: Directions) -> Self {
+        Self { directions, ..Self::default() }
+    }
+
     /// All warnings, where packets that do not arrive count as lost.
     pub(crate) fn warnings(&self) -> impl Iterator<Item = String> {
         self.unexamined().into_iter().chain(self.unreached())
@@ -95,6 +102,7 @@ pub(crate) fn look(
     let mut directions = first.directions(is_one_clock);
     beginnings.ahead = first.forward_mean(&directions);
     let (delay, unreached) = (beginnings.ahead, first.unreached(&directions));
+    let waits_back = first.waits_back(&directions);
     for _ in 1..PARTS {
         if directions == Directions::Forward {
             break;
@@ -106,7 +114,7 @@ pub(crate) fn look(
         }
         directions.learn(&next.directions(is_one_clock));
     }
-    Ok(Beginning { directions, delay, unreached, ..Beginning::default() })
+    Ok(Beginning { directions, delay, waits_back, unreached, is_unexamined: false })
 }
 
 /// The first packets of all captures.

@@ -40,6 +40,38 @@ pub(super) fn doubt(counts: &TapCounts, longest: Nanos) -> Option<String> {
     })
 }
 
+/// Packets of a direction, and how long they waited.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Waited {
+    packets: u64,
+    /// Those that waited for the threshold.
+    long: u64,
+    longest: Nanos,
+}
+
+impl Waited {
+    pub(super) fn add(&mut self, wait: Nanos, threshold: Nanos) {
+        self.packets += 1;
+        self.long += u64::from(wait >= threshold);
+        self.longest = self.longest.max(wait);
+    }
+}
+
+/// Warns if packets of the other direction wait, and next to none of those measured: then the captures are probably
+/// swapped. `back` are the first packets of the other direction.
+pub(super) fn swapped(back: &Waited, measured: &Waited, threshold: Nanos) -> Option<String> {
+    const FEW: u64 = 20;
+    const TIMES: u64 = 10;
+    (back.long >= FEW && back.long / TIMES > measured.long).then(|| {
+        format!(
+            "{} of the first {} packets from the last capture to the first waited for --threshold, {threshold}, or \
+             longer, up to {}, but {} of the {} measured: if theirs is the queue, swap the captures (the last one is \
+             where packets depart); if not, name the measured sources (--from PREFIX)",
+            back.long, back.packets, back.longest, measured.long, measured.packets
+        )
+    })
+}
+
 /// Whether packets waited for longer than the longest wait. Where all that seem to did so for more than ten times as
 /// long, they are others that equal the lost ones: waits of a queue are of any length up to the longest.
 pub(super) fn is_late(counts: &TapCounts, longest: Nanos) -> bool {
@@ -151,6 +183,19 @@ mod tests {
         assert_eq!((words(100, 0), words(1_000, 1)), (String::new(), String::new()));
         assert!(doubt(&TapCounts { evicted: 3, ..counts(97, 0) }).is_some_and(|words| words.contains("--memory")));
         assert_eq!(doubt(&TapCounts::default()), None);
+    }
+
+    #[test]
+    fn a_queue_of_the_other_direction_is_told() {
+        let threshold = Nanos::new(1_000_000);
+        let of = |packets, long| Waited { packets, long, longest: Nanos::new(57_000_000) };
+        let words = |back, measured| swapped(&of(900, back), &of(500, measured), threshold).unwrap_or_default();
+        let told = "300 of the first 900 packets from the last capture to the first waited for --threshold, 1.00 ms, or \
+                    longer, up to 57.0 ms, but 0 of the 500 measured: if theirs is the queue, swap the captures";
+        assert!(words(300, 0).contains(told), "{}", words(300, 0));
+        assert!(!words(300, 29).is_empty());
+        // Queues both ways, a calm queue, and a few packets that were held up.
+        assert_eq!([words(300, 30), words(0, 0), words(19, 0)], [""; 3]);
     }
 
     #[test]

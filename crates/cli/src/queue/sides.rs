@@ -1,9 +1,9 @@
 //! Both sides of a queue: captures where packets arrive and the one where they depart, merged in the order of time.
 
 use super::arguments::Arguments;
-use super::doubts::{doubt, is_late, too_short, unexplained, unseen};
+use super::doubts::{Waited, doubt, is_late, swapped, too_short, unexplained, unseen};
 use super::gaps::Gaps;
-use crate::beginning;
+use crate::beginning::{self, Beginning};
 use crate::merged::Merged;
 use crate::points::{Point, changed_between};
 use anyhow::Result;
@@ -20,6 +20,7 @@ pub(super) struct Sides {
     taps: Taps,
     /// The longest wait that the taps allow.
     longest: Nanos,
+    threshold: Nanos,
     pub(super) directions: Directions,
     /// A warning if directions could not be found.
     unexamined: Option<String>,
@@ -27,6 +28,9 @@ pub(super) struct Sides {
     is_given: bool,
     /// Packets in the reverse direction.
     back: u64,
+    /// The packets measured, and the first ones of the reverse direction, that waited for the threshold.
+    waited: Waited,
+    waited_back: Waited,
     gaps: Gaps,
 }
 
@@ -37,24 +41,29 @@ impl Sides {
         let (ingress, egress) = (ingress.unwrap_or_default(), egress.cloned().unwrap_or_default());
         let reading = arguments.reading();
         let asked = Directions::given(&arguments.from, false);
-        let (directions, unexamined) = match asked {
-            Directions::Forward => {
-                let beginning = beginning::look(ingress, &egress, &reading, asked, true, stop)?;
-                let unexamined = beginning.unexamined();
-                (beginning.directions, unexamined)
-            }
-            asked => (asked, None),
+        let beginning = match asked {
+            Directions::Forward => beginning::look(ingress, &egress, &reading, asked, true, stop)?,
+            given => Beginning::given(given),
         };
+        let unexamined = beginning.unexamined();
+        let (threshold, longest) = (arguments.threshold, arguments.longest);
+        let mut waited_back = Waited::default();
+        let possible = beginning.waits_back.iter().filter(|&&wait| wait <= longest);
+        possible.for_each(|&wait| waited_back.add(wait, threshold));
+        let directions = beginning.directions;
         let open = |path| Point::open(path, &reading, &directions, Nanos::ZERO, stop);
         Ok(Self {
             points: Merged::new(ingress.iter().chain([&egress]).map(|path| open(path)).collect::<Result<_>>()?),
             egress: ingress.len(),
-            taps: Taps::new(bytes, arguments.ways.into(), arguments.longest),
-            longest: arguments.longest,
+            taps: Taps::new(bytes, arguments.ways.into(), longest),
+            longest,
+            threshold,
             directions,
             unexamined,
             is_given: false,
             back: 0,
+            waited: Waited::default(),
+            waited_back,
             gaps: Gaps::default(),
         })
     }
@@ -74,6 +83,9 @@ impl Sides {
                     let arrived = self.taps.take(&crossing);
                     self.gaps.depart(crossing.at, arrived.is_some() || self.taps.overdue() > overdue);
                     let departed = crossing.at;
+                    if let Some(arrived) = arrived {
+                        self.waited.add(departed - arrived, self.threshold);
+                    }
                     return Ok(Some(Departure { arrived, departed, flow: crossing.flow, bytes: crossing.bytes }));
                 }
                 Some(seen) => {
@@ -126,7 +138,9 @@ impl Sides {
         warnings.extend(self.unexamined.clone());
         let (counts, longest) = (self.counts(), self.longest);
         let unexplained = unexplained(&counts, longest);
-        let mut doubts: Vec<String> = doubt(&counts, longest).into_iter().chain(too_short(&counts, longest)).collect();
+        let swapped = || swapped(&self.waited_back, &self.waited, self.threshold);
+        let doubt = doubt(&counts, longest).or_else(swapped);
+        let mut doubts: Vec<String> = doubt.into_iter().chain(too_short(&counts, longest)).collect();
         doubts.extend(self.gaps.warnings(unexplained));
         if doubts.is_empty() {
             let changed = changed_between(counts.departed, counts.expired + counts.waiting, unexplained);

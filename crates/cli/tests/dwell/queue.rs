@@ -322,6 +322,15 @@ fn captures_that_cannot_be_are_told() {
     let [near, server] = ["near", "server"].map(|name| testdata(&format!("one-way/{name}.pcap.xz")));
     let swapped = dwell(&["queue", &server, &near, "--from", FROM]);
     assert!(swapped.code == 0 && swapped.err.contains("the captures are in the wrong order"), "{}", swapped.err);
+    // Where both directions are found, the other one is measured: it waits here as well, and only a little there.
+    let bucket = ["ingress", "egress"].map(|name| testdata(&format!("queue/{name}.pcap.xz")));
+    for captures in [[&near, &server], [&server, &near], [&bucket[0], &bucket[1]]] {
+        assert_eq!(dwell(&["queue", captures[0], captures[1]]).ok().err, "");
+    }
+    let swapped = dwell(&["queue", &bucket[1], &bucket[0]]);
+    let words = "960 of the first 2784 packets from the last capture to the first waited for --threshold, 1.00 ms, or \
+                 longer, up to 74.5 ms, but 0 of the 2237 measured: if theirs is the queue, swap the captures";
+    assert!(swapped.code == 0 && swapped.err.contains(words) && swapped.err.lines().count() == 1, "{}", swapped.err);
     let capture = names(Path::new(&testdata("mixed"))).into_iter().find(|name| name.contains(".pcap")).unwrap();
     let foreign = dwell(&["queue", &testdata(&format!("mixed/{capture}")), &server]);
     assert!(foreign.code == 0 && foreign.err.contains("no packet was seen on both sides"), "{}", foreign.err);

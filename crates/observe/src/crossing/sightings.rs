@@ -14,6 +14,8 @@ type Ends = (Address, Address);
 #[derive(Clone, Debug, Default)]
 pub struct Sightings {
     delays: BTreeMap<Ends, Delays>,
+    /// The delay of each packet that was seen at both points, in nanoseconds.
+    passed: Vec<(Ends, i64)>,
     /// All packets, in the order of time.
     seen: Vec<Sighting>,
 }
@@ -83,6 +85,7 @@ impl Sightings {
 
     /// Adds the delay of a packet that was seen at both points.
     pub fn add(&mut self, ends: Ends, delay: Nanos) {
+        self.passed.push((ends, delay.get()));
         let delay = delay.get().into();
         let before = self.delays.get(&(ends.1, ends.0)).map(|back| back.last);
         let delays = self.delays.entry(ends).or_insert(Delays::NONE);
@@ -114,6 +117,18 @@ impl Sightings {
             pairs.filter(|((source, destination), _)| directions.is_reverse(*source, *destination) == Some(false));
         let (sum, count) = forward.fold((0, 0), |(sum, count), (_, delays)| (sum + delays.sum, count + delays.count));
         Nanos::new(i64::try_from(sum / count.max(1)).unwrap_or(0))
+    }
+
+    /// How much longer the packets that go back took from the second point to the first than the quickest of them, apart
+    /// from one in a hundred, which may have been matched with an equal one.
+    pub fn waits_back(&self, directions: &Directions) -> Vec<Nanos> {
+        let goes_back =
+            |&&((source, destination), _): &&(Ends, i64)| directions.is_reverse(source, destination) == Some(true);
+        let back = self.passed.iter().filter(goes_back);
+        let mut delays: Vec<i64> = back.map(|(_, delay)| delay.saturating_neg()).collect();
+        delays.sort_unstable();
+        let Some(&least) = delays.get(delays.len() / 100) else { return Vec::new() };
+        delays.iter().map(|delay| Nanos::new(delay.saturating_sub(least))).collect()
     }
 
     /// The addresses on either side, if packets of both directions are found: pairs of addresses of which one direction
@@ -322,6 +337,23 @@ mod tests {
         let directions = all.directions(false);
         let way = |&number: &u32| directions.is_reverse(address(number), Address::default());
         [false, true].map(|is_reverse| (1..100).filter(|number| way(number) == Some(is_reverse)).collect())
+    }
+
+    /// Packets that go back wait for up to 5 ms, whatever the clocks say; one was matched with an equal one sent later.
+    #[test]
+    fn waits_of_packets_that_go_back_are_known() {
+        for ahead in [0, AHEAD, -AHEAD] {
+            let mut all = Sightings::default();
+            for number in 0..1_000 {
+                all.add((address(1), address(51)), Nanos::new(ahead + 10_000));
+                let delay = if number == 500 { -90_000_000 } else { 1_000 + number % 6 * 1_000_000 };
+                all.add((address(51), address(1)), Nanos::new(ahead - delay));
+            }
+            let waits = all.waits_back(&all.directions(false));
+            assert_eq!((waits.len(), waits[999]), (1_000, Nanos::new(5_000_000)));
+            assert_eq!(waits.iter().filter(|wait| wait.get() >= 5_000_000).count(), 166);
+            assert_eq!(all.waits_back(&Directions::Forward), []);
+        }
     }
 
     /// Sources that get no answer, on both sides, with a short queue while others have a long one, must be classified.
