@@ -68,22 +68,26 @@ impl Beginning {
 
 /// Examines the beginnings of captures if all can be read twice, from when the last one begins, and longer while
 /// packets of unknown direction appear. Directions given in `asked` take precedence; otherwise they are found, where
-/// points with `is_one_clock` agree about the time. Logs contain no addresses.
+/// points agree about the time once the receiver's clock is set back by `one_clock`, if that is known. Logs contain no
+/// addresses.
 pub(crate) fn look(
     senders: &[PathBuf],
     receiver: &Path,
     reading: &Reading,
     asked: Directions,
-    is_one_clock: bool,
+    one_clock: Option<Nanos>,
     stop: &Stop,
 ) -> Result<Beginning> {
     if senders.iter().any(|path| !path.is_file()) || !receiver.is_file() {
         let is_unexamined = asked == Directions::Forward && !reading.is_log;
         return Ok(Beginning { directions: asked, is_unexamined, ..Beginning::default() });
     }
+    let is_one_clock = one_clock.is_some();
+    let back = Nanos::new(-one_clock.unwrap_or_default().get());
     let open = || {
-        let points = senders.iter().map(PathBuf::as_path).chain([receiver]);
-        let points = points.map(|path| Point::open(path, reading, &asked, Nanos::ZERO, stop));
+        let senders = senders.iter().map(|path| (path.as_path(), Nanos::ZERO));
+        let points = senders.chain([(receiver, back)]);
+        let points = points.map(|(path, shift)| Point::open(path, reading, &asked, shift, stop));
         Ok::<_, anyhow::Error>(Beginnings::new(points.collect::<Result<_>>()?, reading.names.nat))
     };
     let mut beginnings = open()?;

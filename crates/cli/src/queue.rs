@@ -241,6 +241,9 @@ fn parameters(
     if let Source::Sides(sides) = source {
         parameters.insert("ways", Parameter::Integer(arguments.ways.into()));
         parameters.extend(arguments.naming.parameters());
+        if arguments.clock_offset != Nanos::ZERO {
+            parameters.insert("clock_offset_ns", span(arguments.clock_offset));
+        }
         parameters.extend(sides.directions.sources().map(|from| ("from", Parameter::Text(from))));
     }
     if let Some(group) = arguments.group {

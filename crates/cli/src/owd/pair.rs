@@ -40,7 +40,7 @@ impl Pair<'_> {
         let [sender, receiver] = &self.paths;
         let asked = Directions::given(&self.point.from, self.reverse);
         let senders = std::slice::from_ref(sender);
-        beginning::look(senders, receiver, &self.point.reading(None), asked, false, signals.stop())
+        beginning::look(senders, receiver, &self.point.reading(None), asked, None, signals.stop())
     }
 
     /// Opens both points, for packets in these directions.

@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
     pub(super) captures: Vec<PathBuf>,
     /// Read a log instead of captures: CSV with columns arrived_ns (empty if unknown), departed_ns, flow and bytes, in
     /// order of departure.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["from", "key", "nat", "payload_bytes", "group", "ways"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["from", "clock_offset", "key", "nat", "payload_bytes", "group", "ways"])]
     pub(super) sojourns: Option<PathBuf>,
 
     /// Delay from which a packet is part of an episode of congestion.
@@ -50,6 +50,10 @@ pub(crate) struct Arguments {
     /// first captures to the last, detected from the first packets of files (not of pipes).
     #[arg(long, value_name = "PREFIX", value_delimiter = ',', help_heading = "What is measured")]
     pub(super) from: Vec<Prefix>,
+    /// How far the clock of the last capture is ahead of the others; negative if behind. Includes what a link between
+    /// them takes, if that is not to count.
+    #[arg(long, value_name = "TIME", value_parser = units::offset, default_value = "0", help_heading = "What is measured")]
+    pub(super) clock_offset: Nanos,
     /// Define flows by this key instead of addresses, ports and protocol: dst, src/24, port, vlan, dscp, …
     #[arg(long, value_name = "KEY", help_heading = "What is measured")]
     pub(super) group: Option<Grouping>,

@@ -17,21 +17,21 @@ pub(super) fn doubt(counts: &TapCounts, longest: Nanos) -> Option<String> {
     if counts.arrived + counts.departed > 0 && matched + backwards == 0 && !is_late(counts, longest) {
         return Some(
             "no packet was seen on both sides: are these captures of the same traffic at the same time, with the same \
-             addresses (--nat), and clocks that agree (--longest)?"
+             addresses (--nat), and clocks that agree (--longest, --clock-offset)?"
                 .to_owned(),
         );
     }
     if backwards > matched {
         return Some(format!(
             "{} departed before arrival, by {least} to {most}, and {matched} after: the captures are in the wrong \
-             order (the last one is where packets depart), or the last one's clock is behind",
+             order (the last one is where packets depart), or the last one's clock is behind (--clock-offset)",
             of(backwards, "packet")
         ));
     }
     if backwards * SINGLE > matched {
         return Some(format!(
-            "{} departed before arrival, by up to {most}: the clocks differ by at least that, or the captures hold \
-             both directions (--from PREFIX)",
+            "{} departed before arrival, by up to {most}: the clocks differ by at least that (--clock-offset), or the \
+             captures hold both directions (--from PREFIX)",
             of(backwards, "packet")
         ));
     }
@@ -46,15 +46,34 @@ pub(super) struct Waited {
     packets: u64,
     /// Those that waited for the threshold.
     long: u64,
+    least: Nanos,
     longest: Nanos,
 }
 
 impl Waited {
     pub(super) fn add(&mut self, wait: Nanos, threshold: Nanos) {
+        self.least = if self.packets == 0 { wait } else { self.least.min(wait) };
         self.packets += 1;
         self.long += u64::from(wait >= threshold);
         self.longest = self.longest.max(wait);
     }
+}
+
+/// Warns if the least delay is more than half the threshold, and more than a tenth of what the others add to it: in a
+/// queue that empties some packets wait for next to nothing. `offset` has already been taken off the delays.
+pub(super) fn apart(measured: &Waited, threshold: Nanos, offset: Nanos) -> Option<String> {
+    const FEW: u64 = 20;
+    let &Waited { packets, least, longest, .. } = measured;
+    let more = Nanos::new(longest.get().saturating_sub(least.get()));
+    let is_much = least.get() > threshold.get() / 2 && least.get() > more.get() / 10;
+    (packets >= FEW && is_much).then(|| {
+        let all = offset.get().saturating_add(least.get());
+        format!(
+            "every packet took at least {least}, and the slowest {more} more: if that is due to the clock of the last capture, \
+             which is ahead then, or to a long or slow link, and not to a queue that never empties, take it off \
+             (--clock-offset {all}ns)"
+        )
+    })
 }
 
 /// Warns if packets of the other direction wait, and next to none of those measured: then the captures are probably
@@ -188,7 +207,7 @@ mod tests {
     #[test]
     fn a_queue_of_the_other_direction_is_told() {
         let threshold = Nanos::new(1_000_000);
-        let of = |packets, long| Waited { packets, long, longest: Nanos::new(57_000_000) };
+        let of = |packets, long| Waited { packets, long, least: Nanos::ZERO, longest: Nanos::new(57_000_000) };
         let words = |back, measured| swapped(&of(900, back), &of(500, measured), threshold).unwrap_or_default();
         let told = "300 of the first 900 packets from the last capture to the first waited for --threshold, 1.00 ms, or \
                     longer, up to 57.0 ms, but 0 of the 500 measured: if theirs is the queue, swap the captures";
@@ -196,6 +215,20 @@ mod tests {
         assert!(!words(300, 29).is_empty());
         // Queues both ways, a calm queue, and a few packets that were held up.
         assert_eq!([words(300, 30), words(0, 0), words(19, 0)], [""; 3]);
+    }
+
+    /// A queue that empties, however long packets wait, and one of which all packets are served at once say nothing.
+    #[test]
+    fn a_delay_of_every_packet_is_told() {
+        let words = |least: i64, longest: i64, offset: i64| {
+            let waited = Waited { packets: 100, long: 0, least: Nanos::new(least), longest: Nanos::new(longest) };
+            apart(&waited, Nanos::new(1_000_000), Nanos::new(offset)).unwrap_or_default()
+        };
+        let told = words(50_000_000, 56_000_000, 0);
+        assert!(told.contains("at least 50.0 ms, and the slowest 6.00 ms more"), "{told}");
+        assert!(told.contains("(--clock-offset 50000000ns)"), "{told}");
+        assert!(words(700_000, 6_000_000, -1_000_000).contains("(--clock-offset -300000ns)"));
+        assert_eq!([words(600_000, 7_000_000, 0), words(500_000, 500_000, 0), words(0, 57_000_000, 0)], [""; 3]);
     }
 
     #[test]

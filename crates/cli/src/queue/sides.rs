@@ -1,7 +1,7 @@
 //! Both sides of a queue: captures where packets arrive and the one where they depart, merged in the order of time.
 
 use super::arguments::Arguments;
-use super::doubts::{Waited, doubt, is_late, swapped, too_short, unexplained, unseen};
+use super::doubts::{Waited, apart, doubt, is_late, swapped, too_short, unexplained, unseen};
 use super::gaps::Gaps;
 use crate::beginning::{self, Beginning};
 use crate::merged::Merged;
@@ -11,6 +11,7 @@ use dwell_capture::file::Stop;
 use dwell_observe::crossing::Directions;
 use dwell_sketch::queue::{TapCounts, Taps};
 use dwell_types::{Departure, Nanos};
+use std::path::PathBuf;
 
 /// The captures, and the packets in flight between them.
 pub(super) struct Sides {
@@ -21,6 +22,8 @@ pub(super) struct Sides {
     /// The longest wait that the taps allow.
     longest: Nanos,
     threshold: Nanos,
+    /// How far the clock of the egress is taken to be ahead.
+    offset: Nanos,
     pub(super) directions: Directions,
     /// A warning if directions could not be found.
     unexamined: Option<String>,
@@ -41,8 +44,9 @@ impl Sides {
         let (ingress, egress) = (ingress.unwrap_or_default(), egress.cloned().unwrap_or_default());
         let reading = arguments.reading();
         let asked = Directions::given(&arguments.from, false);
+        let offset = arguments.clock_offset;
         let beginning = match asked {
-            Directions::Forward => beginning::look(ingress, &egress, &reading, asked, true, stop)?,
+            Directions::Forward => beginning::look(ingress, &egress, &reading, asked, Some(offset), stop)?,
             given => Beginning::given(given),
         };
         let unexamined = beginning.unexamined();
@@ -51,13 +55,15 @@ impl Sides {
         let possible = beginning.waits_back.iter().filter(|&&wait| wait <= longest);
         possible.for_each(|&wait| waited_back.add(wait, threshold));
         let directions = beginning.directions;
-        let open = |path| Point::open(path, &reading, &directions, Nanos::ZERO, stop);
+        let shifts = ingress.iter().map(|path| (path, Nanos::ZERO)).chain([(&egress, Nanos::new(-offset.get()))]);
+        let open = |(path, shift): (&PathBuf, Nanos)| Point::open(path, &reading, &directions, shift, stop);
         Ok(Self {
-            points: Merged::new(ingress.iter().chain([&egress]).map(|path| open(path)).collect::<Result<_>>()?),
+            points: Merged::new(shifts.map(open).collect::<Result<_>>()?),
             egress: ingress.len(),
             taps: Taps::new(bytes, arguments.ways.into(), longest),
             longest,
             threshold,
+            offset,
             directions,
             unexamined,
             is_given: false,
@@ -138,8 +144,9 @@ impl Sides {
         warnings.extend(self.unexamined.clone());
         let (counts, longest) = (self.counts(), self.longest);
         let unexplained = unexplained(&counts, longest);
+        let apart = || apart(&self.waited, self.threshold, self.offset);
         let swapped = || swapped(&self.waited_back, &self.waited, self.threshold);
-        let doubt = doubt(&counts, longest).or_else(swapped);
+        let doubt = doubt(&counts, longest).or_else(apart).or_else(swapped);
         let mut doubts: Vec<String> = doubt.into_iter().chain(too_short(&counts, longest)).collect();
         doubts.extend(self.gaps.warnings(unexplained));
         if doubts.is_empty() {

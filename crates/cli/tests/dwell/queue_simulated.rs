@@ -15,6 +15,16 @@ fn simulated(more: &[&str]) -> tempfile::TempDir {
     folder
 }
 
+/// How long each packet of the log waited.
+fn waits(folder: &Path) -> Vec<i64> {
+    let log = fs::read_to_string(folder.join("log.csv")).unwrap();
+    let wait = |line: &str| {
+        let mut times = line.split(',').map(|field| field.parse::<i64>().unwrap_or_default());
+        -times.next().unwrap() + times.next().unwrap()
+    };
+    log.lines().skip(1).map(wait).collect()
+}
+
 fn queue(folder: &Path, more: &[&str]) -> Run {
     let what = ["queue", "--threshold", "800us", "--quiet", "1ms", "--longest", "1s", "--format", "json"];
     dwell_in(folder, &[&what[..], more].concat())
@@ -73,12 +83,7 @@ fn one_cause_is_told_once() {
     let run = |more: &[&str]| {
         dwell_in(folder.path(), &[&["queue", "--threshold", "800us", "--format", "json"], more].concat())
     };
-    let log = fs::read_to_string(folder.path().join("log.csv")).unwrap();
-    let waits = log.lines().skip(1).map(|line| {
-        let mut times = line.split(',').map(|field| field.parse::<i64>().unwrap_or_default());
-        -times.next().unwrap() + times.next().unwrap()
-    });
-    let longer = waits.filter(|&wait| wait > 1_000_000).count();
+    let longer = waits(folder.path()).iter().filter(|&&wait| wait > 1_000_000).count();
     assert!(longer > 1_000, "{longer}");
     for (source, words) in [
         (&["in.pcap", "out.pcap"][..], "packets departed after more than --longest, 1.00 ms, and up to "),
@@ -369,6 +374,19 @@ fn clocks_and_gaps_are_told() {
         retime(place, "out.pcap", "late.pcap", |at| Some(at - behind));
         let report = told(["in.pcap", "late.pcap"], words);
         assert!(report["longest_delay_ns"].as_i64().unwrap_or(0) <= truth["longest_delay_ns"].as_i64().unwrap());
+    }
+    // It is fast: a warning says by how much at most, and the flag that it names gives the truth.
+    let least = waits(place).into_iter().min().unwrap();
+    for ahead in [700_000, 5_000_000, 50_000_000] {
+        retime(place, "out.pcap", "early.pcap", |at| Some(at + ahead));
+        let flag = format!("--clock-offset {}ns", ahead + least);
+        let report = told(["in.pcap", "early.pcap"], &flag);
+        assert!(report["longest_delay_ns"].as_i64() > truth["longest_delay_ns"].as_i64());
+        let right = queue(place, &["in.pcap", "early.pcap", "--clock-offset", &format!("{ahead}ns")]).ok().json();
+        assert_eq!(right["method"]["clock_offset_ns"], ahead);
+        for key in ["episodes", "longest_delay_ns", "peak_queue_bytes"] {
+            assert_eq!(right[key], truth[key], "{ahead}: {key}");
+        }
     }
     let (from, to) = (10_000_000, 20_000_000);
     let outside = |at: i64| Some(at).filter(|at| !(from..to).contains(at));
