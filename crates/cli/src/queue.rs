@@ -23,7 +23,7 @@ mod sides;
 use sides::Sides;
 // Warnings about them.
 mod doubts;
-use doubts::{little_known, overlong, too_long};
+use doubts::{little_known, overlong, too_few, too_long};
 mod gaps;
 // Output files.
 mod outputs;
@@ -47,7 +47,12 @@ pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
     meter.end();
     outputs.take(meter.take_episodes())?;
     let mut report = answer(arguments, &settings, &source, &meter);
-    report.warnings.extend(if meter.is_exact() { None } else { too_long(arguments, &settings.params) });
+    let params = &settings.params;
+    // Packets that do not fit the memory are warned of already.
+    let is_small = report.packets.arrivals.is_some_and(|arrivals| arrivals.evicted > 0);
+    let is_asked = meter.longest_delay() >= Some(arguments.threshold) && !is_small;
+    let too_few = || if is_asked { too_few(arguments, params) } else { None };
+    report.warnings.extend(if meter.is_exact() { None } else { too_long(arguments, params).or_else(too_few) });
     report.warnings.extend(overlong(arguments, &meter));
     report.warnings.extend(if meter.is_exact() { None } else { little_known(&report.packets, meter.overlong()) });
     report.warnings.extend(source.is_stopped().then(|| signals.warning()));

@@ -4,7 +4,7 @@ use super::arguments::Arguments;
 use crate::words::CAPTURED_TWICE;
 use dwell_report::queue::Packets;
 use dwell_report::text::of;
-use dwell_sketch::conquest::Params;
+use dwell_sketch::conquest::{Counter, Params};
 use dwell_sketch::queue::{QueueMeter, TapCounts};
 use dwell_types::Nanos;
 
@@ -174,7 +174,29 @@ pub(super) fn too_long(arguments: &Arguments, params: &Params) -> Option<String>
     (shortest > threshold).then(|| {
         format!(
             "the shortest window of snapshots, {shortest}, is longer than --threshold, {threshold}: sizes in the \
-             queue may be too small; use more memory (--sketch-bytes) or a shorter --longest"
+             queue may be too small, and culprits missed; use more memory (--sketch-bytes) or a shorter --longest"
+        )
+    })
+}
+
+/// A warning if snapshots that were not chosen by hand have too few counters to tell many flows apart.
+pub(super) fn too_few(arguments: &Arguments, params: &Params) -> Option<String> {
+    let is_given = arguments.columns.is_some() || arguments.counter.is_some();
+    let most = params.culprit.most();
+    let (counters, words) = match params.counter {
+        Counter::SpaceSaving { entries } if (entries as usize) < most => (
+            format!("{entries} entries"),
+            "where more flows than that share the queue about equally, culprits are missed",
+        ),
+        Counter::CountMin { columns, .. } if (columns as usize) < most / 2 => (
+            format!("{columns} columns"),
+            "where small flows have much of the queue, or many flows share it, more than the culprits may be reported",
+        ),
+        _ => return None,
+    };
+    (!is_given).then(|| {
+        format!(
+            "snapshots have only {counters}: {words}; use more memory (--memory, --sketch-bytes) or a shorter --longest"
         )
     })
 }

@@ -14,7 +14,8 @@ use dwell_types::{Nanos, Timestamp};
 /// Size of the snapshots of dwell queue --method conquest for a given error of a flow's size in the queue, or the error
 /// of a given size.
 ///
-/// Found by simulating bursts that fill the queue for times from the threshold to the longest delay. The error is the
+/// Found by simulating bursts that fill the queue for times from the threshold to the longest delay, on a slower line if
+/// that is too many packets; then shorter ones on a faster line, too, and the worse of both counts. The error is the
 /// mean over packets delayed by at least the threshold, as a share of the queue.
 #[derive(Args)]
 #[command(after_help = "\
@@ -48,9 +49,10 @@ pub(super) struct Arguments {
 }
 
 /// Number of simulated packets, and the most of them in the longest queue: if there would be more, a slower line is
-/// simulated.
+/// simulated, and shorter queues at a rate at which so many packets take a longest delay of so many thresholds.
 const PACKETS: u64 = 100_000;
 const MOST_QUEUED: f64 = 6_000.0;
+const THRESHOLDS: f64 = 8.0;
 const PACKET_BYTES: u32 = 1_500;
 /// Shorter bursts, in packets, do not form a queue.
 const LEAST_QUEUED: f64 = 4.0;
@@ -68,8 +70,19 @@ pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
         return Err(usage(format!("--memory: {memory} bytes, expected at most {}", Params::MOST_BYTES)));
     }
     let culprit = Culprit { share, delay: threshold };
-    let passages = Passages::new(&settings(arguments, threshold)?, 0).map_err(usage)?;
-    let trial = Trial::new(passages.map(|passage| passage.departure), culprit, longest);
+    let departures = |rate: f64, longest: f64| {
+        let passages = Passages::new(&settings(arguments, rate, threshold, longest)?, 0).map_err(usage)?;
+        Ok::<_, Failure>(passages.map(|passage| passage.departure))
+    };
+    // Bits of the longest queue that is simulated.
+    let most = MOST_QUEUED * f64::from(PACKET_BYTES) * 8.0;
+    let slow = line_rate.min(most / seconds(longest));
+    let mut trial = Trial::new(departures(slow, seconds(longest))?, culprit, longest);
+    // On a slow line so few packets share a short window that they hardly share its counters.
+    let fast = line_rate.min(most / THRESHOLDS / seconds(threshold));
+    if fast > 2.0 * slow {
+        trial = trial.and(departures(fast, most / fast)?);
+    }
     let (params, expected) = match (arguments.asked.error, arguments.asked.memory) {
         (Some(error), _) => Params::for_queue_error(error, &trial).map_err(usage)?,
         (None, memory) => {
@@ -98,18 +111,18 @@ pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
     })
 }
 
-/// Bursts at line rate that fill the queue for times from the threshold to the longest delay, Pareto with the index
-/// 1.1, over small flows.
-fn settings(arguments: &Arguments, threshold: Nanos) -> Result<Settings, Failure> {
-    let &Arguments { longest, senders, flows, background, .. } = arguments;
-    let seconds = |time: Nanos| time.get() as f64 / 1e9;
-    let fills = |rate: f64, time: Nanos| rate * seconds(time) / 8.0;
-    let rate = arguments.line_rate.min(MOST_QUEUED * f64::from(PACKET_BYTES) * 8.0 / seconds(longest));
-    let queue = fills(rate, longest);
-    if fills(rate, threshold) < LEAST_QUEUED * f64::from(PACKET_BYTES) {
-        let bytes = fills(rate, threshold);
+fn seconds(time: Nanos) -> f64 {
+    time.get() as f64 / 1e9
+}
+
+/// Bursts on a line of this rate that fill the queue for times from the threshold to the longest delay in seconds,
+/// Pareto with the index 1.1, over small flows.
+fn settings(arguments: &Arguments, rate: f64, threshold: Nanos, longest: f64) -> Result<Settings, Failure> {
+    let &Arguments { senders, flows, background, .. } = arguments;
+    let [least, queue] = [seconds(threshold), longest].map(|time| rate * time / 8.0);
+    if least < LEAST_QUEUED * f64::from(PACKET_BYTES) {
         return Err(usage(format!(
-            "--threshold {threshold}: {bytes:.0} bytes of the line, expected at least 4 packets of 1500"
+            "--threshold {threshold}: {least:.0} bytes of the line, expected at least 4 packets of 1500"
         )));
     }
     // Bursts arrive at least twice as fast as they depart; what departs during a burst is not part of the queue.
@@ -129,10 +142,10 @@ fn settings(arguments: &Arguments, threshold: Nanos) -> Result<Settings, Failure
             packet_bytes: 64..=PACKET_BYTES,
         },
         bursts: Some(Bursts {
-            every: Nanos::new(longest.get().saturating_mul(3) / 2),
+            every: Nanos::new((longest * 1.5e9).round() as i64),
             senders,
             rate: speed * rate / f64::from(senders),
-            bytes: (each(fills(rate, threshold)), each(queue)),
+            bytes: (each(least), each(queue)),
             shape: 1.1,
             packet_bytes: PACKET_BYTES,
         }),

@@ -105,6 +105,31 @@ fn one_cause_is_told_once() {
     assert!(wrong.code == 2 && wrong.err.contains(words), "{} {}", wrong.code, wrong.err);
 }
 
+/// Where snapshots have too few counters for many flows that share the queue, a warning says so, unless they were chosen
+/// by hand, or no packet waits.
+#[test]
+fn too_few_counters_are_told() {
+    let folder = simulated(&["--queue", "incast", "--packets", "20000"]);
+    let told = |threshold: &str, more: &[&str]| {
+        let what = ["queue", "--sojourns", "log.csv", "--method", "conquest", "--threshold", threshold];
+        dwell_in(folder.path(), &[&what[..], more].concat()).err
+    };
+    for (memory, words) in
+        [("32KiB", "only 11 entries: where more flows"), ("64KiB", "only 38 columns: where small flows")]
+    {
+        let err = told("800us", &["--memory", memory]);
+        assert!(err.contains(words) && err.lines().count() == 1, "{memory}: {err}");
+    }
+    let silent: [(&str, &[&str]); 3] = [
+        ("800us", &["--memory", "256KiB"]),
+        ("1s", &["--memory", "64KiB", "--longest", "1s"]),
+        ("800us", &["--counter", "space-saving"]),
+    ];
+    for (threshold, more) in silent {
+        assert_eq!(told(threshold, more), "", "{more:?}");
+    }
+}
+
 /// The same seed gives the same stream, and a limited buffer drops packets.
 #[test]
 fn queues_repeat() {

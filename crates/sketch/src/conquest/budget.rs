@@ -39,22 +39,30 @@ impl Params {
     /// Snapshots for delays from the culprits' *τ* to `longest`, in this many bytes, with several lengths of windows:
     /// the first a quarter of *τ*, each other one 4 times as long as the one before (more if that takes too many
     /// lengths). Each has 16 snapshots of Count-Min with conservative update; if these would have too few columns, 16
-    /// and then 8 of space-saving, and finally [`Params::budget`].
+    /// or 8 of space-saving with an entry for each of as many culprits as there can be; then 8 of Count-Min with half
+    /// the rows; then space-saving with fewer entries, which finds few culprits at a time only; finally
+    /// [`Params::budget`].
     pub fn for_queue(bytes: usize, culprit: Culprit, longest: Nanos, seed: u64) -> Result<Self, ConquestError> {
-        /// With fewer columns small flows look like culprits, with fewer entries culprits are missed.
-        const LEAST: [(u32, Counter, usize); 3] = [
-            (16, Counter::CountMin { rows: ROWS, columns: 0, is_conservative: true }, 64),
-            (16, Counter::SpaceSaving { entries: 0 }, 24),
-            (8, Counter::SpaceSaving { entries: 0 }, 8),
+        let count_min = |rows| Counter::CountMin { rows, columns: 0, is_conservative: true };
+        let kept = Counter::SpaceSaving { entries: 0 };
+        let most = culprit.most();
+        // With fewer columns small flows look like culprits, with fewer entries culprits are missed.
+        let least = [
+            (16, count_min(ROWS), 64),
+            (16, kept, most.max(24)),
+            (8, kept, most.max(8)),
+            (8, count_min(ROWS / 2), (most / 3).max(16)),
+            (16, kept, 24),
+            (8, kept, 8),
         ];
-        for (snapshots, counter, least) in LEAST {
+        for (snapshots, counter, least) in least {
             let base = Self { culprit, ..Self::new(snapshots, longest, 1, seed) };
             let windows = windows(culprit.delay, longest, &base);
             let params = |indices| Self { windows: windows.clone(), counter: counter.of(indices), ..base.clone() };
             let fixed = Conquest::bytes(&params(0));
             let index = Conquest::bytes(&params(1)) - fixed;
-            let most = Self::MOST_COUNTERS as usize / (ROWS * snapshots) as usize;
-            let indices = (bytes.saturating_sub(fixed) / index).min(most);
+            let largest = Self::MOST_COUNTERS as usize / (ROWS * snapshots) as usize;
+            let indices = (bytes.saturating_sub(fixed) / index).min(largest);
             if indices >= least {
                 return Ok(params(indices as u32));
             }

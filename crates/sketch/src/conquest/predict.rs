@@ -4,16 +4,17 @@ use super::{Conquest, ConquestError, Counter, Culprit, Exact, Params, Queued, Un
 use crate::smallest::smallest;
 use dwell_types::{Departure, Nanos};
 
-/// A stream of departures, and the exact answer for each packet that waited long enough.
+/// Streams of departures, and the exact answer for each packet that waited long enough.
 #[derive(Clone, Debug)]
 pub struct Trial {
-    departures: Vec<(Departure, Option<Queued>)>,
+    streams: Vec<Vec<(Departure, Option<Queued>)>>,
     culprit: Culprit,
     longest: Nanos,
 }
 
-/// The accuracy of a sketch on the stream of a [`Trial`]: means over the packets that waited for the culprits' *τ*.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// The accuracy of a sketch on the streams of a [`Trial`]: means over the packets that waited for the culprits' *τ*, of
+/// the stream with the largest error; precision and recall of the one with the lowest.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Expected {
     /// Number of these packets.
     pub packets: u64,
@@ -65,21 +66,35 @@ impl Params {
 impl Trial {
     /// From departures in order, none of which waited for longer than `longest`.
     pub fn new(departures: impl Iterator<Item = Departure>, culprit: Culprit, longest: Nanos) -> Self {
-        let mut twin = Exact::new(longest, Unit::Bytes, culprit);
+        Self { streams: Vec::new(), culprit, longest }.and(departures)
+    }
+
+    /// With another stream.
+    pub fn and(mut self, departures: impl Iterator<Item = Departure>) -> Self {
+        let mut twin = Exact::new(self.longest, Unit::Bytes, self.culprit);
         let mut judge = |departure: Departure| {
-            let waited = departure.delay() >= Some(culprit.delay);
+            let waited = departure.delay() >= Some(self.culprit.delay);
             let truth = twin.update(&departure).filter(|truth| waited && truth.is_complete);
             (departure, truth)
         };
-        Self { departures: departures.map(&mut judge).collect(), culprit, longest }
+        self.streams.push(departures.map(&mut judge).collect());
+        self
     }
 
     /// The accuracy of a sketch with these parameters.
     pub fn expected(&self, params: &Params) -> Result<Expected, ConquestError> {
+        let all: Vec<Expected> = (0..self.streams.len()).map(|at| self.of(at, params)).collect::<Result<_, _>>()?;
+        let worst = all.iter().max_by(|a, b| a.error.total_cmp(&b.error)).copied().unwrap_or_default();
+        let least = |share: fn(&Expected) -> Option<f64>| all.iter().filter_map(share).reduce(f64::min);
+        Ok(Expected { precision: least(|of| of.precision), recall: least(|of| of.recall), ..worst })
+    }
+
+    /// The accuracy on one stream.
+    fn of(&self, stream: usize, params: &Params) -> Result<Expected, ConquestError> {
         /// Hardly any two flows of a window share a counter in all rows.
         const MANY: Counter = Counter::CountMin { rows: 4, columns: 1 << 12, is_conservative: true };
-        let found = self.run(params)?;
-        let windows = self.run(&Params { counter: MANY, ..params.clone() })?;
+        let found = self.run(stream, params)?;
+        let windows = self.run(stream, &Params { counter: MANY, ..params.clone() })?;
         let mean = |sum: f64| sum / found.packets.max(1) as f64;
         let share = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
         Ok(Expected {
@@ -92,10 +107,10 @@ impl Trial {
         })
     }
 
-    fn run(&self, params: &Params) -> Result<Sums, ConquestError> {
+    fn run(&self, stream: usize, params: &Params) -> Result<Sums, ConquestError> {
         let mut sketch = Conquest::new(&Params { culprit: self.culprit, ..params.clone() })?;
         let mut sums = Sums::default();
-        for (departure, truth) in &self.departures {
+        for (departure, truth) in &self.streams[stream] {
             let Some((found, truth)) = sketch.update(departure).zip(*truth) else { continue };
             let off = found.flow_size.abs_diff(truth.flow_size) as f64;
             sums.packets += 1;

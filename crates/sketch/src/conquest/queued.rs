@@ -34,6 +34,12 @@ pub struct Counts {
 }
 
 impl Culprit {
+    /// The most flows of a queue that can be culprits at a time: one over *α*, rounded up.
+    pub fn most(self) -> usize {
+        // A share of zero has no bound: the cast stops at the largest number.
+        (1.0 / self.share).ceil() as usize
+    }
+
     /// Makes an answer from sizes; `is_complete` as in [`Queued`].
     #[inline]
     pub(super) fn judge(self, delay: Nanos, flow: f64, queue: f64, is_complete: bool) -> Queued {
