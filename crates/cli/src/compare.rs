@@ -5,12 +5,12 @@
 use crate::Failure;
 use crate::disorder::Disorder;
 use crate::frames::undecoded;
+use crate::messages;
 use crate::output::{self, Output};
 use crate::progress::Bar;
 use crate::rtt::{check_stdin, matching, usual_matches};
 use crate::signals::Signals;
 use crate::units::{Memories, is_given, one_of};
-use crate::words;
 use clap::builder::TypedValueParser;
 use clap::{Args, Subcommand, ValueEnum};
 use dwell_capture::{CaptureFiles, FrameSource};
@@ -161,7 +161,7 @@ fn exchanges(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failu
     }
     warnings.extend(disorder.warning("frame", false));
     warnings.extend(undecoded(observer.frames(), observer.unknown_link()));
-    words::warn(&warnings);
+    messages::warn(&warnings);
     let facts = |method| MethodFacts::new(method, arguments.longest, arguments.rate);
     let results = Results {
         schema: SCHEMA,

@@ -4,7 +4,7 @@
 
 use crate::Failure;
 use crate::output::Output;
-use crate::{progress, words};
+use crate::{messages, progress};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use dwell_evaluate::check::{self, Moved};
@@ -109,7 +109,7 @@ fn measure(arguments: &Arguments, definition: &Definition) -> Result<()> {
     record.finish(&runs, &results, begin.elapsed().as_secs_f64())?;
     figure::write(definition, &results, &folder, arguments.png)?;
     print(definition.kind, &results, arguments.format)?;
-    words::say(&format!("record in {}", folder.display()));
+    messages::say(&format!("record in {}", folder.display()));
     Ok(())
 }
 
@@ -149,7 +149,7 @@ fn draw_all(arguments: &Arguments) -> Result<ExitCode, Failure> {
     for definition in named_or_all(arguments)? {
         let Some(folder) = recorded(arguments, &definition, Size::Full)? else { continue };
         for path in figure::write(&definition, &Results::read(&folder)?, &folder, arguments.png)? {
-            words::say(&path.display().to_string());
+            messages::say(&path.display().to_string());
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -180,7 +180,7 @@ fn check_all(arguments: &Arguments) -> Result<ExitCode, Failure> {
                     definition.name
                 )));
             }
-            words::say(&format!("{}: no quick record, not checked", definition.name));
+            messages::say(&format!("{}: no quick record, not checked", definition.name));
             continue;
         };
         has_moved |= !check(arguments, &definition, &folder)?.is_empty();

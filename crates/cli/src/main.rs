@@ -26,18 +26,22 @@ mod compare;
 mod simulate;
 // `dwell evaluate`: experiments with known true values.
 mod evaluate;
-// Shared by the subcommands: frame counts, measurement points and directions, time order, parsing of sizes and times
-// on the command line, atomically written files, messages, progress bars, and signals.
+// Shared by the subcommands, in the order of the data: numbers, sizes, times and choices on the command line.
+mod units;
+// A measurement point: the packets of a capture or log, and what was odd about them; several points in time order.
+mod merged;
+mod points;
+// What captures of several points tell before they are compared.
 mod beginning;
+// Time order and frame counts.
 mod disorder;
 mod frames;
-mod merged;
+// Files that are complete or absent.
 mod output;
-mod points;
+// Messages, progress bars, and signals.
+mod messages;
 mod progress;
 mod signals;
-mod units;
-mod words;
 
 /// Measures packet delays, and which flows cause them, passively and within a memory budget that you set.
 #[derive(Parser)]
@@ -135,12 +139,12 @@ fn take_signs(command: clap::Command) -> clap::Command {
 }
 
 fn failed(error: &anyhow::Error) -> ExitCode {
-    words::say(&chain(error));
+    messages::say(&chain(error));
     ExitCode::from(1)
 }
 
 fn usage(words: &str) -> ExitCode {
-    words::say(&format!("{words} (see {} --help)", asked().0));
+    messages::say(&format!("{words} (see {} --help)", asked().0));
     ExitCode::from(2)
 }
 

@@ -1,8 +1,8 @@
 //! `dwell net`: which routers of a network to instrument next, who probes whom then, and which segment is to blame.
 
 use crate::Failure;
+use crate::messages;
 use crate::output::{self, Output};
-use crate::words;
 use anyhow::{Context, Result, anyhow, bail};
 use dwell_capture::file::Decompressed;
 use dwell_logs::Lines;
@@ -72,7 +72,7 @@ fn plan_network(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
         let limits = Limits { routers: end.routers, ..limits.clone() };
         report.least_probe_hops = Some(plan::least_hops(&segments, &limits, end.probe_hops));
     }
-    words::warn(&report.warnings);
+    messages::warn(&report.warnings);
     match arguments.report.format {
         Format::Table => report::table::write_plan(&report, to.plain())?,
         Format::Json => json::write(&report, &mut to)?,
@@ -124,7 +124,7 @@ fn list_paths(arguments: &PathsArguments) -> Result<ExitCode, Failure> {
         probes: probes.segments.iter().map(|routers| probe(&map.topology, routers)).collect(),
         network: map.network.clone(),
     };
-    words::warn(&report.warnings);
+    messages::warn(&report.warnings);
     match arguments.report.format {
         Format::Table => report::table::write_paths(&report, to.plain())?,
         Format::Json => json::write(&report, &mut to)?,

@@ -36,8 +36,10 @@ mod sketch;
 mod outputs;
 use outputs::Outputs;
 // Warnings about an answer.
-mod doubts;
-use doubts::{Doubt, UNTRANSLATED, disagreement, doubts, duplicated, is_joined, not_joined, too_early, without_delay};
+mod warnings;
+use warnings::{
+    Doubt, UNTRANSLATED, disagreement, doubts, duplicated, is_joined, not_joined, too_early, without_delay,
+};
 
 pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure> {
     match &arguments.step {

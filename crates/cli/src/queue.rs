@@ -22,8 +22,8 @@ pub(crate) use arguments::Arguments;
 mod sides;
 use sides::Sides;
 // Warnings about them.
-mod doubts;
-use doubts::{little_known, overlong, too_few, too_long};
+mod warnings;
+use warnings::{little_known, overlong, too_few, too_long};
 mod gaps;
 // Output files.
 mod outputs;

@@ -2,10 +2,10 @@
 
 use crate::Failure;
 use crate::frames;
+use crate::messages;
 use crate::progress::Bar;
 use crate::signals::Signals;
 use crate::units;
-use crate::words;
 use anyhow::anyhow;
 use dwell_capture::{CaptureError, CaptureFiles, FrameSource};
 use dwell_logs::EventLog;
@@ -53,7 +53,7 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
     let mut source = CaptureFiles::open(paths.iter().copied()).map_err(not_opened)?.until(signals.stop());
     let is_pipe = source.bytes_total().is_none();
     if is_pipe && arguments.interval.is_some() && arguments.format == Format::Table {
-        words::say("the table of intervals is written at the end; --format jsonl or csv writes each one as it ends");
+        messages::say("the table of intervals is written at the end; --format jsonl or csv writes each one as it ends");
     }
     let mut observer = observer(arguments);
     let settings = settings(arguments, arguments.matches(), arguments.group.is_some());

@@ -3,7 +3,7 @@
 //! being read, ends the run at once. So does the first if the reader does not notice it, because an output is blocked.
 //! Neither leaves a half-written file. `timeout` sends each signal twice: to the command, then to its process group.
 
-use crate::{output, words};
+use crate::{messages, output};
 use dwell_capture::file::Stop;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
@@ -124,7 +124,7 @@ fn serve(mut incoming: Incoming, mut ask: PipeWriter, state: &Arc<State>, stop: 
 
 /// Ends a run that was asked to end with a report.
 fn abandon_report(signal: i32) -> ! {
-    words::say(&format!("ended by {} without a report", name(signal)));
+    messages::say(&format!("ended by {} without a report", name(signal)));
     abandon(signal)
 }
 

@@ -2,8 +2,8 @@
 
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
+use crate::messages;
 use crate::output::{self, Output};
-use crate::words;
 use crate::{Failure, units};
 use clap::{Args, ValueEnum};
 use dwell_capture::PcapWriter;
@@ -125,6 +125,6 @@ fn exchanges(arguments: &Arguments, write: &Path) -> Result<ExitCode, Failure> {
         truth.finish()?;
     }
     let seen = workload.truth();
-    words::say(&format!("{} frames, {} connections, {} queries", seen.frames, seen.flows, seen.queries));
+    messages::say(&format!("{} frames, {} connections, {} queries", seen.frames, seen.flows, seen.queries));
     Ok(ExitCode::SUCCESS)
 }

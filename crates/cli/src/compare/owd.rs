@@ -4,11 +4,11 @@
 
 use super::{Format, check_sum, distinct};
 use crate::Failure;
+use crate::messages;
 use crate::output::{self, Output};
 use crate::owd::{Next, Pair, PointArguments, follow};
 use crate::signals::Signals;
 use crate::units::Memories;
-use crate::words;
 use clap::Args;
 use dwell_evaluate::compare::owd::{Method, OwdComparison, Recommended, Results, SCHEMA, Settings, table};
 use dwell_report::json;
@@ -116,7 +116,7 @@ pub(super) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
     }));
     warnings.extend(points.is_stopped().then(|| signals.warning()));
     warnings.extend(beginning.warnings());
-    words::warn(&warnings);
+    messages::warn(&warnings);
     let results = Results {
         schema: SCHEMA,
         sources: pair.paths.iter().map(|path| path.display().to_string()).collect(),

@@ -1,5 +1,5 @@
+use crate::messages;
 use crate::output::Output;
-use crate::words;
 use anyhow::Result;
 use dwell_evaluate::record::Results;
 use dwell_evaluate::{Definition, Size};
@@ -13,7 +13,7 @@ pub(super) fn write(definition: &Definition, results: &Results, folder: &Path, h
         return Ok(Vec::new());
     }
     let Some(sweep) = results.sweep(definition) else {
-        words::say("no figure: there are no results for it");
+        messages::say("no figure: there are no results for it");
         return Ok(Vec::new());
     };
     let draw = |(name, image): (&str, Image)| {

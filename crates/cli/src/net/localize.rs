@@ -4,8 +4,8 @@ use super::arguments::{Format, LocalizeArguments};
 use super::picture::Shade;
 use super::{Map, check_stdin, granularity, open, probe};
 use crate::Failure;
+use crate::messages;
 use crate::output::{self, Output};
-use crate::words;
 use anyhow::anyhow;
 use dwell_network::localize::file::{self, Names};
 use dwell_network::localize::{Apart, Kind, Localization, LossVerdict, Reading, Readings, Routes, Settings, Verdict};
@@ -62,7 +62,7 @@ pub(super) fn run(arguments: &LocalizeArguments) -> Result<ExitCode, Failure> {
         changes: answer.changes(),
         network: map.network.clone(),
     };
-    words::warn(&report.warnings);
+    messages::warn(&report.warnings);
     match arguments.report.format {
         Format::Table => report::table::write_localize(&report, to.plain())?,
         Format::Json => json::write(&report, &mut to)?,

@@ -1,8 +1,8 @@
 //! Plots of a network map.
 
 use super::Map;
+use crate::messages;
 use crate::output::Output;
-use crate::words;
 use anyhow::{Context, Result};
 use dwell_network::layout;
 use dwell_network::segments::Segments;
@@ -62,7 +62,7 @@ pub(super) fn draw(map: &Map, segments: &Segments, shade: impl Fn(&[u32]) -> Opt
 pub(super) fn write(picture: &MapPicture, image: Image, mut to: Output) -> Result<()> {
     let strange = picture.routers.iter().filter(|router| !plot::is_in_png(&router.name)).count();
     if image == Image::Png && strange > 0 {
-        words::warn(&[format!(
+        messages::warn(&[format!(
             "--plot: names with letters that the font of PNG plots lacks, and that are drawn as ?: {strange}; a .svg file \
              shows them"
         )]);

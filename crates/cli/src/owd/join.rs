@@ -2,8 +2,8 @@
 
 use super::Outputs;
 use super::arguments::JoinArguments;
-use super::doubts::{doubts, foreign, is_joined, not_joined, said, surplus, unequal, unlisted};
 use super::sketches::{describe_sketch, flows};
+use super::warnings::{doubts, foreign, is_joined, not_joined, said, surplus, unequal, unlisted};
 use crate::Failure;
 use crate::output;
 use anyhow::{Context, Result, bail};

@@ -1,6 +1,6 @@
 use super::arguments::{Format, OutputArguments};
+use crate::messages;
 use crate::output::Output;
-use crate::words;
 use anyhow::Result;
 use dwell_report::json;
 use dwell_report::owd::{self as report, Interval, OwdReport};
@@ -48,7 +48,7 @@ impl Outputs {
 
     /// Writes the report, including its intervals.
     pub(super) fn finish(mut self, mut report: OwdReport) -> Result<()> {
-        words::warn(&report.warnings);
+        messages::warn(&report.warnings);
         report.intervals = std::mem::take(&mut self.intervals);
         if let Some((to, image)) = &mut self.plot {
             plot::write_owd(&report, *image, to)?;

@@ -4,11 +4,11 @@ use super::arguments::SketchArguments;
 use super::sketches::{cutter, params};
 use super::weights::Weights;
 use crate::Failure;
+use crate::messages;
 use crate::output::{self, Output};
 use crate::points::Point;
 use crate::progress::Bar;
 use crate::signals::Signals;
-use crate::words;
 use anyhow::Result;
 use dwell_observe::crossing::Directions;
 use dwell_sketch::summary::{FlowList, Message, Shares, Summary};
@@ -88,12 +88,12 @@ pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<E
         to.write_all(&Message::Flows(flows).to_bytes())?;
     }
     to.finish()?;
-    words::warn(&point.warnings());
+    messages::warn(&point.warnings());
     if packets == 0 {
-        words::warn(&["no packet was sketched: is --from the sender's side?".to_owned()]);
+        messages::warn(&["no packet was sketched: is --from the sender's side?".to_owned()]);
     }
     if point.is_stopped() {
-        words::warn(&[signals.warning()]);
+        messages::warn(&[signals.warning()]);
     }
     Ok(code)
 }

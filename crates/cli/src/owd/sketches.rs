@@ -1,7 +1,7 @@
 //! Compares both points by sketches of each interval.
 
 use super::arguments::{Arguments, ExpectedArguments, FLOW_BYTES, PointArguments, SKETCH_BYTES};
-use super::doubts::{renamed, surplus, unlisted};
+use super::warnings::{renamed, surplus, unlisted};
 use super::weights::Weights;
 use super::{Answer, Comparison, describe};
 use crate::Failure;

@@ -1,6 +1,6 @@
 use super::arguments::{Arguments, Format};
+use crate::messages;
 use crate::output::Output;
-use crate::words;
 use anyhow::Result;
 use dwell_report::json;
 use dwell_report::plot::{self, Image};
@@ -88,7 +88,7 @@ impl Outputs {
 
     /// Writes the report, including its episodes.
     pub(super) fn finish(mut self, mut report: QueueReport) -> Result<()> {
-        words::warn(&report.warnings);
+        messages::warn(&report.warnings);
         report.episodes = std::mem::take(&mut self.episodes);
         if let Some((to, image)) = &mut self.plot {
             plot::write_queue(&report, *image, to)?;

@@ -1,8 +1,8 @@
 //! Both sides of a queue: captures where packets arrive and the one where they depart, merged in the order of time.
 
 use super::arguments::Arguments;
-use super::doubts::{Waited, apart, doubt, is_late, swapped, too_short, unexplained, unseen};
 use super::gaps::Gaps;
+use super::warnings::{Waited, apart, doubt, is_late, swapped, too_short, unexplained, unseen};
 use crate::beginning::{self, Beginning};
 use crate::merged::Merged;
 use crate::points::{Point, changed_between};

@@ -1,4 +1,4 @@
-use crate::words::CAPTURED_TWICE;
+use crate::messages::CAPTURED_TWICE;
 use dwell_observe::crossing::{Crossings, Settings};
 use dwell_sketch::owd::DUPLICATE_WINDOW;
 use dwell_types::{Frame, PacketId, Timestamp};

@@ -8,8 +8,8 @@ use super::outputs::Outputs;
 use crate::Failure;
 use crate::disorder::Disorder;
 use crate::frames::frames_since;
+use crate::messages::{self, CAPTURED_TWICE};
 use crate::signals::Signals;
-use crate::words::{self, CAPTURED_TWICE};
 use anyhow::Result;
 use dwell_observe::Frames;
 use dwell_report::facts::{self, Memory, Parameter, Span};
@@ -108,7 +108,7 @@ impl Reports {
 
     /// Adds a warning to the report and writes it to standard error.
     pub(super) fn warn(&mut self, words: String) {
-        words::warn(std::slice::from_ref(&words));
+        messages::warn(std::slice::from_ref(&words));
         self.warnings.push(words);
     }
 

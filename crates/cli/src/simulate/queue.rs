@@ -1,7 +1,7 @@
 //! `dwell simulate --queue`: packets on both sides of a queue.
 
+use crate::messages;
 use crate::output::Output;
-use crate::words;
 use crate::{Failure, units};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
@@ -143,7 +143,7 @@ pub(super) fn run(arguments: &super::Arguments) -> Result<ExitCode, Failure> {
         outputs.write(&settings, &event, passages.arrivals_mut())?;
     }
     let (warnings, is_damaged) = passages.arrivals_mut().end()?;
-    words::warn(&warnings);
+    messages::warn(&warnings);
     outputs.finish()?;
     Ok(if is_damaged { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
@@ -266,7 +266,7 @@ impl Outputs {
             truth.into_inner().map_err(csv::IntoInnerError::into_error)?.finish()?;
         }
         let Self { arrived, departed, dropped, .. } = self;
-        words::say(&format!("{arrived} packets arrived, {departed} departed, {dropped} dropped"));
+        messages::say(&format!("{arrived} packets arrived, {departed} departed, {dropped} dropped"));
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! Warnings about captures, logs, and memory, by what was counted.
 
 use super::arguments::Arguments;
-use crate::words::CAPTURED_TWICE;
+use crate::messages::CAPTURED_TWICE;
 use dwell_report::queue::Packets;
 use dwell_report::text::of;
 use dwell_sketch::conquest::{Counter, Params};

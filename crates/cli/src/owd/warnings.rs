@@ -1,7 +1,7 @@
 //! Warnings about an answer.
 
 use super::Answer;
-use crate::words::CAPTURED_TWICE;
+use crate::messages::CAPTURED_TWICE;
 use dwell_report::facts::Span;
 use dwell_report::owd::{ClockOffset, Flow, Line};
 use dwell_sketch::lds::Lds;
