@@ -7,14 +7,14 @@ use anyhow::Result;
 use clap::Args;
 use dwell_capture::file::Stop;
 use dwell_capture::{CaptureFiles, FrameSource};
-use dwell_logs::{ALL, CrossingLog};
+use dwell_logs::CrossingLog;
 use dwell_observe::Frames;
 use dwell_observe::crossing::{Crossings, Directions, Flow, Passing, Settings};
 use dwell_observe::group::Grouping;
 use dwell_observe::parse::Key;
 use dwell_report::facts::Parameter;
 use dwell_report::text;
-use dwell_types::{Crossing, FlowKey, Nanos, Timestamp};
+use dwell_types::{Crossing, FlowKey, Nanos, Series, Timestamp};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
@@ -207,7 +207,7 @@ impl Point {
     pub(crate) fn flow_name(&self) -> String {
         match self.ahead.front().map(|next| &next.whose) {
             Some(Whose::Flow(flow)) => flow.name(),
-            Some(Whose::Named(name)) => name.as_deref().unwrap_or(ALL).to_owned(),
+            Some(Whose::Named(name)) => name.as_deref().unwrap_or(Series::ALL).to_owned(),
             None => String::new(),
         }
     }

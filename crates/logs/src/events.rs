@@ -1,7 +1,7 @@
 //! Requests and responses from a log instead of packets: CSV with the columns `at_ns,kind,id` and, optionally, `group`.
 
 use crate::names::group_told_apart;
-use crate::{ALL, Lines, LogError, REST};
+use crate::{Lines, LogError};
 use dwell_capture::file::Stop;
 use dwell_types::{ExchangeId, Leg, Match, Observation, Series, Sighting, Timestamp, hash};
 use std::path::Path;
@@ -130,9 +130,9 @@ impl EventLog {
     /// The name of a group.
     pub fn group_name(&self, number: u16) -> String {
         match &self.groups {
-            None => ALL.to_owned(),
+            None => Series::ALL.to_owned(),
             Some(groups) if (1..=groups.ends.len()).contains(&number.into()) => group_told_apart(groups.name(number)),
-            Some(_) => REST.to_owned(),
+            Some(_) => Series::OTHER.to_owned(),
         }
     }
 

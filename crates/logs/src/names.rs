@@ -1,24 +1,18 @@
-use dwell_types::{FlowId, FlowKey, hash};
+use dwell_types::{FlowId, FlowKey, Series, hash};
 use std::borrow::Cow;
-
-/// The name of the group that collects all groups, or flows, without a place of their own.
-pub const REST: &str = "other";
-
-/// The name of the group that everything is in, where there is no grouping.
-pub const ALL: &str = "all";
 
 /// Shown in reports for a group or flow whose name is empty: OpenMetrics labels may not be empty.
 const UNNAMED: &str = "(none)";
 
-/// The name of a log's flow in reports. One that would be mistaken for [`REST`] or an empty name (itself possibly followed
+/// The name of a log's flow in reports. One that would be mistaken for [`Series::OTHER`] or an empty name (itself possibly followed
 /// by apostrophes) gets one more apostrophe.
 pub fn told_apart(name: &str) -> String {
-    told_apart_from(&[REST, UNNAMED], name)
+    told_apart_from(&[Series::OTHER, UNNAMED], name)
 }
 
-/// The same for a group, which must not be mistaken for [`ALL`] either.
+/// The same for a group, which must not be mistaken for [`Series::ALL`] either.
 pub(crate) fn group_told_apart(name: &str) -> String {
-    told_apart_from(&[REST, ALL, UNNAMED], name)
+    told_apart_from(&[Series::OTHER, Series::ALL, UNNAMED], name)
 }
 
 fn told_apart_from(reserved: &[&str], name: &str) -> String {
@@ -67,7 +61,7 @@ mod tests {
         let names = ["", "(none)", "(none)'", "other", "other'", "all", "all'", "ALL", "any"].map(group_told_apart);
         assert_eq!(names, ["(none)", "(none)'", "(none)''", "other'", "other''", "all'", "all''", "ALL", "any"]);
         // Flows without a name are called so themselves.
-        assert_eq!([ALL, REST].map(told_apart), ["all", "other'"]);
+        assert_eq!([Series::ALL, Series::OTHER].map(told_apart), ["all", "other'"]);
     }
 
     /// Names of every length, in letters of one to four bytes: those that differ only at the end stay different.

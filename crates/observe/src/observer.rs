@@ -1,7 +1,7 @@
 use crate::group::{Grouping, Groups};
 use crate::pair::{Pairing, Quic};
 use crate::parse::{self, Key, Reject};
-use dwell_types::{Frame, IdForm, LinkType, Match, Prefix, Sink, Timestamp};
+use dwell_types::{Frame, IdForm, LinkType, Match, Prefix, Series, Sink, Timestamp};
 
 /// What to observe.
 #[derive(Clone, Debug)]
@@ -150,7 +150,7 @@ impl Observer {
 
     /// The name of a group in reports: `all` for number 0 without grouping, `other` with it.
     pub fn group_name(&self, number: u16) -> String {
-        self.pairing.groups().map_or_else(|| "all".to_owned(), |groups| groups.name(number))
+        self.pairing.groups().map_or_else(|| Series::ALL.to_owned(), |groups| groups.name(number))
     }
 
     /// Counts of QUIC connections, if `quic-spin` is among the rules.
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn names_and_sizes() {
         let all = Observer::new(Settings::default());
-        assert_eq!((all.groups(), all.group_name(0)), (1, "all".to_owned()));
+        assert_eq!((all.groups(), all.group_name(0)), (1, Series::ALL.to_owned()));
         assert_eq!(all.quic(), None);
         assert!(all.state_bytes() < 2048, "{}", all.state_bytes());
 

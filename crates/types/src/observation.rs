@@ -84,13 +84,19 @@ pub struct Series {
     pub matching: Match,
     /// The part of the path.
     pub leg: Leg,
-    /// Index of the group, `0..Series::GROUPS`; zero is "all", or "other" if there are groups.
+    /// Index of the group, `0..Series::GROUPS`; zero is [`Series::ALL`], or [`Series::OTHER`] if there are groups.
     pub group: u16,
 }
 
 impl Series {
     /// The number of distinct groups: 13 bits.
     pub const GROUPS: u16 = 1 << 13;
+
+    /// The name of the group that everything is in, where there is no grouping.
+    pub const ALL: &'static str = "all";
+
+    /// The name of the group that collects all groups, or flows, without a place of their own.
+    pub const OTHER: &'static str = "other";
 }
 
 /// A rule that pairs requests with responses.

@@ -5,12 +5,12 @@ use super::{Answer, Comparison, describe};
 use crate::Failure;
 use crate::points::{Point, Seen};
 use crate::units;
-use dwell_logs::{REST, told_apart};
+use dwell_logs::told_apart;
 use dwell_observe::crossing::Directions;
 use dwell_report::facts::Parameter;
 use dwell_report::owd::{ClockOffset, Flow, Interval, Line};
 use dwell_sketch::owd::{OwdMeter, Settings, SettingsError, Side, Totals};
-use dwell_types::{FlowKey, Nanos};
+use dwell_types::{FlowKey, Nanos, Series};
 use std::collections::BTreeMap;
 
 /// One meter for each direction.
@@ -101,8 +101,8 @@ impl<'a> Packets<'a> {
         let answers = self.forward.flows(most);
         let named = answers.iter().map(|answer| (answer, name(answer.number)));
         named
-            .filter(|(_, name)| arguments.is_wanted(name.map_or(REST, |name| name)))
-            .map(|(answer, name)| Flow::new(answer, name.map_or(REST.to_owned(), |name| told_apart(name))))
+            .filter(|(_, name)| arguments.is_wanted(name.map_or(Series::OTHER, |name| name)))
+            .map(|(answer, name)| Flow::new(answer, name.map_or(Series::OTHER.to_owned(), |name| told_apart(name))))
             .collect()
     }
 

@@ -95,7 +95,7 @@ impl Groups {
     /// The name of a group: `src=10.0.0.0/24 vlan=7`, or `other`.
     pub fn name(&self, number: u16) -> String {
         let group = usize::from(number).checked_sub(1).and_then(|index| self.groups.get(index));
-        group.map_or_else(|| "other".to_owned(), |group| self.grouping.name(group))
+        group.map_or_else(|| Series::OTHER.to_owned(), |group| self.grouping.name(group))
     }
 
     /// Size of the tables in bytes; it does not change.

@@ -5,6 +5,7 @@ use crate::footing::{self, WIDTH, item};
 use crate::grid::Grid;
 use crate::text;
 use dwell_sketch::estimate::Estimate;
+use dwell_types::Series;
 use std::io::{self, Write};
 
 const HEADS: [&str; 9] = ["sent", "lost", "loss", "mean", "deviation", "p50", "p95", "p99", "max"];
@@ -35,7 +36,7 @@ fn lines(report: &OwdReport) -> Grid {
     let mut head = vec![String::new()];
     head.extend(HEADS.map(String::from));
     grid.row(head);
-    row(&mut grid, "all", &report.total, estimated);
+    row(&mut grid, Series::ALL, &report.total, estimated);
     if let Some(reverse) = &report.reverse {
         row(&mut grid, "reverse", reverse, estimated);
     }

@@ -5,6 +5,7 @@ use dwell_sketch::distribution::Distribution;
 use dwell_sketch::estimate::Estimate;
 use dwell_sketch::rtt::Answer;
 use dwell_sketch::top_flows::{FlowAnswer, Line};
+use dwell_types::Series;
 
 /// Points of a distribution function: enough for a smooth curve.
 const CDF_POINTS: usize = 500;
@@ -70,7 +71,7 @@ impl Flow {
             delay_ns: delays(distribution),
         };
         Self {
-            flow: answer.key.map_or_else(|| "other".to_owned(), |key| key.to_string()),
+            flow: answer.key.map_or_else(|| Series::OTHER.to_owned(), |key| key.to_string()),
             packets: answer.packets,
             bytes: answer.bytes,
             uncounted_bytes: answer.uncounted_bytes,

@@ -2,6 +2,7 @@
 
 use crate::facts::{Frames, Memory, Method, Span, estimate, optional_estimate};
 use dwell_sketch::estimate::Estimate;
+use dwell_types::Series;
 use serde::Serialize;
 
 // Conversion from the results of a meter.
@@ -140,7 +141,7 @@ impl ResultLine {
     /// Its display name: `tcp-handshake beyond 10.0.0.0/24`, `dns`.
     pub fn name(&self) -> String {
         let rule = self.rule();
-        if self.group == "all" { rule } else { format!("{rule} {}", self.group) }
+        if self.group == Series::ALL { rule } else { format!("{rule} {}", self.group) }
     }
 
     /// The display name without the group.

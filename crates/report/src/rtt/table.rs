@@ -5,7 +5,7 @@ use crate::facts::{Frames, Memory};
 use crate::footing::{self, WIDTH};
 use crate::grid::Grid;
 use crate::text;
-use dwell_types::Nanos;
+use dwell_types::{Nanos, Series};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
@@ -119,7 +119,7 @@ fn delays(report: &RttReport, to: &mut impl Write) -> io::Result<()> {
         let (of, to) = if all { ("", "bounds") } else { ("95%", "95%") };
         grid.row(cells(["  sampled, min–max", of, to, to, to, to, to], &[]));
     }
-    let with_groups: BTreeSet<String> = results.iter().filter(|l| l.group != "all").map(|l| l.rule()).collect();
+    let with_groups: BTreeSet<String> = results.iter().filter(|l| l.group != Series::ALL).map(|l| l.rule()).collect();
     let mut rule = String::new();
     for &line in &results {
         let grouped = with_groups.contains(&line.rule());
@@ -151,7 +151,7 @@ fn delays(report: &RttReport, to: &mut impl Write) -> io::Result<()> {
 /// The number of answered requests; `–` if it is not known. Without samples it is known to be 0 if everything was
 /// measured and nothing matched, or if no packet could be a response. (Those of a group may count in another group.)
 fn answered(line: &ResultLine, report: &RttReport) -> String {
-    let is_unanswered = line.group == "all" && line.responses.seen == 0;
+    let is_unanswered = line.group == Series::ALL && line.responses.seen == 0;
     let is_none = line.requests.matched == 0 && (report.method.exact || is_unanswered);
     match line.exchanges {
         Some(exchanges) => text::count(exchanges.value.round() as u64),
@@ -196,7 +196,7 @@ fn cells<const N: usize>(first: [&str; N], rest: &[&str]) -> Vec<String> {
 
 /// Whether there is anything to show: some groups only have possible responses, which matched no request.
 fn is_asked(line: &ResultLine) -> bool {
-    line.group == "all" || line.requests.seen + line.requests.carried_over > 0
+    line.group == Series::ALL || line.requests.seen + line.requests.carried_over > 0
 }
 
 fn has_intervals(line: &ResultLine) -> bool {

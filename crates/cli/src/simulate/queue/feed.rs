@@ -6,7 +6,7 @@ use dwell_logs::Lines;
 use dwell_observe::crossing::{Crossings, Settings as Names};
 use dwell_report::text;
 use dwell_simulate::queue::{Arrival, Arrivals, Frames};
-use dwell_types::{FlowId, LinkType, Timestamp, hash};
+use dwell_types::{FlowId, LinkType, Series, Timestamp, hash};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -216,7 +216,7 @@ pub(super) struct Replay {
 }
 
 /// The flow of frames that cannot be decoded.
-const OTHER: (FlowId, &str) = (FlowId(0), "other");
+const OTHER: (FlowId, &str) = (FlowId(0), Series::OTHER);
 
 impl Replay {
     /// Frames are kept up to the snap length.
