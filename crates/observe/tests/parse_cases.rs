@@ -171,6 +171,50 @@ fn generic_routing() {
 }
 
 #[test]
+fn ethernet_and_labels_in_ip() {
+    let ip = ipv4(protocol::TCP, 0, &TCP);
+    let (frame, tcp) = (ethernet(0x0800, &ip), Ok((protocol::TCP, 80, 0)));
+    assert_eq!(found(&ipv4(97, 0, &[&[0x30, 0], &frame[..]].concat())), tcp);
+    assert_eq!(found(&ipv4(97, 0, &[&[0x20, 0], &frame[..]].concat())), Err(Reject::LinkHeader), "version 2");
+    let over = |port: u16, payload: &[u8]| {
+        found(&ipv4(protocol::UDP, 0, &[udp(port, payload.len()), payload.to_vec()].concat()))
+    };
+    assert_eq!(over(6635, &[&[0, 1, 0x21, 64], &ip[..]].concat()), tcp);
+    let gpe = |flags: u8, next: u8, payload: &[u8]| over(4790, &[&[flags, 0, 0, next, 0, 0, 7, 0], payload].concat());
+    assert_eq!((gpe(0x0c, 1, &ip), gpe(0x0c, 2, &ipv6(protocol::TCP, &TCP))), (tcp, tcp));
+    assert_eq!((gpe(0x0c, 3, &frame), gpe(0x08, 0, &frame)), (tcp, tcp));
+    // No IP inside: the datagram itself.
+    assert_eq!(gpe(0x0c, 4, &ip), Ok((protocol::UDP, 4790, 8 + ip.len())), "a service header");
+    assert_eq!(gpe(0x1c, 1, &ip), Ok((protocol::UDP, 4790, 8 + ip.len())), "version 1");
+    let bridged =
+        ethernet(0x88e7, &[&[0, 0, 1, 7], &ethernet(0x8100, &[&[0, 9, 8, 0], &ip[..]].concat())[..]].concat());
+    let packet = inner(LinkType::ETHERNET, &bridged).unwrap();
+    assert_eq!((packet.flow.destination_port, packet.vlan), (80, Some(9)));
+}
+
+/// Attributes of a logged packet, in both byte orders: hook and mark before it, each up to a multiple of four bytes.
+#[test]
+fn packets_that_a_filter_logged() {
+    let ip = ipv4(protocol::TCP, 0, &TCP);
+    for is_little in [true, false] {
+        let number = |number: u16| if is_little { number.to_le_bytes() } else { number.to_be_bytes() };
+        let attribute = |kind: u16, contents: &[u8]| {
+            let mut bytes = [number(contents.len() as u16 + 4), number(kind)].concat();
+            bytes.extend(contents);
+            bytes.resize(bytes.len().next_multiple_of(4), 0);
+            bytes
+        };
+        let log = |payload: &[u8]| [vec![2, 0, 0, 5], attribute(1, &[8, 0, 3]), attribute(9, payload)].concat();
+        let port = |bytes: &[u8]| inner(LinkType::NFLOG, bytes).map(|packet| packet.flow.destination_port);
+        assert_eq!((port(&log(&ip)), port(&log(&ipv6(protocol::TCP, &TCP)))), (Ok(80), Ok(80)));
+        let without = [vec![2, 0, 0, 5], attribute(1, &[8, 0, 3])].concat();
+        assert_eq!(port(&without), Err(Reject::LinkHeader));
+        let short = [vec![2, 0, 0, 5], number(3).to_vec(), number(1).to_vec()].concat();
+        assert_eq!(port(&short), Err(Reject::LinkHeader), "shorter than its own header");
+    }
+}
+
+#[test]
 fn mpls_tells_nothing_but_the_first_nibble() {
     let ip = ipv4(protocol::TCP, 0, &TCP);
     let under = |payload: &[u8]| {

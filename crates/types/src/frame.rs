@@ -49,6 +49,8 @@ impl LinkType {
     pub const IPV4: Self = Self(228);
     /// Raw IPv6.
     pub const IPV6: Self = Self(229);
+    /// What Linux' packet filter logs: attributes, one of which is the packet.
+    pub const NFLOG: Self = Self(239);
     /// Linux cooked capture, version 2.
     pub const LINUX_SLL2: Self = Self(276);
 }
@@ -68,6 +70,7 @@ impl fmt::Display for LinkType {
             Self::CISCO_HDLC_WITH_DIRECTION => "cisco-hdlc-with-direction",
             Self::IPV4 => "ipv4",
             Self::IPV6 => "ipv6",
+            Self::NFLOG => "nflog",
             Self::LINUX_SLL2 => "linux-sll2",
             Self(number) => return write!(f, "linktype {number}"),
         };

@@ -12,6 +12,7 @@ pub(super) mod next_header {
     pub(crate) const GRE: u8 = 47;
     pub(crate) const AUTHENTICATION: u8 = 51;
     pub(crate) const DESTINATION_OPTIONS: u8 = 60;
+    pub(crate) const ETHERNET_IN_IP: u8 = 97;
     pub(crate) const MOBILITY: u8 = 135;
     pub(crate) const MPLS: u8 = 137;
     pub(crate) const HOST_IDENTITY: u8 = 139;

@@ -15,6 +15,7 @@ pub(super) mod ether_type {
     pub(crate) const MPLS_MULTICAST: u16 = 0x8848;
     pub(crate) const PPPOE_SESSION: u16 = 0x8864;
     pub(crate) const VLAN_SERVICE: u16 = 0x88a8;
+    pub(crate) const PROVIDER_BRIDGE: u16 = 0x88e7;
     pub(crate) const PRECISION_TIME: u16 = 0x88f7;
     pub(crate) const VLAN_9100: u16 = 0x9100;
 }
@@ -32,6 +33,7 @@ pub(super) fn next(ether_type: u16) -> Step {
         ether_type::IPV4 => Ok(Next::Ipv4),
         ether_type::IPV6 => Ok(Next::Ipv6),
         ether_type::VLAN | ether_type::VLAN_SERVICE | ether_type::VLAN_9100 => Ok(Next::Vlan),
+        ether_type::PROVIDER_BRIDGE => Ok(Next::ProviderBridge),
         ether_type::MPLS | ether_type::MPLS_MULTICAST => Ok(Next::Mpls),
         ether_type::PPPOE_SESSION => Ok(Next::Pppoe),
         ether_type::TRANSPARENT_ETHERNET => Ok(Next::Ethernet),
@@ -58,6 +60,7 @@ pub(super) fn first(link: LinkType, rest: &mut Rest<'_>) -> Step {
             hdlc(rest)
         }
         LinkType::PPP_ETHER => Ok(Next::Pppoe),
+        LinkType::NFLOG => logged(rest),
         _ => Err(Reject::LinkType),
     }
 }
@@ -80,6 +83,12 @@ pub(super) fn ethernet(rest: &mut Rest<'_>) -> Step {
 pub(super) fn vlan(rest: &mut Rest<'_>) -> Result<(u16, Next), Reject> {
     let tag = rest.take::<4>(Layer::Link)?;
     Ok((number(tag, 0) & 0xfff, type_or_length(number(tag, 2), rest)?))
+}
+
+/// The instance tag of a provider backbone bridge (IEEE 802.1ah): flags and service, then the customer's frame.
+pub(super) fn provider_bridge(rest: &mut Rest<'_>) -> Step {
+    rest.skip(4, Layer::Link)?;
+    Ok(Next::Ethernet)
 }
 
 /// What follows Ethernet's type or length field.
@@ -128,6 +137,31 @@ fn cooked(device: u16, protocol: u16, rest: &mut Rest<'_>) -> Step {
         (_, LLC) => llc(rest),
         (_, ether_type) => next(ether_type),
     }
+}
+
+/// Attributes of a packet that Linux' packet filter logged, in the byte order of the capturing host: length and type of
+/// each, contents, and zeros up to a multiple of four bytes. The packet is the last one.
+fn logged(rest: &mut Rest<'_>) -> Step {
+    const PAYLOAD: u16 = 9;
+    /// More than there are types of attributes.
+    const MOST: usize = 64;
+    rest.skip(4, Layer::Link)?;
+    for _ in 0..MOST {
+        let attribute = rest.take::<4>(Layer::Link)?;
+        // Types are small numbers, so that the order of their bytes shows.
+        let is_little = attribute[3] == 0;
+        let at = |first: usize| {
+            let bytes = [attribute[first], attribute[first + 1]];
+            if is_little { u16::from_le_bytes(bytes) } else { u16::from_be_bytes(bytes) }
+        };
+        let Some(length) = usize::from(at(0)).checked_sub(4) else { return Err(Reject::LinkHeader) };
+        if at(2) == PAYLOAD {
+            rest.limit(length);
+            return raw(rest);
+        }
+        rest.skip(length.next_multiple_of(4), Layer::Link)?;
+    }
+    Err(Reject::LinkHeader)
 }
 
 /// BSD loopback: an address family in the byte order of the capturing host.

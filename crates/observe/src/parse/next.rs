@@ -5,6 +5,7 @@ use super::reject::Reject;
 pub(super) enum Next {
     Ethernet,
     Vlan,
+    ProviderBridge,
     Mpls,
     Pppoe,
     Ppp,

@@ -7,8 +7,10 @@ use super::rest::{Layer, Rest, number};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum UdpTunnel {
     Vxlan,
+    VxlanGpe,
     Geneve,
     GtpU,
+    Mpls,
 }
 
 impl UdpTunnel {
@@ -17,7 +19,9 @@ impl UdpTunnel {
     pub(super) const fn of_port(destination: u16) -> Option<Self> {
         match destination {
             4789 | 8472 => Some(Self::Vxlan),
+            4790 => Some(Self::VxlanGpe),
             6081 => Some(Self::Geneve),
+            6635 => Some(Self::Mpls),
             2152 => Some(Self::GtpU),
             _ => None,
         }
@@ -28,8 +32,11 @@ impl UdpTunnel {
     pub(super) fn open(self, rest: &mut Rest<'_>) -> Step {
         match self {
             Self::Vxlan => vxlan(rest),
+            Self::VxlanGpe => vxlan_gpe(rest),
             Self::Geneve => geneve(rest),
             Self::GtpU => gtp_u(rest),
+            // RFC 7510: nothing between the datagram and the labels.
+            Self::Mpls => Ok(Next::Mpls),
         }
     }
 }
@@ -38,6 +45,28 @@ impl UdpTunnel {
 fn vxlan(rest: &mut Rest<'_>) -> Step {
     let header = rest.take::<8>(Layer::Link)?;
     if header[0] & 0x08 == 0 { Err(Reject::LinkHeader) } else { Ok(Next::Ethernet) }
+}
+
+/// VXLAN with a next protocol (draft-ietf-nvo3-vxlan-gpe-13 §3), version 0; without the flag *P* it is plain VXLAN.
+fn vxlan_gpe(rest: &mut Rest<'_>) -> Step {
+    const NAMED: u8 = 0x04;
+    const VERSION: u8 = 0x30;
+    let header = rest.take::<8>(Layer::Link)?;
+    match (header[0] & VERSION, header[0] & NAMED, header[3]) {
+        (1.., ..) => Err(Reject::LinkHeader),
+        (0, 0, _) | (0, _, 3) => Ok(Next::Ethernet),
+        (0, _, 1) => Ok(Next::Ipv4),
+        (0, _, 2) => Ok(Next::Ipv6),
+        _ => Err(Reject::NotIp),
+    }
+}
+
+/// Ethernet directly over IP (RFC 3378): four bits of version 3 and twelve of zero.
+pub(super) fn ethernet_in_ip(rest: &mut Rest<'_>) -> Step {
+    match *rest.take::<2>(Layer::Link)? {
+        [0x30, 0] => Ok(Next::Ethernet),
+        _ => Err(Reject::LinkHeader),
+    }
 }
 
 /// Geneve (RFC 8926 §3.4), version 0.

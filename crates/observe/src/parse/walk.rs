@@ -59,6 +59,7 @@ fn headers<'a>(
                 outermost_vlan = outermost_vlan.or(Some(id));
                 inside
             }
+            Next::ProviderBridge => link::provider_bridge(&mut rest)?,
             Next::Mpls => link::mpls(&mut rest)?,
             Next::Pppoe => link::pppoe(&mut rest)?,
             Next::Ppp => link::ppp(&mut rest)?,
@@ -112,6 +113,7 @@ fn headers<'a>(
                     next_header::IPV6 if key == Key::Inner => Next::Ipv6,
                     next_header::GRE if key == Key::Inner => Next::Gre,
                     next_header::MPLS if key == Key::Inner => Next::Mpls,
+                    next_header::ETHERNET_IN_IP if key == Key::Inner => tunnel::ethernet_in_ip(&mut rest)?,
                     _ if ip.has_icmp() => return Ok(packet([0; 2], Transport::Icmp(transport::icmp(rest)?))),
                     _ => return other(transport::ports(ip.protocol, rest.bytes), Reject::Transport),
                 }
