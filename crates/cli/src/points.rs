@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::Args;
 use dwell_capture::file::Stop;
 use dwell_capture::{CaptureFiles, FrameSource};
-use dwell_logs::CrossingLog;
+use dwell_logs::{CrossingLog, shortened};
 use dwell_observe::Frames;
 use dwell_observe::crossing::{Crossings, Directions, Flow, Passing, Settings};
 use dwell_observe::group::Grouping;
@@ -206,7 +206,7 @@ impl Point {
     /// The name of the next packet's flow.
     pub(crate) fn flow_name(&self) -> String {
         match self.ahead.front().map(|next| &next.whose) {
-            Some(Whose::Flow(flow)) => flow.name(),
+            Some(Whose::Flow(flow)) => shortened(&flow.name()).into_owned(),
             Some(Whose::Named(name)) => name.as_deref().unwrap_or(Series::ALL).to_owned(),
             None => String::new(),
         }

@@ -8,7 +8,7 @@ mod lines;
 pub use lines::{Lines, LogError};
 // Names and hashes of groups and flows.
 mod names;
-pub use names::{flow_id, told_apart};
+pub use names::{flow_id, shortened, told_apart};
 // Requests and responses (`dwell rtt --events`).
 mod events;
 pub use events::EventLog;

@@ -26,9 +26,9 @@ fn told_apart_from(reserved: &[&str], name: &str) -> String {
 /// The maximum length of a flow's name: with its own place in a list it takes [`FlowKey::NAME_BYTES`].
 const MOST_NAME_BYTES: usize = FlowKey::NAME_BYTES - size_of::<Box<str>>();
 
-/// The name of a flow in a log. A name that is longer than the memory reserved for it is truncated, and ends with a hash of
+/// The name of a flow for a report. A name that is longer than the memory reserved for it is truncated, and ends with a hash of
 /// all of it, so that different flows keep different names.
-pub(crate) fn shortened(name: &str) -> Cow<'_, str> {
+pub fn shortened(name: &str) -> Cow<'_, str> {
     if name.len() <= MOST_NAME_BYTES {
         return Cow::Borrowed(name);
     }
