@@ -27,14 +27,15 @@ impl Copies {
     #[inline]
     pub(super) fn see(&mut self, frame: &Frame<'_>) {
         if self.left > 0 {
-            self.examine(frame);
+            self.examine(*frame);
         }
     }
 
+    // By value: a reference would keep every frame in memory, not in registers.
     #[cold]
-    fn examine(&mut self, frame: &Frame<'_>) {
+    fn examine(&mut self, frame: Frame<'_>) {
         self.left -= 1;
-        if let Some(passing) = self.crossings.observe(frame) {
+        if let Some(passing) = self.crossings.observe(&frame) {
             let at = passing.crossing.at;
             self.packets += 1;
             let before = self.seen.insert(passing.crossing.packet, at);

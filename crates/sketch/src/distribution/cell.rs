@@ -94,6 +94,13 @@ impl Cell {
         self.excess = rounded(self.excess(), other.excess(), cut_off);
     }
 
+    /// Makes each unit of weight stand for so many exchanges: Σ ((*sw*)² − *sw*).
+    pub(super) fn scale(&mut self, scale: f64) {
+        let (weight, excess) = (self.weight(), self.excess());
+        self.weight = (scale * weight) as f32;
+        self.excess = (scale * (scale * excess + (scale - 1.0) * weight)) as f32;
+    }
+
     #[inline]
     pub(super) fn weight(&self) -> f64 {
         self.weight.into()

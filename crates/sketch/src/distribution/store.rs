@@ -519,7 +519,7 @@ impl DelayStore {
     /// The distribution of a series when all cells are sorted in.
     fn distribution_of(&self, series: usize, ambiguous: Ambiguous, risk: Option<&Risk>, scale: f64) -> Distribution {
         let Series { bits, parts } = &self.series[series];
-        let sorted = self.sorted(series);
+        let sorted = self.sorted(series).scaled(scale);
         let cells = || sorted.all();
         let survival = risk.and_then(|risk| {
             let mut by_band = [(0.0, 0.0); BANDS];
@@ -552,7 +552,7 @@ impl DelayStore {
         let used = || parts.iter().zip(shares).filter(|&(_, share)| share > 0.0);
         let min = used().map(|(part, _)| part.min).min().unwrap_or(i64::MIN);
         let max = used().map(|(part, _)| part.max).max().unwrap_or(i64::MAX);
-        let view = View { bits: *bits, min, max, factors, scale };
+        let view = View { bits: *bits, min, max, factors };
         let bins = Bins::new(sorted, view);
         let used = if ambiguous == Ambiguous::Drop { samples } else { samples.saturating_add(unresolved) };
         Distribution::new(bins, Shares(shares), ends, used, unresolved, survival)

@@ -53,6 +53,23 @@ impl Sorted {
         self.iter(0..self.len())
     }
 
+    /// The same where each unit of weight stands for `scale` exchanges.
+    pub(super) fn scaled(self, scale: f64) -> Self {
+        if scale == 1.0 {
+            return self;
+        }
+        let mut cells: Vec<Cell> = Vec::new();
+        for cell in self.all() {
+            match cells.last_mut().filter(|last| last.key == cell.key) {
+                Some(last) => (last.weight, last.excess) = (last.weight + cell.weight, last.excess + cell.excess),
+                None => cells.push(cell),
+            }
+        }
+        cells.iter_mut().for_each(|cell| cell.scale(scale));
+        let all = 0..cells.len();
+        Self::Bins(Arc::new(cells), all)
+    }
+
     fn at(&self, rank: usize) -> Cell {
         match self {
             Self::Ones(ones) => ones.at(rank),
@@ -81,21 +98,18 @@ pub(super) struct View {
     pub(super) max: i64,
     /// Factors for the weights of each band.
     pub(super) factors: [f64; BANDS],
-    /// How many exchanges each unit of weight stands for.
-    pub(super) scale: f64,
 }
 
 impl View {
     #[inline]
     fn bin(&self, cell: Cell) -> Bin {
         let (low, high) = code::range(cell.code(), self.bits);
-        let (band, weight, scale) = (cell.band(), cell.weight(), self.scale);
+        let band = cell.band();
         Bin {
             low: low.max(self.min),
             high: high.min(self.max),
-            weight: scale * weight * self.factors[usize::from(band)],
-            // Σ ((*sw*)² − *sw*).
-            excess: scale * (scale * cell.excess() + (scale - 1.0) * weight),
+            weight: cell.weight() * self.factors[usize::from(band)],
+            excess: cell.excess(),
             band,
             part: cell.part() as u8,
         }
@@ -135,9 +149,6 @@ impl Bins {
     #[inline]
     pub(super) fn plain(&self, ranks: Range<usize>) -> Option<(usize, u64)> {
         let Sorted::Ones(ones) = &self.sorted else { return None };
-        if self.view.scale != 1.0 {
-            return None;
-        }
         let delays = ones.plain(ranks)?;
         Some((delays.len(), delays.iter().copied().map(u64::from).sum()))
     }
