@@ -8,7 +8,7 @@ use crate::frames::undecoded;
 use crate::messages;
 use crate::output::{self, Output};
 use crate::progress::Bar;
-use crate::rtt::{check_stdin, matching, usual_matches};
+use crate::rtt::{matching, usual_matches};
 use crate::signals::Signals;
 use crate::units::{Memories, is_given, one_of};
 use clap::builder::TypedValueParser;
@@ -129,7 +129,7 @@ pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
 /// Compares all methods for exchanges seen at one point.
 fn exchanges(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure> {
     let plot = arguments.plot.as_ref().map(|(path, _)| path);
-    check_stdin(&arguments.captures)?;
+    output::check_stdin(&arguments.captures)?;
     output::check_apart(&arguments.captures, arguments.output.iter().chain(plot))?;
     let settings = settings(arguments)?;
     let mut comparison = Comparison::new(&settings).map_err(|error| Failure::Usage(error.to_string()))?;

@@ -19,7 +19,7 @@ use dwell_report::text::{are, of};
 use dwell_report::{json, plot};
 use std::collections::HashMap;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 // Command-line arguments.
@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 fn plan_network(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
     let plot = arguments.plot.as_ref().map(|(path, _)| path);
     let inputs = arguments.costs.iter().chain([&arguments.map.topology]);
-    check_stdin(inputs.clone())?;
+    output::check_stdin(inputs.clone())?;
     output::check_apart(inputs, arguments.report.output.iter().chain(plot))?;
     let map = Map::read(&arguments.map)?;
     let costs = match &arguments.costs {
@@ -296,14 +296,6 @@ fn probe(topology: &Topology, routers: &[u32]) -> Probe {
         to: routers.last().map(name).unwrap_or_default(),
         via: routers[1..routers.len() - 1].iter().map(name).collect(),
         hops: routers.len() - 1,
-    }
-}
-
-/// Rejects standard input as two of the inputs.
-fn check_stdin<'a>(inputs: impl Iterator<Item = &'a PathBuf>) -> Result<(), Failure> {
-    match inputs.filter(|path| *path == Path::new("-")).count() {
-        0 | 1 => Ok(()),
-        _ => Err(Failure::Usage("only one of the inputs can be standard input".to_owned())),
     }
 }
 

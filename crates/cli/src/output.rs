@@ -32,6 +32,14 @@ pub(crate) fn check_different<'a>(
     Ok(())
 }
 
+/// Rejects standard input as more than one of the inputs.
+pub(crate) fn check_stdin<'a>(inputs: impl IntoIterator<Item = &'a PathBuf>) -> Result<(), Failure> {
+    match inputs.into_iter().filter(|path| path.as_os_str() == "-").count() {
+        0 | 1 => Ok(()),
+        _ => Err(Failure::Usage("only one of the inputs can be standard input".to_owned())),
+    }
+}
+
 /// Rejects two outputs with the same path, or an output that would overwrite an input. Devices and pipes may be shared,
 /// except for standard output.
 pub(crate) fn check_apart(

@@ -174,6 +174,7 @@ impl Definition {
             DefinitionError::Value { path: path.to_owned(), line, key, problem }
         };
         let mut table = DeTable::parse(text).map_err(form)?;
+        let inputs = inputs(table.get_ref());
         let mut kinds = Vec::new();
         for kind in Kind::ALL {
             if let Some(tables) = table.get_mut().remove(kind.name()) {
@@ -182,7 +183,8 @@ impl Definition {
         }
         let (kind, build) = only(kinds).map_err(value)?;
         let file = File::deserialize(table.into_deserializer()).map_err(form)?;
-        Self::check(kind, file, text, |share| build(share).map_err(|error| error.within(kind.name()))).map_err(value)
+        let build = |share| build(share).map_err(|error| error.within(kind.name()));
+        Ok(Self { inputs, ..Self::check(kind, file, text, build).map_err(value)? })
     }
 
     fn check(
@@ -218,7 +220,7 @@ impl Definition {
             tolerance: file.tolerance,
             figure: file.figure,
             text: text.to_owned(),
-            inputs: inputs(text),
+            inputs: Vec::new(),
         })
     }
 
@@ -264,7 +266,7 @@ fn only(kinds: Vec<(Kind, Build)>) -> Result<(Kind, Build), Invalid> {
 }
 
 /// The files that delays are taken from.
-fn inputs(text: &str) -> Vec<PathBuf> {
+fn inputs(table: &DeTable<'_>) -> Vec<PathBuf> {
     fn of(value: &DeValue<'_>, found: &mut Vec<PathBuf>) {
         match value {
             DeValue::Array(items) => items.iter().for_each(|item| of(item.get_ref(), found)),
@@ -277,9 +279,7 @@ fn inputs(text: &str) -> Vec<PathBuf> {
         }
     }
     let mut found = Vec::new();
-    if let Ok(table) = DeTable::parse(text) {
-        table.get_ref().values().for_each(|value| of(value.get_ref(), &mut found));
-    }
+    table.values().for_each(|value| of(value.get_ref(), &mut found));
     found
 }
 

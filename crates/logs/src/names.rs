@@ -4,8 +4,8 @@ use std::borrow::Cow;
 /// Shown in reports for a group or flow whose name is empty: OpenMetrics labels may not be empty.
 const UNNAMED: &str = "(none)";
 
-/// The name of a log's flow in reports. One that would be mistaken for [`Series::OTHER`] or an empty name (itself possibly followed
-/// by apostrophes) gets one more apostrophe.
+/// The name of a log's flow in reports. One that would be mistaken for [`Series::OTHER`] or an empty name (itself possibly
+/// followed by apostrophes) gets one more apostrophe.
 pub fn told_apart(name: &str) -> String {
     told_apart_from(&[Series::OTHER, UNNAMED], name)
 }
@@ -26,8 +26,8 @@ fn told_apart_from(reserved: &[&str], name: &str) -> String {
 /// The maximum length of a flow's name: with its own place in a list it takes [`FlowKey::NAME_BYTES`].
 const MOST_NAME_BYTES: usize = FlowKey::NAME_BYTES - size_of::<Box<str>>();
 
-/// The name of a flow for a report. A name that is longer than the memory reserved for it is truncated, and ends with a hash of
-/// all of it, so that different flows keep different names.
+/// The name of a flow for a report. A name that is longer than the memory reserved for it is truncated, and ends with a
+/// hash of all of it, so that different flows keep different names.
 pub fn shortened(name: &str) -> Cow<'_, str> {
     if name.len() <= MOST_NAME_BYTES {
         return Cow::Borrowed(name);

@@ -2,7 +2,7 @@
 
 use super::arguments::{Format, LocalizeArguments};
 use super::picture::Shade;
-use super::{Map, check_stdin, granularity, open, probe};
+use super::{Map, granularity, open, probe};
 use crate::Failure;
 use crate::messages;
 use crate::output::{self, Output};
@@ -24,7 +24,7 @@ use std::process::ExitCode;
 pub(super) fn run(arguments: &LocalizeArguments) -> Result<ExitCode, Failure> {
     let files: Vec<(Option<&str>, PathBuf)> = arguments.measurements.iter().map(|text| split(text)).collect();
     let inputs = files.iter().map(|(_, path)| path).chain([&arguments.map.topology]);
-    check_stdin(inputs.clone())?;
+    output::check_stdin(inputs.clone())?;
     let plot = arguments.plot.as_ref().map(|(path, _)| path);
     output::check_apart(inputs, arguments.report.output.iter().chain(plot))?;
     let map = Map::read(&arguments.map)?;

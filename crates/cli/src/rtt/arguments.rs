@@ -159,14 +159,6 @@ pub(crate) fn usual_matches(can: impl Fn(Match) -> bool) -> Vec<Match> {
     [Match::TcpHandshake, Match::TcpAck, Match::Dns].into_iter().filter(|&matching| can(matching)).collect()
 }
 
-/// Rejects captures of which more than one is standard input.
-pub(crate) fn check_stdin<'a>(captures: impl IntoIterator<Item = &'a PathBuf>) -> Result<(), Failure> {
-    match captures.into_iter().filter(|path| path.as_os_str() == "-").count() {
-        0 | 1 => Ok(()),
-        _ => Err(Failure::Usage("expected captures: only one of them can be standard input".to_owned())),
-    }
-}
-
 /// How to select packets.
 pub(super) const BY_TCPDUMP: &str =
     "tcpdump selects interfaces and packets: tcpdump -U -i eth0 -w - 'tcp port 80' | dwell rtt -";
@@ -199,7 +191,7 @@ impl Arguments {
         if self.events.is_none() && self.captures.is_empty() && self.read.is_empty() {
             return usage("expected a capture to read, or - for standard input");
         }
-        check_stdin(self.captures.iter().chain(&self.read))?;
+        output::check_stdin(self.captures.iter().chain(&self.read))?;
         /// Whether a method has something.
         type Has = fn(Method) -> bool;
         let of_methods: [(&str, bool, Has); 6] = [

@@ -11,7 +11,6 @@ pub(super) struct Copies {
     /// When each packet was last seen.
     seen: HashMap<PacketId, Timestamp>,
     left: u32,
-    packets: u64,
     copies: u64,
 }
 
@@ -21,7 +20,7 @@ const FRAMES: u32 = 1 << 14;
 impl Copies {
     pub(super) fn new(seed: u64) -> Self {
         let crossings = Crossings::new(Settings { seed, ..Settings::default() });
-        Self { crossings, seen: HashMap::new(), left: FRAMES, packets: 0, copies: 0 }
+        Self { crossings, seen: HashMap::new(), left: FRAMES, copies: 0 }
     }
 
     #[inline]
@@ -37,7 +36,6 @@ impl Copies {
         self.left -= 1;
         if let Some(passing) = self.crossings.observe(&frame) {
             let at = passing.crossing.at;
-            self.packets += 1;
             let before = self.seen.insert(passing.crossing.packet, at);
             self.copies += u64::from(before.is_some_and(|before| at - before <= DUPLICATE_WINDOW));
         }
@@ -50,7 +48,7 @@ impl Copies {
     pub(super) fn warning(&self) -> Option<String> {
         const FEW: u64 = 20;
         const SHARE: u64 = 20;
-        let &Self { packets, copies, .. } = self;
+        let (packets, copies) = (self.crossings.frames().decoded(), self.copies);
         (copies > FEW.max(packets / SHARE)).then(|| {
             format!(
                 "{copies} of the first {packets} packets repeat one seen at most {DUPLICATE_WINDOW} before, and delays of copies \
