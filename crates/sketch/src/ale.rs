@@ -44,7 +44,7 @@
 //! (`docs/papers/porcino23-timebloom.md`).
 
 use crate::counters::Counters;
-use crate::timebloom::{self, Counts, LEAST_FILTERS, LEAST_PLACES, LONGEST, MOST_HASHES};
+use crate::filters::{self, Counts, LEAST_FILTERS, LEAST_PLACES, LONGEST, MOST_HASHES};
 use crate::{Event, Exchanges, Fates, Meter, Sample, Structure};
 use dwell_types::{ExchangeId, Nanos, Timestamp, hash};
 use std::fmt;
@@ -86,12 +86,12 @@ impl Params {
         let counters =
             |filters: u32| Counters::most_resettable((bytes / filters as usize).saturating_sub(size_of::<Bucket>()));
         let filters = match widths {
-            Widths::Uniform => timebloom::fit_filters(counters, longest, rate),
+            Widths::Uniform => filters::fit_filters(counters, longest, rate),
             Widths::Exponential => EXPONENTIAL,
         };
         let (buckets, counters) = (filters - 1, counters(filters));
         let hashes = match widths {
-            Widths::Uniform => timebloom::hashes(counters, Nanos::new(longest.get() / i64::from(buckets)), rate),
+            Widths::Uniform => filters::hashes(counters, Nanos::new(longest.get() / i64::from(buckets)), rate),
             Widths::Exponential => EXPONENTIAL_HASHES,
         };
         (counters >= LEAST_PLACES).then_some(Self { widths, buckets, counters, hashes })
@@ -265,7 +265,7 @@ impl Ale {
     /// The counters of an id.
     #[inline]
     fn places(&self, id: ExchangeId) -> impl Iterator<Item = usize> + use<> {
-        timebloom::places(hash::word(self.start, id.0), self.params.counters, self.params.hashes)
+        filters::places(hash::word(self.start, id.0), self.params.counters, self.params.hashes)
     }
 
     #[inline]

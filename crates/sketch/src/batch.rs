@@ -5,7 +5,9 @@ use dwell_types::Timestamp;
 
 /// Events of a batch: about as many as there can be overlapping cache misses, and one bit each in a word.
 pub(crate) const BATCH: usize = u64::BITS as usize;
-/// Tables up to 800 KiB stay in a core's own cache, so that prefetching a batch's slots gains nothing.
+/// The size of a core's own cache.
+pub(crate) const CACHE_BYTES: usize = 1 << 20;
+/// Tables up to this size stay in it beside everything else, so that prefetching a batch's slots gains nothing.
 pub(crate) const CACHED_BYTES: usize = 800 << 10;
 
 /// Prefetches a value that will be read soon; does nothing on architectures without support.

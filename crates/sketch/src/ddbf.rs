@@ -35,7 +35,7 @@
 //! **Source**: porcino23 §3.4, table 3.2, which describe its reference 12 (`docs/papers/porcino23-timebloom.md`).
 
 use crate::counters::Counters;
-use crate::timebloom::{self, Counts, LEAST_PLACES, LONGEST, MOST_HASHES};
+use crate::filters::{self, Counts, LEAST_PLACES, LONGEST, MOST_HASHES};
 use crate::{Event, Exchanges, Fates, Meter, Sample, Structure};
 use dwell_types::{ExchangeId, Nanos, Timestamp, hash};
 use std::fmt;
@@ -154,7 +154,7 @@ impl Ddbf {
     /// The cells of an id.
     #[inline]
     fn places(&self, id: ExchangeId) -> impl Iterator<Item = usize> + use<> {
-        timebloom::places(hash::word(self.start, id.0), self.params.cells, self.params.hashes)
+        filters::places(hash::word(self.start, id.0), self.params.cells, self.params.hashes)
     }
 
     /// A moment in units.

@@ -93,6 +93,7 @@ pub mod codec;
 // Building blocks that several methods share.
 mod batch;
 mod counters;
+mod filters;
 mod flow_sample;
 mod lapse;
 mod open;

@@ -28,7 +28,7 @@
 //!
 //! **Source**: zheng22 §2.1, §2.2, §5.3, which describe the array of its reference 6 (`docs/papers/zheng22-fridge.md`).
 
-use crate::batch::BATCH;
+use crate::batch::{BATCH, CACHED_BYTES, prefetch};
 use crate::lapse;
 use crate::repeats::Meets;
 use crate::waiting::{Places, Waiting, count_open, count_overwritten};
@@ -232,28 +232,21 @@ impl Simple {
         self.slots.iter_mut().for_each(|slot| slot.let_go_if_old(now, expiry, fates));
     }
 
-    /// Reads the events' slots in advance, so that the cache misses of a batch overlap.
-    fn touch(&self, events: &[Event]) {
-        let mut touched = 0;
+    /// Prefetches the events' slots, so that the cache misses of a batch overlap.
+    fn prefetch(&self, events: &[Event]) {
         for places in &self.stages {
-            for event in events {
-                touched ^= self.slots[places.of(event.id).0].fingerprint();
-            }
+            events.iter().for_each(|event| prefetch(&self.slots[places.of(event.id).0]));
         }
-        std::hint::black_box(touched);
     }
 }
-
-/// Arrays up to 640 KiB stay in a core's own cache, so that prefetching gains nothing.
-const CACHED_SLOTS: usize = 1 << 15;
 
 impl Meter for Simple {
     fn update(&mut self, events: &[Event], samples: &mut Vec<Sample>) {
         for (sweeps, events) in lapse::parts(events, self.latest) {
             sweeps.into_iter().for_each(|now| self.sweep(now));
             for batch in events.chunks(BATCH) {
-                if self.slots.len() > CACHED_SLOTS {
-                    self.touch(batch);
+                if size_of_val(&self.slots[..]) > CACHED_BYTES {
+                    self.prefetch(batch);
                 }
                 for event in batch {
                     if event.is_request {

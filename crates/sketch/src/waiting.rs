@@ -67,11 +67,6 @@ impl Waiting {
     }
 
     #[inline]
-    pub(crate) fn fingerprint(&self) -> u32 {
-        self.fingerprint
-    }
-
-    #[inline]
     pub(crate) fn tag(&self) -> usize {
         usize::from(self.tag)
     }

@@ -1,7 +1,7 @@
 use super::eras::{Eras, Place};
 use super::tuning::Tuning;
 use super::{Ladder, LadderError};
-use crate::batch::BATCH;
+use crate::batch::{BATCH, CACHED_BYTES, prefetch};
 use crate::lapse;
 use crate::repeats::Meets;
 use crate::waiting::{Waiting, count_open, count_overwritten};
@@ -64,9 +64,6 @@ struct Slot {
     /// Insertion counter after the last equal request.
     inserted: u32,
 }
-
-/// Arrays up to 768 KiB stay in a core's own cache, so that prefetching gains nothing.
-const CACHED_SLOTS: usize = 1 << 15;
 
 impl Mis {
     /// Bytes per slot.
@@ -220,13 +217,10 @@ impl Mis {
         self.slots.iter_mut().for_each(|slot| slot.waiting.let_go_if_old(now, expiry, fates));
     }
 
-    /// Reads the slots of admitted events in advance, so that the cache misses of a batch overlap.
-    fn touch(&self, events: &[Event]) {
-        let touched = events
-            .iter()
-            .filter(|event| self.gate.admits(event.id))
-            .fold(0, |touched, event| touched ^ self.slots[self.eras.place(event.id).at].waiting.fingerprint());
-        std::hint::black_box(touched);
+    /// Prefetches the slots of admitted events, so that the cache misses of a batch overlap.
+    fn prefetch(&self, events: &[Event]) {
+        let admitted = events.iter().filter(|event| self.gate.admits(event.id));
+        admitted.for_each(|event| prefetch(&self.slots[self.eras.place(event.id).at]));
     }
 }
 
@@ -238,8 +232,8 @@ impl Meter for Mis {
         for (sweeps, events) in lapse::parts(events, self.latest) {
             sweeps.into_iter().for_each(|now| self.sweep(now));
             for batch in events.chunks(BATCH) {
-                if self.slots.len() > CACHED_SLOTS {
-                    self.touch(batch);
+                if size_of_val(&self.slots[..]) > CACHED_BYTES {
+                    self.prefetch(batch);
                 }
                 for event in batch {
                     samples.extend(self.draw(event).map(|drawn| drawn.sample));

@@ -1,5 +1,5 @@
 use super::{Method, RttMeter, Rule, Settings, SettingsError};
-use crate::batch::BATCH;
+use crate::batch::{BATCH, CACHE_BYTES};
 use crate::distribution::DelayStore;
 use crate::fridge::{Fridge, Profile};
 use crate::horizon::Horizon;
@@ -35,8 +35,6 @@ impl Split {
     pub(super) fn new(settings: &Settings, matches: &[Match], series: usize) -> Result<Self, SettingsError> {
         /// With this much per series, the store has as much as the tables.
         const EVEN: usize = 3 << 9;
-        /// The size of a core's own cache.
-        const CACHE: usize = 1 << 20;
         let parts = matches.iter().map(|&m| Self::parts(m)).sum();
         let least = settings.method.least_table();
         let least_store = DelayStore::least_bytes(series);
@@ -56,7 +54,7 @@ impl Split {
         let tables: Option<usize> = settings.slots.map(bytes_of).transpose()?;
         let least_tables = matches.len() * split.least;
         let least = least_store.saturating_add(tables.unwrap_or(least_tables));
-        split.batch = if least.max(settings.memory) < CACHE { SMALL_BATCH } else { BATCH };
+        split.batch = if least.max(settings.memory) < CACHE_BYTES { SMALL_BATCH } else { BATCH };
         let queue = split.batch * size_of::<Event>();
         let rules = matches.len() * (size_of::<Rule>() + settings.method.meter_bytes() + limit + queue);
         let overhead = counts + rules + split.batch * size_of::<Sample>() + RttMeter::OWN_BYTES;

@@ -1,22 +1,9 @@
-use super::false_positive_probability;
-use super::ring::{Shape, best_hashes};
+use super::ring::Shape;
+use crate::filters::{LEAST_FILTERS, LEAST_PLACES, UNKNOWN_RATE, fit_filters};
 use dwell_types::Nanos;
 
-/// *k* if the rate is unknown.
-const UNKNOWN_RATE: u32 = 8;
-/// Least number of filters into which a window is divided.
-pub(crate) const LEAST_FILTERS: u32 = 32;
-/// Filters smaller than this are of no use.
-pub(crate) const LEAST_PLACES: u32 = 64;
 /// Bytes of the smallest ring.
 pub(crate) const LEAST_BYTES: usize = beside_bytes(LEAST_FILTERS) + (LEAST_FILTERS * LEAST_PLACES / 8) as usize;
-
-/// *k* for a filter of *n* places that holds the ids of a period, at a rate per second. If the rate is unknown, 8: at
-/// the load for which that is best, false matches are .4%; from three quarters to twice that load they are at most 1.6
-/// times as many as with the best number, and at half of it 5·10⁻⁵.
-pub(crate) fn hashes(places: u32, window: Nanos, rate: Option<f64>) -> u32 {
-    rate.map_or(UNKNOWN_RATE, |rate| best_hashes(places, rate * window.get() as f64 / 1e9))
-}
 
 /// Bits, filters and requests per second for a ring in this many bytes, for delays up to `longest`; `None` if they are
 /// too few. Without a rate, that for which [`UNKNOWN_RATE`] functions are best.
@@ -27,23 +14,6 @@ pub(crate) fn fit(bytes: usize, longest: Nanos, rate: Option<f64>) -> Option<(u6
     let design = f64::from(rows(filters)) * std::f64::consts::LN_2 / f64::from(UNKNOWN_RATE) / width;
     (rows(filters) >= LEAST_PLACES)
         .then(|| (u64::from(rows(filters)) * u64::from(filters), filters, rate.unwrap_or(design)))
-}
-
-/// Into how many filters to divide a window: a power of two, the more the finer, as long as a response has less than
-/// half a false match on average. `places`: those of each filter, given their number. If the rate is unknown, up to 256
-/// filters of at least 64 places.
-pub(crate) fn fit_filters(places: impl Fn(u32) -> u32, longest: Nanos, rate: Option<f64>) -> u32 {
-    const MOST: u32 = 1 << 10;
-    const MOST_UNKNOWN: u32 = 256;
-    let is_good = |filters: u32| {
-        let places = places(filters);
-        let Some(rate) = rate else { return filters <= MOST_UNKNOWN && places >= LEAST_PLACES };
-        let load = (rate * longest.get() as f64 / 1e9 / f64::from(filters - 1)).clamp(1e-9, 1e9);
-        let false_matches = false_positive_probability(places.max(1), best_hashes(places, load), load);
-        places >= LEAST_PLACES && false_matches * f64::from(filters - 1) < 0.5
-    };
-    let doubled = std::iter::successors(Some(2 * LEAST_FILTERS), |filters| Some(2 * filters));
-    doubled.take_while(|&filters| filters <= MOST && is_good(filters)).last().unwrap_or(LEAST_FILTERS)
 }
 
 /// Bytes of a ring besides its filters, and of the list of matching ages.

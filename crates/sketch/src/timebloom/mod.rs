@@ -44,7 +44,6 @@ mod cdf;
 pub use cdf::{Cdf, CdfError};
 // The ring of Bloom filters, one per time slot.
 mod ring;
-pub(crate) use ring::{MOST_HASHES, places};
 // The delay that stands for a slot.
 mod reference;
 pub use reference::Reference;
@@ -53,16 +52,13 @@ mod policy;
 pub use policy::Policy;
 // A distribution of delays that is learnt while running.
 mod learnt;
-// Counts of what became of the requests.
-mod counts;
-pub(crate) use counts::Counts;
 // The meter itself.
 mod sketch;
-pub(crate) use sketch::LONGEST;
 pub use sketch::{Params, Prior, TimeBloom, TimeBloomError};
 // The choice of the numbers of filters and hash functions.
 mod fit;
-pub(crate) use fit::{LEAST_BYTES, LEAST_FILTERS, LEAST_PLACES, fit, fit_filters, hashes};
+pub(crate) use fit::{LEAST_BYTES, fit};
 // Expected errors in closed form.
 mod expected;
-pub use expected::{conditional_mean_error, false_positive_probability, slot_middle_error};
+pub use crate::filters::false_positive_probability;
+pub use expected::{conditional_mean_error, slot_middle_error};

@@ -1,3 +1,4 @@
+use crate::filters::{best_hashes, places};
 use dwell_types::{ExchangeId, Timestamp, hash};
 
 /// A ring of *b* Bloom filters, one per time slot, bit-sliced: the filters share their hash functions, and row *i* of
@@ -11,7 +12,7 @@ pub(super) struct Ring {
     /// without bits of a filter. Empty if a reset of everything is fast enough.
     stretches: Vec<u64>,
     shape: Shape,
-    /// *k*, `1..=MOST_HASHES`.
+    /// *k*, 1 to 64.
     hashes: u32,
     /// Start of the seeded hash of ids.
     start: u64,
@@ -42,15 +43,10 @@ pub(super) struct Shape {
     stride: usize,
 }
 
-/// More functions would not tell ids apart better than the 64 bits of their hash.
-pub(crate) const MOST_HASHES: u32 = 64;
 /// Rows of words summarised in one.
 const STRETCH: usize = 64;
 /// Rings with at least this many words have a summary: a scan of all takes as long as some hundred ids.
 const LEAST_SUMMED_UP: usize = 1 << 15;
-/// From one row of an id to its next: a multiplier of good lattice structure (Steele and Vigna 2022).
-const FACTOR: u64 = 0xd134_2543_de82_ef95;
-
 impl Shape {
     /// The layout for this many bits; `None` if there is no room for a row, or if there are more than 2³² − 1.
     pub(super) fn new(bits: u64, filters: u32) -> Option<Self> {
@@ -93,24 +89,6 @@ impl Shape {
 /// Bits from one row of this many filters to the next.
 fn stride(filters: u32) -> usize {
     (if filters < 64 { filters.next_power_of_two() } else { filters.next_multiple_of(64) }) as usize
-}
-
-/// *k* for a filter of *n* places with *m* ids: (*n*/*m*) ln 2, rounded, from 1 to 64 [porcino23 eq. 4.10].
-pub(super) fn best_hashes(places: u32, load: f64) -> u32 {
-    let optimum = f64::from(places) / load * std::f64::consts::LN_2;
-    optimum.round().clamp(1.0, f64::from(MOST_HASHES)) as u32
-}
-
-/// The *k* places, of `places`, of an id with this seeded hash: the upper halves of its products with powers of a
-/// factor. With double hashing the places of one id would be dependent, with half as many false matches again (2,048
-/// places, *k* = 18).
-#[inline]
-pub(crate) fn places(hash: u64, places: u32, hashes: u32) -> impl Iterator<Item = usize> + use<> {
-    let mut place = hash;
-    (0..hashes).map(move |_| {
-        place = place.wrapping_mul(FACTOR);
-        hash::index((place >> 32) as u32, places) as usize
-    })
 }
 
 impl Ring {
@@ -333,8 +311,8 @@ fn push_ones(mut word: u64, base: u32, places: &mut Vec<u32>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::false_positive_probability;
     use super::*;
+    use crate::filters::{MOST_HASHES, false_positive_probability};
     use dwell_simulate::Distribution;
     use dwell_simulate::exchange::{End, ExchangeWorkload, Settings};
     use dwell_types::{Nanos, Observation};

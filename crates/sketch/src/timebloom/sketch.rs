@@ -1,9 +1,9 @@
-use super::counts::Counts;
 use super::learnt::Learnt;
 use super::policy::{Query, single};
 use super::reference::Bins;
 use super::ring::{Ring, Shape};
 use super::{Cdf, Policy, Reference, fit};
+use crate::filters::{Counts, LONGEST};
 use crate::{Event, Exchanges, Fates, Meter, Sample, Structure};
 use dwell_types::{ExchangeId, Nanos, Timestamp, hash};
 use std::fmt;
@@ -78,8 +78,6 @@ impl fmt::Display for TimeBloomError {
 impl std::error::Error for TimeBloomError {}
 
 const MOST_FILTERS: u32 = 1 << 12;
-/// The longest delay that cannot cause an overflow.
-pub(crate) const LONGEST: Nanos = Nanos::new(1 << 60);
 
 /// Time-spaced Bloom filters.
 #[derive(Clone, Debug)]
