@@ -10,7 +10,7 @@ use crate::output::{self, Output};
 use crate::progress::Bar;
 use crate::rtt::{matching, usual_matches};
 use crate::signals::Signals;
-use crate::units::{Memories, is_given, one_of};
+use crate::units::{Memories, described, is_given};
 use clap::builder::TypedValueParser;
 use clap::{Args, Subcommand, ValueEnum};
 use dwell_capture::{CaptureFiles, FrameSource};
@@ -116,7 +116,7 @@ enum Format {
 
 /// The name of a method; exact is what all are compared with.
 fn method() -> impl TypedValueParser<Value = Method> {
-    one_of(Method::ALL.into_iter().filter(|&method| method != Method::Exact), Method::name)
+    described(Method::ALL.into_iter().filter(|&method| method != Method::Exact), Method::name, Method::summary)
 }
 
 pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure> {

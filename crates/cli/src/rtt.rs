@@ -13,17 +13,17 @@ use dwell_observe::Observer;
 use dwell_observe::parse::{self, Key};
 use dwell_report::text;
 use dwell_sketch::reuse::Reuse;
-use dwell_sketch::rtt::{Method, RttMeter, Settings, SettingsError};
+use dwell_sketch::rtt::{RttMeter, Settings, SettingsError};
 use dwell_sketch::top_flows::{self, TopFlows};
 use dwell_types::{Frame, LinkType, Match, Observation, Sink};
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 // Command-line arguments.
 mod arguments;
 pub(crate) use arguments::{Arguments, matching, usual_matches};
-use arguments::{BY_TCPDUMP, Format};
+use arguments::{BY_TCPDUMP, Writing};
 // Assigns samples to packets and flows.
 mod followed;
 use followed::{FlowPacket, Followed};
@@ -49,11 +49,11 @@ pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
 }
 
 fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure> {
-    let paths: Vec<&PathBuf> = arguments.read.iter().chain(&arguments.captures).collect();
+    let paths = arguments.paths();
     let mut source = CaptureFiles::open(paths.iter().copied()).map_err(not_opened)?.until(signals.stop());
     let is_pipe = source.bytes_total().is_none();
-    if is_pipe && arguments.interval.is_some() && arguments.format == Format::Table {
-        messages::say("the table of intervals is written at the end; --format jsonl or csv writes each one as it ends");
+    if is_pipe && arguments.interval.is_some() && arguments.format.writing() == Writing::AtEnd {
+        messages::say("all intervals are written at the end; --format jsonl or csv writes each one as it ends");
     }
     let mut observer = observer(arguments);
     let settings = settings(arguments, arguments.matches(), arguments.group.is_some());
@@ -222,7 +222,7 @@ fn settings(arguments: &Arguments, matches: Vec<Match>, has_groups: bool) -> Set
         rate: arguments.rate,
         seed: arguments.seed,
         has_intervals: arguments.interval.is_some(),
-        keeps_samples: arguments.samples.is_some() || arguments.format == Format::Ppviz || arguments.flows,
+        keeps_samples: arguments.wants_samples() || arguments.flows,
     }
 }
 
@@ -230,14 +230,14 @@ fn settings(arguments: &Arguments, matches: Vec<Match>, has_groups: bool) -> Set
 fn flows(arguments: &Arguments, settings: &Settings) -> Option<(TopFlows, Part)> {
     let flows = top_flows::Settings { lines: settings.lines(), top: arguments.top, memory: None, seed: arguments.seed };
     let part = Part { one_in: 4, least: flows.least_bytes(), most: usize::MAX };
-    let memory = (arguments.method != Method::Exact).then_some(part.of(arguments.memory));
+    let memory = arguments.method.is_bounded().then_some(part.of(arguments.memory));
     arguments.flows.then(|| (TopFlows::new(&top_flows::Settings { memory, ..flows }), part))
 }
 
 /// Group names of a log get a sixteenth of the memory, within limits per name. `None` if memory is unbounded.
 fn names(arguments: &Arguments) -> Option<Part> {
     let most = usize::from(arguments.max_groups);
-    (arguments.method != Method::Exact).then_some(Part { one_in: 16, least: 32 * most, most: 1_024 * most })
+    arguments.method.is_bounded().then_some(Part { one_in: 16, least: 32 * most, most: 1_024 * most })
 }
 
 /// A consumer that gets a fixed share of the memory, within limits.

@@ -16,8 +16,24 @@ pub(crate) fn one_of<T>(
 where
     T: Copy + Send + Sync + 'static,
 {
+    described(all, name, |_| "")
+}
+
+/// The same; help also describes each value.
+pub(crate) fn described<T>(
+    all: impl IntoIterator<Item = T>,
+    name: fn(T) -> &'static str,
+    summary: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T>
+where
+    T: Copy + Send + Sync + 'static,
+{
     let all: Vec<T> = all.into_iter().collect();
-    let names = PossibleValuesParser::new(all.iter().map(|&one| name(one)));
+    let value = |&one: &T| match summary(one) {
+        "" => PossibleValue::new(name(one)),
+        summary => PossibleValue::new(name(one)).help(summary),
+    };
+    let names = PossibleValuesParser::new(all.iter().map(value));
     let of_name = move |found: String| all.iter().copied().find(|&one| name(one) == found);
     Trimmed(names).try_map(move |found| of_name(found).ok_or("expected one of these"))
 }

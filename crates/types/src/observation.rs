@@ -168,12 +168,33 @@ impl Match {
         }
     }
 
+    /// A number for seeds. Those of existing rules never change, so that a new rule changes no result.
+    pub const fn number(self) -> u64 {
+        match self {
+            Self::TcpHandshake => 0,
+            Self::TcpAck => 1,
+            Self::TcpTs => 2,
+            Self::TcpFlow => 3,
+            Self::Dns => 4,
+            Self::Ntp => 5,
+            Self::IcmpEcho => 6,
+            Self::QuicSpin => 7,
+            Self::Events => 8,
+        }
+    }
+
     /// How this rule treats a repeated request.
     pub const fn repeat(self) -> Repeat {
         match self {
             // Many segments carry the same TSval, and each edge of a spin bit has a number of its own.
             Self::TcpTs | Self::QuicSpin => Repeat::Ignored,
-            _ => Repeat::Ambiguous,
+            Self::TcpHandshake
+            | Self::TcpAck
+            | Self::TcpFlow
+            | Self::Dns
+            | Self::Ntp
+            | Self::IcmpEcho
+            | Self::Events => Repeat::Ambiguous,
         }
     }
 

@@ -29,9 +29,7 @@ pub(crate) struct Pair<'a> {
 impl Pair<'_> {
     /// Checks combinations that the arguments' own parsers cannot.
     pub(crate) fn check(&self) -> Result<(), Failure> {
-        if self.paths.iter().all(|path| path.as_os_str() == "-") {
-            return Err(Failure::Usage("expected two captures: only one of them can be standard input".to_owned()));
-        }
+        output::check_stdin(&self.paths)?;
         output::check_different(&self.paths, "two captures")
     }
 

@@ -155,13 +155,10 @@ impl Arguments {
     /// Checks combinations of arguments that their own parsers cannot.
     pub(super) fn check(&self) -> Result<(), Failure> {
         let usage = |words: &str| Err(Failure::Usage(words.to_owned()));
-        let is_stdin = |path: &&PathBuf| path.as_os_str() == "-";
         if self.sojourns.is_none() && self.captures.len() < 2 {
             return usage("expected at least two captures: where packets arrive, and last where they depart");
         }
-        if self.captures.iter().filter(is_stdin).count() > 1 {
-            return usage("only one of the captures can be standard input");
-        }
+        output::check_stdin(&self.captures)?;
         output::check_different(&self.captures, "different captures")?;
         if self.threshold > self.longest {
             let (threshold, longest) = (self.threshold, self.longest);

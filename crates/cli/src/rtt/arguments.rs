@@ -2,7 +2,7 @@
 
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
-use crate::units::one_of;
+use crate::units::{described, one_of};
 use crate::{Failure, output};
 use clap::builder::TypedValueParser;
 use clap::{ArgGroup, Args, ValueEnum};
@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
     #[arg(value_name = "CAPTURE")]
     pub(super) captures: Vec<PathBuf>,
     /// Same as CAPTURE, as in tcpdump.
-    #[arg(short = 'r', value_name = "CAPTURE")]
+    #[arg(short = 'r', value_name = "CAPTURE", conflicts_with = "captures")]
     pub(super) read: Vec<PathBuf>,
     /// Read a log instead of captures: CSV with columns at_ns, kind (request or response), id and optionally group.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["captures", "read", "matches", "inside", "group", "key", "count"])]
@@ -79,13 +79,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TIME", value_parser = crate::units::wait, help_heading = "What is measured")]
     pub(super) expiry: Option<Nanos>,
 
-    /// How to measure within the memory. auto: every exchange while it fits, then a sample that keeps slow exchanges as
-    /// long as memory allows. exact: every exchange, without memory limit. km: a sample; overwritten requests are
-    /// accounted for by the product limit. fridge: a sample as in the paper. hash-sample: all exchanges of some ids.
-    /// simple: whatever was not overwritten; loses slow exchanges. stages: hash tables in four stages. mis: several
-    /// fridges. timebloom: Bloom filters, one per time slot. bloomtime, ale-u, ale-e, ddbf: other filters, for
-    /// comparison. dart: only TCP segments whose acknowledgement is unambiguous.
-    #[arg(long, value_name = "METHOD", value_parser = one_of(Method::ALL, Method::name), default_value = Method::Auto.name(), help_heading = "Method and memory")]
+    /// How to measure within the memory.
+    #[arg(long, value_name = "METHOD", value_parser = described(Method::ALL, Method::name, Method::summary), default_value = Method::Auto.name(), help_heading = "Method and memory")]
     pub(super) method: Method,
     /// Memory limit of all data structures together, excluding read buffers. Not used by --method exact.
     #[arg(long, value_name = "SIZE", value_parser = crate::units::memory, default_value = crate::units::MEMORY, help_heading = "Method and memory")]
@@ -149,6 +144,30 @@ pub(super) enum Format {
     Ppviz,
 }
 
+/// When a format writes reports.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Writing {
+    /// Each interval's as it ends, while packets keep coming.
+    Each,
+    /// All together at the end.
+    AtEnd,
+    /// One, of the whole run.
+    Whole,
+    /// Samples instead of reports.
+    Samples,
+}
+
+impl Format {
+    pub(super) const fn writing(self) -> Writing {
+        match self {
+            Self::Jsonl | Self::Csv => Writing::Each,
+            Self::Table | Self::Json => Writing::AtEnd,
+            Self::Openmetrics => Writing::Whole,
+            Self::Ppviz => Writing::Samples,
+        }
+    }
+}
+
 /// The name of a match.
 pub(crate) fn matching() -> impl TypedValueParser<Value = Match> {
     one_of(Match::of_packets(), Match::name)
@@ -164,6 +183,16 @@ pub(super) const BY_TCPDUMP: &str =
     "tcpdump selects interfaces and packets: tcpdump -U -i eth0 -w - 'tcp port 80' | dwell rtt -";
 
 impl Arguments {
+    /// The captures, in order.
+    pub(super) fn paths(&self) -> Vec<&PathBuf> {
+        self.captures.iter().chain(&self.read).collect()
+    }
+
+    /// Whether each sample is written.
+    pub(super) fn wants_samples(&self) -> bool {
+        self.samples.is_some() || self.format.writing() == Writing::Samples
+    }
+
     /// The expiry of requests other than flows.
     pub(super) fn expiry(&self) -> Nanos {
         self.expiry.unwrap_or(Settings::EXPIRY)
@@ -188,10 +217,10 @@ impl Arguments {
         if self.interface.is_some() || self.filter.is_some() {
             return usage(BY_TCPDUMP);
         }
-        if self.events.is_none() && self.captures.is_empty() && self.read.is_empty() {
+        if self.events.is_none() && self.paths().is_empty() {
             return usage("expected a capture to read, or - for standard input");
         }
-        output::check_stdin(self.captures.iter().chain(&self.read))?;
+        output::check_stdin(self.paths())?;
         /// Whether a method has something.
         type Has = fn(Method) -> bool;
         let of_methods: [(&str, bool, Has); 6] = [
@@ -208,21 +237,21 @@ impl Arguments {
                 return usage(&format!("{flag} applies only to --method {}", methods.join(", ")));
             }
         }
-        if self.flows && self.format == Format::Ppviz {
-            return usage("--format ppviz does not support --flows");
+        let writing = self.format.writing();
+        if self.flows && writing == Writing::Samples {
+            return usage("--format ppviz does not support --flows: it writes samples only");
         }
         if self.flows && self.format == Format::Table && self.interval.is_some() {
             return usage("--format table does not support --flows with --interval: use json, jsonl or csv");
         }
-        if self.format == Format::Ppviz && self.interval.is_some() {
-            return usage("--format ppviz does not support --interval");
-        }
-        if self.format == Format::Openmetrics && self.interval.is_some() {
-            return usage("--format openmetrics does not support --interval: use jsonl or csv");
+        if self.interval.is_some() && matches!(writing, Writing::Whole | Writing::Samples) {
+            let format = self.format.to_possible_value().expect("no format is hidden");
+            let name = format.get_name();
+            return usage(&format!("--format {name} does not support --interval: use table, json, jsonl or csv"));
         }
         let others = self.samples.iter().chain(self.plot.as_ref().map(|(path, _)| path)).map(PathBuf::as_path);
         let outputs = others.chain([output::place_of_report(self.output.as_ref())]);
-        let inputs = self.captures.iter().chain(&self.read).chain(&self.events);
+        let inputs = self.paths().into_iter().chain(&self.events);
         output::check_apart(inputs, outputs)
     }
 }

@@ -1,4 +1,4 @@
-use super::arguments::{Arguments, Format};
+use super::arguments::{Arguments, Format, Writing};
 use crate::output::Output;
 use anyhow::Result;
 use dwell_report::json;
@@ -24,7 +24,7 @@ impl Outputs {
     /// Opens every file, so that one that cannot be written is known before the work begins.
     pub(super) fn open(arguments: &Arguments) -> Result<Self> {
         let report = || Output::open(arguments.output.as_deref());
-        let is_ppviz = arguments.format == Format::Ppviz;
+        let is_ppviz = arguments.format.writing() == Writing::Samples;
         Ok(Self {
             // With ppviz the samples are the only report.
             report: if is_ppviz { Output::stdout() } else { report()? },
@@ -40,10 +40,9 @@ impl Outputs {
         })
     }
 
-    /// Whether the reports of intervals are still needed at the end. JSON Lines and CSV are written at the end of each
-    /// interval, while packets keep coming.
+    /// Whether the reports of intervals are still needed at the end.
     pub(super) fn keep_reports(&self) -> bool {
-        self.plot.is_some() || matches!(self.format, Format::Table | Format::Json)
+        self.plot.is_some() || self.format.writing() == Writing::AtEnd
     }
 
     /// Writes a report, unless the format needs all reports at once.

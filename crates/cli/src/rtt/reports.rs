@@ -81,7 +81,7 @@ impl Reports {
             warnings: Vec::new(),
             parameters,
             method,
-            budget_bytes: (method != Method::Exact).then_some(arguments.memory as u64),
+            budget_bytes: method.is_bounded().then_some(arguments.memory as u64),
             ambiguous: arguments.ambiguous,
             top: arguments.top,
             intervals: Intervals::new(arguments.interval),

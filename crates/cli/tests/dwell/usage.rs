@@ -64,7 +64,7 @@ fn wrong_flags_are_wrong_usage() {
         (&["owd"], &["<SENDER>", "<RECEIVER>"]),
         (&["owd", "ntp.pcap"], &["<RECEIVER>"]),
         (&["owd", "ntp.pcap", "ntp.pcap"], &["two captures", "twice"]),
-        (&["owd", "-", "-"], &["two captures", "standard input"]),
+        (&["owd", "-", "-"], &["only one", "standard input"]),
         (&["owd", "ntp.pcap", "empty", "--reverse"], &["--reverse", "--from"]),
         (&["owd", "ntp.pcap", "empty", "--group", "src"], &["--group", "--flows"]),
         (&["owd", "ntp.pcap", "empty", "--sketch-bytes", "9000"], &["--sketch-bytes", "--method lda"]),

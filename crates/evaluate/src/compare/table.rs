@@ -28,7 +28,7 @@ pub fn write(results: &Results, to: &mut impl Write) -> io::Result<()> {
         writeln!(to, "* Prior knowledge of {}: {knowledge}.", names.join(", "))?;
     }
     if results.methods.iter().all(|method| method.prior_knowledge.is_none()) {
-        writeln!(to, "All methods find their parameters at run time; none needs prior knowledge.")?;
+        writeln!(to, "None of the methods needs prior knowledge.")?;
     }
     writeln!(to)?;
     results.matches.iter().try_for_each(|matched| writeln!(to, "{}", recommendation(matched, results.seeds)))

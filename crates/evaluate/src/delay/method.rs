@@ -107,13 +107,13 @@ impl Entry for MethodEntry {
 impl MethodEntry {
     fn sizes(&self, method: Method) -> Result<Vec<Size>, Invalid> {
         match (&self.slots, &self.memory_bytes) {
-            (None, None) if method == Method::Exact => Ok(vec![Size::Unbounded]),
+            (None, None) if !method.is_bounded() => Ok(vec![Size::Unbounded]),
             (None, None) => Err(Invalid::new("method", format!("{} needs slots or memory_bytes", self.method))),
             (Some(_), Some(_)) => Err(Invalid::new("memory_bytes", "either this or slots, not both")),
             (Some(_), None) if !method.has_slots() => {
                 Err(Invalid::new("slots", format!("{} has none: expected memory_bytes", self.method)))
             }
-            (None, Some(_)) if method == Method::Exact => Err(Invalid::new("memory_bytes", "exact has no bound")),
+            (None, Some(_)) if !method.is_bounded() => Err(Invalid::new("memory_bytes", "this method has no bound")),
             (Some(slots), None) => sizes("slots", slots, |number| {
                 let slots = number.whole("slots", 1..=u32::MAX.into())? as u32;
                 available("slots", memory_of(slots) as f64)?;

@@ -55,7 +55,7 @@ impl<W: Write> Writer<W> {
 
 /// The key of a minimum: a flow with its match and leg, or a group where the flow is not known.
 fn key(sample: &Sample<'_>) -> u64 {
-    let state = hash::absorb(hash::start(0), (sample.matching as u64) << 8 | sample.leg as u64);
+    let state = hash::absorb(hash::start(0), sample.matching.number() << 8 | sample.leg as u64);
     hash::finish(match sample.flow {
         Some(flow) => flow.absorb(state),
         None => hash::bytes(state, sample.group.as_bytes()),

@@ -44,6 +44,7 @@ pub enum Method {
     Dart,
 }
 
+// Only a method that is in `ALL` can be chosen: begin there.
 const _: () = assert!(Method::Dart as usize + 1 == Method::ALL.len());
 
 impl Method {
@@ -64,6 +65,11 @@ impl Method {
         Self::Ddbf,
         Self::Dart,
     ];
+
+    /// Whether it keeps to [`super::Settings::memory`].
+    pub const fn is_bounded(self) -> bool {
+        !matches!(self, Self::Exact)
+    }
 
     /// Whether [`super::Settings::slots`] and [`super::Settings::fingerprint_bits`] can be set.
     pub const fn has_slots(self) -> bool {
@@ -151,6 +157,28 @@ impl Method {
                     None => 1 << 10,
                 }
             }
+        }
+    }
+
+    /// What it does, in a line for users.
+    pub const fn summary(self) -> &'static str {
+        match self {
+            Self::Auto => {
+                "every exchange while it fits, then a sample that keeps slow exchanges as long as memory allows"
+            }
+            Self::Exact => "every exchange, without memory limit",
+            Self::Fridge => "a sample as in the paper",
+            Self::Km => "a sample; overwritten requests are accounted for by the product limit",
+            Self::HashSample => "all exchanges of some ids",
+            Self::Simple => "whatever was not overwritten; loses slow exchanges",
+            Self::Stages => "hash tables in four stages; loses exchanges that wait longest",
+            Self::Mis => "several fridges with different lifetimes",
+            Self::TimeBloom => "Bloom filters, one per time slot",
+            Self::BloomTime => "the same, the youngest match; for comparison",
+            Self::AleU => "counting filters in equal buckets of time; for comparison",
+            Self::AleE => "counting filters in buckets of doubling width; for comparison",
+            Self::Ddbf => "a Bloom filter of times; for comparison",
+            Self::Dart => "only TCP segments whose acknowledgement is unambiguous",
         }
     }
 

@@ -145,7 +145,7 @@ impl RttMeter {
         let mut split = Split::new(settings, matches, series)?;
         loop {
             let meter = Self::divided(settings, matches, series, &split)?;
-            if settings.method == Method::Exact {
+            if !settings.method.is_bounded() {
                 return Ok(meter);
             }
             // What methods need besides their tables is known only after building them; the tables will still grow.
@@ -187,7 +187,7 @@ impl RttMeter {
             if meter.remembers_all() {
                 door.know_futile(matching, exchanges.expiry, settings.door_bytes());
             }
-            if exchanges.repeat == Repeat::Ignored && settings.method != Method::Exact {
+            if exchanges.repeat == Repeat::Ignored && settings.method.is_bounded() {
                 door.know_repeats(exchanges.expiry, settings.repeat_bytes());
             }
             for (i, &leg) in legs.iter().enumerate() {

@@ -17,7 +17,7 @@ pub struct Settings {
     pub groups: u16,
     /// The method by which delays are measured.
     pub method: Method,
-    /// Bytes for everything together; ignored by [`Method::Exact`].
+    /// Bytes for everything together; ignored by unbounded methods.
     pub memory: usize,
     /// Requests older than this are given up, for every rule but [`Match::TcpFlow`]: above zero, and up to
     /// [`Exchanges::LONGEST_WAIT`].
@@ -103,7 +103,7 @@ impl Settings {
     pub(super) fn door_bytes(&self) -> usize {
         /// A small part of the memory; if there is little, requests need it more.
         const PART: usize = 1 << 7;
-        if self.method == Method::Exact { usize::MAX } else { self.memory / PART }
+        if self.method.is_bounded() { self.memory / PART } else { usize::MAX }
     }
 
     /// Memory in which a rule may recognise repeated requests.
@@ -127,7 +127,7 @@ impl Settings {
             tags: legs as u16 * self.told_groups(),
             repeat: matching.repeat(),
             expiry: self.expiry_of(matching),
-            seed: hash::word(self.seed, matching as u64),
+            seed: hash::word(self.seed, matching.number()),
         }
     }
 

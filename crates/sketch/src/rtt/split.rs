@@ -28,7 +28,7 @@ impl Split {
     fn parts(matching: Match) -> usize {
         match matching {
             Match::TcpAck | Match::TcpTs | Match::Events => 4,
-            _ => 1,
+            Match::TcpHandshake | Match::TcpFlow | Match::Dns | Match::Ntp | Match::IcmpEcho | Match::QuicSpin => 1,
         }
     }
 
@@ -39,7 +39,7 @@ impl Split {
         let least = settings.method.least_table();
         let least_store = DelayStore::least_bytes(series);
         let mut split = Self { store: None, least_store, least, rest: 0, parts, batch: BATCH };
-        if settings.method == Method::Exact {
+        if !settings.method.is_bounded() {
             return Ok(split);
         }
         let (series_limit, limit) = match settings.method {
