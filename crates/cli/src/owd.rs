@@ -149,11 +149,15 @@ fn warnings(
         let is_half_named = doubt == Doubt::NothingInCommon && point.naming.nat && !point.from.is_empty();
         Some(if is_half_named { UNTRANSLATED.to_owned() } else { doubt.to_string() })
     };
+    let changed = || {
+        let (total, unsent) = (&answer.total, answer.unsent[1]?);
+        changed_between(total.sent, total.lost, unsent.saturating_sub(answer.surplus))
+    };
+    let is_hardly_matched = answer.total.received > 0 && answer.total.received < answer.total.lost / 10;
     let mut warnings = match arguments.method {
-        Method::Auto | Method::Exact => Vec::from_iter(doubts().or_else(|| {
-            let (total, unsent) = (&answer.total, answer.unsent[1]?);
-            changed_between(total.sent, total.lost, unsent.saturating_sub(answer.surplus))
-        })),
+        // What few packets say that match by chance is of no use.
+        Method::Auto | Method::Exact if is_hardly_matched => Vec::from_iter(changed().or_else(doubts)),
+        Method::Auto | Method::Exact => Vec::from_iter(doubts().or_else(changed)),
         Method::Lda => {
             let mut warnings = Vec::from_iter(not_joined(&answer.total, points.span(), Some(point.interval())));
             warnings.extend(doubts().filter(|_| is_joined(&answer.total)));
@@ -172,7 +176,8 @@ fn warnings(
     }
     warnings.extend_from_slice(&answer.warnings);
     warnings.extend(match answer.clock_offset {
-        Some(offset) => disagreement(offset, both().any(|line| line.ambiguous > 0)),
+        _ if is_hardly_matched => None,
+        Some(offset) => disagreement(offset, arguments.clock_offset, both().any(|line| line.ambiguous > 0)),
         None if answer.reverse.is_some() => too_early(both()),
         None => None,
     });

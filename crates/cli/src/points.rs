@@ -350,11 +350,13 @@ impl Point {
 pub(crate) fn changed_between(packets: u64, missing: u64, strange: u64) -> Option<String> {
     const FEW: u64 = 20;
     let (fewer, more) = (missing.min(strange), missing.max(strange));
+    let or =
+        if missing > packets / 10 * 9 { ", or the clocks differ by more than --longest (--clock-offset)" } else { "" };
     (fewer >= FEW.max(packets / 50) && more / 2 <= fewer).then(|| {
         format!(
             "{missing} packets did not arrive, and {strange} arrived that were not seen at the first point: something \
              between may rewrite what identifies them (addresses or ports: --nat; offloading; IP identifications or \
-             timestamps)"
+             timestamps){or}"
         )
     })
 }

@@ -53,7 +53,7 @@ impl CrossingLog {
         self.lines.is_stopped()
     }
 
-    /// A warning if the compressed data is truncated.
+    /// A warning if the log is truncated.
     pub fn warning(&self) -> Option<String> {
         self.lines.warning()
     }

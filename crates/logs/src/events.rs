@@ -161,7 +161,7 @@ impl EventLog {
         self.lines.is_stopped()
     }
 
-    /// A warning if the compressed data is truncated.
+    /// A warning if the log is truncated.
     pub fn warning(&self) -> Option<String> {
         self.lines.warning()
     }

@@ -56,7 +56,9 @@ pub struct Lines<R = BufReader<Decompressed>> {
     /// Number of fields on every line, known once the header has been read.
     columns: Option<usize>,
     is_stopped: bool,
-    /// The error at which truncated compressed data ended the log early.
+    /// Whether the current line has no line ending.
+    is_unfinished: bool,
+    /// The error at which a truncated log ended early.
     cut: Option<io::Error>,
 }
 
@@ -94,6 +96,7 @@ impl<R: BufRead> Lines<R> {
             fields: Fields::new(),
             columns: None,
             is_stopped: false,
+            is_unfinished: false,
             cut: None,
         }
     }
@@ -124,8 +127,8 @@ impl<R: BufRead> Lines<R> {
         Ok((places.map(Option::unwrap_or_default), others.map(column)))
     }
 
-    /// Advances to the next non-empty line; false at the end, after a stop, or where compressed data is truncated (a
-    /// partial last line is dropped there).
+    /// Advances to the next non-empty line; false at the end, after a stop, or where the log is truncated (a partial last
+    /// line is dropped there).
     pub fn advance(&mut self) -> Result<bool, LogError> {
         if !self.read()? {
             self.fields.record.clear();
@@ -137,6 +140,12 @@ impl<R: BufRead> Lines<R> {
         }
         let found = self.fields.record.len();
         match self.columns {
+            Some(expected) if found < expected && self.is_unfinished => {
+                self.cut = Some(io::Error::new(io::ErrorKind::UnexpectedEof, "the last line is truncated"));
+                self.number -= 1;
+                self.fields.record.clear();
+                Ok(false)
+            }
             Some(expected) if found != expected => {
                 Err(self.error(format!("expected as many fields as on the first line, {expected}, found {found}")))
             }
@@ -164,6 +173,7 @@ impl<R: BufRead> Lines<R> {
             if self.line.len() as u64 > LONGEST {
                 return Err(self.error(format!("expected a line of at most {LONGEST} bytes")));
             }
+            self.is_unfinished = self.line.last() != Some(&b'\n');
             self.line.truncate(self.line.trim_ascii_end().len());
             if self.line.contains(&b'\r') {
                 return Err(self.error("expected lines that end with a line feed, found a carriage return alone"));
@@ -200,12 +210,12 @@ impl<R: BufRead> Lines<R> {
         self.is_stopped
     }
 
-    /// An error if the compressed data is truncated: for files of which a part is of no use.
+    /// An error if the log is truncated: for files of which a part is of no use.
     pub fn whole(&mut self) -> Result<(), LogError> {
         self.cut.take().map_or(Ok(()), |error| Err(LogError::Unread(self.path.clone(), error)))
     }
 
-    /// A warning if the compressed data is truncated.
+    /// A warning if the log is truncated.
     pub fn warning(&self) -> Option<String> {
         let cut = self.cut.as_ref()?;
         Some(format!("{}: {cut} after line {}: the rest is not used", self.path.display(), self.number))

@@ -356,7 +356,7 @@ impl Meter for HashSample {
     }
 
     fn structure(&self) -> Structure {
-        Structure::Table
+        Structure::Sample { probability: self.probability(), longest: self.lifetime() }
     }
 
     fn sampled_since(&self) -> Option<Timestamp> {

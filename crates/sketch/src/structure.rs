@@ -4,8 +4,15 @@ use dwell_types::Nanos;
 /// The data structure that holds a meter's requests, with its present parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Structure {
-    /// A table of all open requests, or of those with sampled ids.
+    /// A table of all open requests.
     Table,
+    /// A table of the open requests with sampled ids.
+    Sample {
+        /// The current probability that an id is sampled.
+        probability: f64,
+        /// How long a request waits.
+        longest: Nanos,
+    },
     /// A table of the requests within their horizons.
     Horizons {
         /// The most requests that it holds.

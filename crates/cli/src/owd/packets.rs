@@ -163,7 +163,8 @@ impl Comparison for Packets<'_> {
         let reverse = reverse_totals.as_ref().map(Line::from);
         let clock_offset = reverse.as_ref().and_then(|reverse| {
             let (there, back) = (total.delay_ns.min?, reverse.delay_ns.min?);
-            Some(ClockOffset { low: -back.value, high: there.value })
+            let removed = self.arguments.clock_offset.get();
+            Some(ClockOffset { low: removed - back.value, high: removed + there.value })
         });
         let unsent = |unsent: f64| unsent.round() as u64;
         // The sender of one direction is the receiver of the other.

@@ -105,9 +105,10 @@ pub(super) fn doubts(total: &Line, is_both_ways: bool, longest: Option<Nanos>) -
     (d.min.is_some_and(|min| min.value < 0) && !is_both_ways).then_some(Doubt::SomeTooEarly)
 }
 
-/// Warns if the delays of both directions cannot be right by the same clocks. Where there were equal packets, one may
-/// have been matched with another.
-pub(super) fn disagreement(ClockOffset { low, high }: ClockOffset, are_some_equal: bool) -> Option<String> {
+/// Warns if the delays of both directions cannot be right by the same clocks, from whose difference `removed` was
+/// subtracted. Where there were equal packets, one may have been matched with another.
+pub(super) fn disagreement(offset: ClockOffset, removed: Nanos, are_some_equal: bool) -> Option<String> {
+    let ClockOffset { low, high } = offset;
     let (from, to) = (Nanos::new(low), Nanos::new(high));
     if low > high {
         let or = if are_some_equal { "; or a packet was matched with an equal one sent later" } else { "" };
@@ -117,7 +118,7 @@ pub(super) fn disagreement(ClockOffset { low, high }: ClockOffset, are_some_equa
             Nanos::new(low.saturating_sub(high))
         ));
     }
-    (low > 0 || high < 0).then(|| {
+    (low > removed.get() || high < removed.get()).then(|| {
         format!(
             "some packets arrived before they were sent: the clocks disagree, and the receiver's is ahead by {from} to \
              {to} (--clock-offset)"

@@ -102,7 +102,7 @@ pub(crate) struct Arguments {
     /// Compare snapshots with the exact queue, in additional memory. For --method conquest.
     #[arg(long, help_heading = "Method and memory")]
     pub(super) compare_exact: bool,
-    /// Places a packet may take in the table of packets in the queue; 1 as in the paper.
+    /// Places a packet may take in the table of packets in the queue; 1 as in the paper (not with --method exact).
     #[arg(long, value_name = "N", value_parser = units::between::<u16>(1..=65_535), default_value_t = Taps::WAYS as u16, help_heading = "Method and memory")]
     pub(super) ways: u16,
 
@@ -164,6 +164,13 @@ impl Arguments {
             let (threshold, longest) = (self.threshold, self.longest);
             return usage(&format!(
                 "--threshold {threshold}: expected at most the longest delay, {longest} (--longest)"
+            ));
+        }
+        if self.method == Method::Exact && usize::from(self.ways) < Taps::WAYS {
+            return usage(&format!(
+                "--ways {}: --method exact needs at least {}, or its table grows without end",
+                self.ways,
+                Taps::WAYS
             ));
         }
         if self.compare_exact && self.method != Method::Conquest {

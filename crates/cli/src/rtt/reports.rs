@@ -14,6 +14,7 @@ use anyhow::Result;
 use dwell_observe::Frames;
 use dwell_report::facts::{self, Memory, Parameter, Span};
 use dwell_report::rtt::{ResultLine, RttReport, SCHEMA};
+use dwell_report::text;
 use dwell_sketch::Structure;
 use dwell_sketch::dart;
 use dwell_sketch::distribution::Ambiguous;
@@ -180,6 +181,10 @@ impl Reports {
     ) -> Result<(), Failure> {
         let answers = self.up_to_now(meter).estimate(self.ambiguous);
         let mut last = self.report(answers, meter, observed);
+        for words in cut_short(meter, &last.results) {
+            self.warn(words.clone());
+            last.warnings.push(words);
+        }
         if let Some(frames) = observed.frames() {
             let found = [self.disorder_of_frames(), self.captured_twice(), self.nothing_seen(&frames)];
             for words in found.into_iter().flatten() {
@@ -278,12 +283,35 @@ impl Reports {
     }
 }
 
+/// Warnings about rules whose requests are dropped after a time learnt from the exchanges that were found.
+fn cut_short(meter: &RttMeter, results: &[ResultLine]) -> Vec<String> {
+    let warning = |rule: RuleState| {
+        let Structure::Sample { longest, .. } = rule.structure else { return None };
+        let name = rule.matching.name();
+        let sum = |of: fn(&ResultLine) -> u64| results.iter().filter(|line| line.matching == name).map(of).sum::<u64>();
+        let (dropped, unmatched) = (sum(|line| line.requests.evicted), sum(|line| line.responses.unmatched));
+        (dropped > 0 && unmatched > 0).then(|| {
+            format!(
+                "{name}: {} waited for {longest}, as learnt from the exchanges that were found, and were dropped; \
+                 {} match none: slower exchanges are missing, and no interval shows it; --method auto keeps them",
+                text::of(dropped, "request"),
+                text::of(unmatched, "response")
+            )
+        })
+    };
+    meter.rules().filter_map(warning).collect()
+}
+
 /// The kind and parameters of the structure that holds a rule's requests; `None` if it has no parameters.
 fn describe(rule: &RuleState) -> Option<(&'static str, BTreeMap<&'static str, Parameter>)> {
     let integer = Parameter::Integer;
     let span = |span: Nanos| Parameter::Span(span.get());
     Some(match rule.structure {
         Structure::Table => return None,
+        Structure::Sample { probability, longest } => {
+            let facts = [("entry_probability", Parameter::Real(probability)), ("longest_ns", span(longest))];
+            ("rules", BTreeMap::from(facts))
+        }
         Structure::Horizons { chances, .. } => {
             let (since, (fastest, slowest)) = rule.sampled_since.zip(chances)?;
             let facts = [

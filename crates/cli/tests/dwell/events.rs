@@ -55,6 +55,40 @@ fn logs_may_be_compressed() {
     assert_eq!(lines("log.bin")[0]["samples"], 1);
 }
 
+/// A log that ends in the middle of a line: the whole lines count. A short line elsewhere is an error.
+#[test]
+fn a_truncated_line_ends_the_log() {
+    let folder = log("at_ns,kind,id\n1,request,a\n5,response,a\n7,reque");
+    let run = rtt(&folder, &["--format", "json"]);
+    assert!(run.err.contains("log.csv: the last line is truncated after line 3: the rest is not used"), "{}", run.err);
+    assert_eq!((run.code, &run.json()["results"][0]["samples"]), (0, &1.into()));
+    let run = rtt(&log("at_ns,kind,id\n1,request,a\n5,response\n"), &[]);
+    assert!(run.code == 1 && run.err.contains("line 3: expected as many fields"), "{}", run.err);
+}
+
+/// `hash-sample` learns from fast exchanges how long to wait, and says so when it may have missed slow ones.
+#[test]
+fn what_waits_too_short_is_said() {
+    let mut events = Vec::new();
+    for n in 0..20_000_i64 {
+        let delay = if n < 10_000 { 1_000_000 } else { 1_000_000_000 };
+        events.push((n * 500_000, "request", n));
+        events.push((n * 500_000 + delay, "response", n));
+    }
+    events.sort_unstable();
+    let lines: String = events.iter().map(|(at, kind, id)| format!("{at},{kind},{id}\n")).collect();
+    let folder = log(&format!("at_ns,kind,id\n{lines}"));
+    let said = |method| rtt(&folder, &["--method", method, "--memory", "8KiB"]);
+    let (sampled, other) = (said("hash-sample"), said("auto"));
+    assert!(
+        sampled.err.contains("events: ") && sampled.err.contains("slower exchanges are missing"),
+        "{}",
+        sampled.err
+    );
+    let table = String::from_utf8_lossy(&sampled.out);
+    assert!(!table.contains("  all, ") && !other.err.contains("missing"), "{table} {}", other.err);
+}
+
 /// Compressed data that is truncated: all complete lines before the cut count, an incomplete one does not.
 #[test]
 fn of_a_log_that_is_cut_the_whole_lines_count() {

@@ -830,4 +830,10 @@ fn what_is_not_found_is_said() {
         let words = "100 packets did not arrive, and 100 arrived that were not seen at the first point";
         assert_eq!(run.err.contains(words), is_changed, "{}", run.err);
     }
+    // Clocks that differ by more than the longest delay, and three packets that seem to match.
+    let early: String = (5..8).map(|i| format!("{},p{i}\n", 1_000 * i + 10)).collect();
+    let late = log(10_000_000_000, false).replacen("at_ns,packet\n", &format!("at_ns,packet\n{early}"), 1);
+    fs::write(folder.path().join("late.csv"), late).unwrap();
+    let run = dwell_in(folder.path(), &["owd", "--crossings", "a.csv", "late.csv"]);
+    assert!(run.err.contains("clocks differ by more than --longest (--clock-offset)"), "{}", run.err);
 }

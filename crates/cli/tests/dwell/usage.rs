@@ -116,6 +116,8 @@ fn wrong_flags_are_wrong_usage() {
         (&["rtt", "ntp.pcap", "--inside", "10.0.0.0/64"], &["'10.0.0.0/64'", "--inside", "at most 32"]),
         (&["rtt", "ntp.pcap", "--interval", "0"], &["--interval", "10s", "(see dwell rtt --help)"]),
         (&["rtt", "ntp.pcap", "--interval", "1s", "--format", "openmetrics"], &["openmetrics", "jsonl"]),
+        (&["rtt", "ntp.pcap", "-r", "empty"], &["-r", "CAPTURE"]),
+        (&["queue", "ntp.pcap", "empty", "--method", "exact", "--ways", "2"], &["--ways 2", "at least 8"]),
         (&["rtt", "ntp.pcap", "--format", "xml"], &["'xml'", "json"]),
         (&["rtt", "ntp.pcap", "--plot", "x.txt"], &["'x.txt'", "--plot", ".svg", ".png"]),
         (&["rtt", "ntp.pcap", "--events", "kind.csv"], &["--events"]),

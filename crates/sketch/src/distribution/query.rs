@@ -85,7 +85,7 @@ impl Distribution {
         self.high.as_ref().unwrap_or(&self.value)
     }
 
-    /// Estimated number of answered exchanges; `None` without samples.
+    /// Estimated number of answered exchanges, at least that of samples; `None` without samples.
     pub fn exchanges(&self) -> Option<Estimate<f64>> {
         if self.samples == 0 {
             return None;
@@ -93,7 +93,8 @@ impl Distribution {
         // All views have the same total; that since the last request has the least variance.
         let (curve, value) = (self.low(), self.low().total.weight);
         let error = Z95 * curve.variance_between(0..curve.bins.len()).max(0.0).sqrt();
-        Some(Estimate::around(value, (value - error).max(self.samples as f64), value + error))
+        // A product limit does not follow all of them at first, after p has risen.
+        Some(Estimate::around(value, value - error, value + error).map(|all| all.max(self.samples as f64)))
     }
 
     /// Whether there are no samples, or none that the product limit follows.

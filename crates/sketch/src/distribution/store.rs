@@ -788,7 +788,7 @@ mod tests {
         };
         let followed = FOLLOWED as u8;
         assert_eq!(of_band(followed).0, Some(1_000_000));
-        assert_eq!(of_band(followed + 1), (None, Some(0.0)));
+        assert_eq!(of_band(followed + 1), (None, Some(1.0)), "but it was an exchange");
     }
 
     #[test]

@@ -180,11 +180,17 @@ impl Tally {
         if total == 0.0 {
             return None;
         }
-        // The effective number of trials, from the variance due to sampling; infinite without sampling.
-        let excess = self.lost.excess + self.received.excess + (1.0 - 1.0 / self.scale(sent)) * total;
-        let trials = total * total / excess;
+        let rate = self.lost.weight / total;
+        let missed = 1.0 - 1.0 / self.scale(sent);
+        let excess = |fate: Total| fate.excess + missed * fate.weight;
+        // The effective number of trials, from the variance due to sampling; infinite without sampling. As if the lost
+        // packets had the weights of all; fewer if theirs are larger, since losses began with the sampling.
+        let alike = total * total / (excess(self.lost) + excess(self.received));
+        let variance = (1.0 - rate).powi(2) * excess(self.lost) + rate * rate * excess(self.received);
+        let apart = rate * (1.0 - rate) * total * total / variance;
+        let trials = if apart > 0.0 { alike.min(apart) } else { alike };
         let (less, more) = self.of_others();
-        let Estimate { value, low, high } = wilson(self.lost.weight / total, trials);
+        let Estimate { value, low, high } = wilson(rate, trials);
         Some(Estimate { value, low: (low - less / total).max(0.0), high: (high + more / total).min(1.0) })
     }
 
@@ -246,5 +252,45 @@ impl Tally {
         let fates = [self.received, self.lost, self.uncovered];
         fates.iter().all(|total| total.excess == 0.0)
             && fates.iter().map(|total| total.weight).sum::<f64>() == sent as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dwell_types::hash;
+
+    /// 9,000 packets arrive and are all compared; of 1,000 more a tenth is lost, and one in eight is compared. The
+    /// interval must contain the true rate in 93 to 97% of 2,000 runs (four standard errors: one seed in 10,000 would
+    /// fail). If lost packets were taken to weigh as much as others, it would do so in less than 60%.
+    #[test]
+    fn losses_may_begin_with_the_sampling() {
+        const RUNS: u64 = 2_000;
+        let (mut covered, mut wrongly) = (0, 0);
+        for run in 0..RUNS {
+            let mut tally = Tally::default();
+            (0..9_000).for_each(|_| tally.received.add(1.0));
+            let mut lost = 0;
+            for packet in 0..1_000 {
+                let random = |n: u64| hash::unit(hash::finish(run << 20 | packet << 1 | n));
+                let (is_lost, is_compared) = (random(0) < 0.1, random(1) < 0.125);
+                lost += u64::from(is_lost);
+                if is_compared {
+                    if is_lost {
+                        tally.lost.add(8.0)
+                    } else {
+                        tally.received.add(8.0)
+                    };
+                }
+            }
+            let truth = lost as f64 / 10_000.0;
+            let rate = tally.loss_rate(10_000).unwrap();
+            covered += u64::from((rate.low..=rate.high).contains(&truth));
+            let total = tally.received.weight + tally.lost.weight;
+            let alike = wilson(rate.value, total * total / (tally.lost.excess + tally.received.excess));
+            wrongly += u64::from((alike.low..=alike.high).contains(&truth));
+        }
+        let shares = [covered, wrongly].map(|runs| runs as f64 / RUNS as f64);
+        assert!((0.93..0.97).contains(&shares[0]) && shares[1] < 0.6, "{shares:?}");
     }
 }
