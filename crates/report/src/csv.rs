@@ -1,5 +1,6 @@
 //! Shared by all CSV formats: RFC 4180 with line feeds; fields are empty where JSON has `null`.
 
+use crate::quantiles::names;
 use dwell_sketch::estimate::Estimate;
 use std::io;
 
@@ -14,4 +15,12 @@ pub(crate) fn io_error(error: csv::Error) -> io::Error {
 /// The cells of an estimate: value, low, high.
 pub(crate) fn ends<T: ToString>(estimate: Option<Estimate<T>>) -> [String; 3] {
     estimate.map_or_else(Default::default, |e| [e.value.to_string(), e.low.to_string(), e.high.to_string()])
+}
+
+/// The columns `first`, then those of `others` and of the quantiles in nanoseconds, three each as [`ends()`], then `last`.
+pub(crate) fn columns(first: &[&str], others: &[&str], last: &[&str]) -> Vec<String> {
+    let text = |columns: &[&str]| columns.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let all = others.iter().copied().chain(names());
+    let ends = all.flat_map(|name| ["", "_low", "_high"].map(|end| format!("{name}{end}_ns")));
+    [text(first), ends.collect(), text(last)].concat()
 }

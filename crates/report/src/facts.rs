@@ -78,19 +78,25 @@ pub enum Parameter {
 }
 
 #[derive(Serialize)]
-struct Ends<T> {
+pub(crate) struct Ends<T> {
     value: T,
     low: T,
     high: T,
 }
 
+impl<T> From<Estimate<T>> for Ends<T> {
+    fn from(Estimate { value, low, high }: Estimate<T>) -> Self {
+        Self { value, low, high }
+    }
+}
+
 pub(crate) fn estimate<S: Serializer, T: Copy + Serialize>(estimate: &Estimate<T>, to: S) -> Result<S::Ok, S::Error> {
-    Ends { value: estimate.value, low: estimate.low, high: estimate.high }.serialize(to)
+    Ends::from(*estimate).serialize(to)
 }
 
 pub(crate) fn optional_estimate<S: Serializer, T: Copy + Serialize>(
     estimate: &Option<Estimate<T>>,
     to: S,
 ) -> Result<S::Ok, S::Error> {
-    estimate.map(|e| Ends { value: e.value, low: e.low, high: e.high }).serialize(to)
+    estimate.map(Ends::from).serialize(to)
 }

@@ -5,10 +5,11 @@
 //! [`std::io::ErrorKind::BrokenPipe`]. What `evaluate` and `compare` show is beside their measures in `dwell-evaluate`,
 //! which writes and draws with [`text`] and [`plot`].
 
-// The reports of these subcommands, and the facts common to all of them.
+// The reports of these subcommands, and the facts and quantiles that several of them have.
 pub mod facts;
 pub mod net;
 pub mod owd;
+pub mod quantiles;
 pub mod queue;
 pub mod rtt;
 pub mod size;

@@ -4,6 +4,7 @@
 mod common;
 
 use dwell_report::json;
+use dwell_report::quantiles::QUANTILES;
 use dwell_report::rtt::{csv, openmetrics, samples};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -35,7 +36,7 @@ fn every_name_is_documented() {
     let mut text = Vec::new();
     json::write(&common::short(), &mut text).unwrap();
     keys(&serde_json::from_slice(&text).unwrap(), &mut names);
-    names.extend(csv::COLUMNS.iter().chain(&samples::COLUMNS).map(ToString::to_string));
+    names.extend(csv::columns().into_iter().chain(samples::COLUMNS.map(String::from)));
     let mut text = Vec::new();
     openmetrics::write(&common::short(), &mut text).unwrap();
     let text = String::from_utf8(text).unwrap();
@@ -43,7 +44,7 @@ fn every_name_is_documented() {
     assert!(names.len() > 60, "{names:?}");
     for name in names {
         // `p90_ns`, `p90_low_ns` and so on are covered by "the same for" in the document.
-        let described = ["p50", "p90", "p95", "p99"].iter().any(|q| name.starts_with(&format!("{q}_")));
+        let described = QUANTILES.iter().any(|(q, _)| name.starts_with(&format!("{q}_")));
         let mentioned = document.match_indices(&name).any(|(at, _)| {
             let before = document[..at].chars().next_back();
             let after = document[at + name.len()..].chars().next();

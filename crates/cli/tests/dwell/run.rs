@@ -86,9 +86,6 @@ pub(crate) fn line<'a>(report: &'a Value, matching: &str, leg: &str) -> &'a Valu
     found.unwrap_or_else(|| panic!("no line {matching} {leg}"))
 }
 
-/// The quantiles by their names in the JSON.
-pub(crate) const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99)];
-
 /// The smallest delay that a given share of all delays do not exceed.
 pub(crate) fn quantile(delays: &[i64], share: f64) -> i64 {
     let mut sorted = delays.to_vec();

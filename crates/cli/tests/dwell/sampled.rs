@@ -1,6 +1,7 @@
 //! Less memory than all exchanges need: the result is an estimate, and the report says so.
 
 use crate::run::{assert_conserved, dwell, ends, line, lines, quantile, testdata};
+use dwell_report::quantiles::QUANTILES;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use tempfile::TempDir;
@@ -111,8 +112,8 @@ fn sixteen_kib_are_enough_for_an_answer() {
         let sampled = report(&["--memory", "16KiB", "--seed", &seed.to_string()]);
         assert!(sampled["memory"]["state_bytes"].as_u64().unwrap() <= 16 << 10);
         for (line, exact) in lines(&sampled).iter().zip(lines(&exact)) {
-            let quantiles = ["p50", "p90", "p95", "p99"].map(|name| ends(&line["delay_ns"][name]));
-            let truths = ["p50", "p90", "p95", "p99"].map(|name| ends(&exact["delay_ns"][name]).1);
+            let quantiles = QUANTILES.map(|(name, _)| ends(&line["delay_ns"][name]));
+            let truths = QUANTILES.map(|(name, _)| ends(&exact["delay_ns"][name]).1);
             assert!(quantiles.is_sorted_by(|a, b| a.1 <= b.1), "{line}");
             all += truths.len();
             for (&(low, value, high), truth) in quantiles.iter().zip(truths) {

@@ -1,6 +1,7 @@
 //! Reports on captures, compared with the known truth.
 
-use crate::run::{QUANTILES, assert_conserved, dwell, ends, line, lines, quantile, testdata};
+use crate::run::{assert_conserved, dwell, ends, line, lines, quantile, testdata};
+use dwell_report::quantiles::QUANTILES;
 use dwell_types::Nanos;
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -1,6 +1,7 @@
 //! `dwell owd` between two recorded points, compared with the log of the link between them.
 
-use crate::run::{QUANTILES, dwell, ends, quantile, testdata};
+use crate::run::{dwell, ends, quantile, testdata};
+use dwell_report::quantiles::QUANTILES;
 use dwell_types::{Address, FlowKey};
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -1,6 +1,7 @@
 //! Converts measurements into lines of the report.
 
 use super::{Delays, Flow, Interval, Line, LossRuns};
+use crate::quantiles;
 use dwell_sketch::distribution::Distribution;
 use dwell_sketch::estimate::Estimate;
 use dwell_sketch::moments::Level;
@@ -49,10 +50,7 @@ impl Line {
             delay_ns: Delays {
                 mean: tally.mean(sent),
                 std: tally.standard_deviation(sent),
-                p50: distribution.quantile(0.5),
-                p90: distribution.quantile(0.9),
-                p95: distribution.quantile(0.95),
-                p99: distribution.quantile(0.99),
+                quantiles: quantiles::of(distribution),
                 min,
                 max,
             },

@@ -4,8 +4,8 @@ use super::{Line, OwdReport};
 use crate::csv::{ends, io_error};
 use std::io::{self, Write};
 
-/// The columns of [`write()`], in order. Times in nanoseconds.
-pub const COLUMNS: [&str; 42] = [
+/// The columns before and after mean, deviation and quantiles.
+const FIRST: [&str; 17] = [
     "kind",
     "start_ns",
     "end_ns",
@@ -23,37 +23,19 @@ pub const COLUMNS: [&str; 42] = [
     "longest_loss_run",
     "unusable",
     "effective_samples",
-    "mean_ns",
-    "mean_low_ns",
-    "mean_high_ns",
-    "std_ns",
-    "std_low_ns",
-    "std_high_ns",
-    "p50_ns",
-    "p50_low_ns",
-    "p50_high_ns",
-    "p90_ns",
-    "p90_low_ns",
-    "p90_high_ns",
-    "p95_ns",
-    "p95_low_ns",
-    "p95_high_ns",
-    "p99_ns",
-    "p99_low_ns",
-    "p99_high_ns",
-    "min_ns",
-    "max_ns",
-    "jitter_ns",
-    "exact",
-    "method",
-    "sender",
-    "receiver",
 ];
+
+const LAST: [&str; 7] = ["min_ns", "max_ns", "jitter_ns", "exact", "method", "sender", "receiver"];
+
+/// The columns of [`write()`], in order. Times in nanoseconds.
+pub fn columns() -> Vec<String> {
+    crate::csv::columns(&FIRST, &["mean", "std"], &LAST)
+}
 
 /// Writes the header and all rows.
 pub fn write(report: &OwdReport, to: &mut impl Write) -> io::Result<()> {
     let mut writer = csv::Writer::from_writer(to);
-    writer.write_record(COLUMNS).map_err(io_error)?;
+    writer.write_record(columns()).map_err(io_error)?;
     let span = report.span_ns.map_or([String::new(), String::new()], |s| [s.start, s.end].map(|ns| ns.to_string()));
     let lines = [("total", Some(&report.total)), ("reverse", report.reverse.as_ref())];
     for (kind, line) in lines.into_iter().filter_map(|(kind, line)| Some((kind, line?))) {
@@ -91,7 +73,7 @@ fn of_line(line: &Line) -> Vec<String> {
     cells.extend(runs);
     cells.extend([line.unusable.clone().unwrap_or_default(), line.effective_samples.to_string()]);
     cells.extend([d.mean, d.std].into_iter().flat_map(ends));
-    cells.extend([d.p50, d.p90, d.p95, d.p99].into_iter().flat_map(ends));
+    cells.extend(d.quantiles.into_iter().flat_map(ends));
     cells.extend([d.min, d.max].map(|e| e.map_or_else(String::new, |e| e.value.to_string())));
     cells.push(text(line.jitter_ns));
     cells
@@ -101,22 +83,19 @@ fn of_line(line: &Line) -> Vec<String> {
 mod tests {
     use super::super::{Delays, LossRuns};
     use super::*;
+    use crate::quantiles::{P50, P99, Quantiles};
     use dwell_sketch::estimate::Estimate;
 
     #[test]
     fn every_cell_has_a_column() {
         let mut seen = std::collections::BTreeSet::new();
-        assert!(COLUMNS.iter().all(|column| seen.insert(column)));
+        let columns = columns();
+        assert!(columns.iter().all(|column| seen.insert(column)));
         let estimate = |value| Some(Estimate { value, low: value - 1, high: value + 1 });
         let float = |value: f64| Some(Estimate { value, low: value - 0.5, high: value + 0.5 });
-        let delay_ns = Delays {
-            mean: float(30.0),
-            std: float(40.0),
-            p50: estimate(50),
-            p99: estimate(99),
-            min: estimate(8),
-            ..Delays::default()
-        };
+        let mut quantiles = Quantiles::default();
+        (quantiles[P50], quantiles[P99]) = (estimate(50), estimate(99));
+        let delay_ns = Delays { mean: float(30.0), std: float(40.0), quantiles, min: estimate(8), max: None };
         let loss_runs = Some(LossRuns { count: 6, longest: 7 });
         let (bytes, loss_rate, jitter_ns) = (Some(2), float(0.5), Some(9.5));
         let line = Line {
@@ -132,7 +111,7 @@ mod tests {
             ..Line::default()
         };
         let cells = of_line(&line);
-        let columns = &COLUMNS[4..COLUMNS.len() - 4];
+        let columns = &columns[4..columns.len() - 4];
         assert_eq!(cells.len(), columns.len());
         let named = columns.iter().zip(cells).filter(|(_, cell)| !cell.is_empty());
         assert_eq!(

@@ -1,6 +1,7 @@
 //! The report of `dwell owd` as data: the schema `dwell.owd/1` of `docs/formats/dwell.owd.md`.
 
 use crate::facts::{Frames, Memory, Method, Span, optional_estimate};
+use crate::quantiles::{Quantiles, named};
 use dwell_sketch::estimate::Estimate;
 use serde::Serialize;
 
@@ -118,7 +119,7 @@ impl Line {
     pub(crate) fn is_estimated(&self) -> bool {
         let d = &self.delay_ns;
         let widths = [d.mean, d.std, self.loss_rate].into_iter().flatten().any(|e| !e.is_exact());
-        widths || [d.p50, d.p90, d.p95, d.p99].into_iter().flatten().any(|e| !e.is_exact())
+        widths || d.quantiles.iter().flatten().any(|e| !e.is_exact())
     }
 }
 
@@ -140,18 +141,9 @@ pub struct Delays {
     /// Standard deviation.
     #[serde(serialize_with = "optional_estimate")]
     pub std: Option<Estimate<f64>>,
-    /// Median.
-    #[serde(serialize_with = "optional_estimate")]
-    pub p50: Option<Estimate<i64>>,
-    /// 90th percentile.
-    #[serde(serialize_with = "optional_estimate")]
-    pub p90: Option<Estimate<i64>>,
-    /// 95th percentile.
-    #[serde(serialize_with = "optional_estimate")]
-    pub p95: Option<Estimate<i64>>,
-    /// 99th percentile.
-    #[serde(serialize_with = "optional_estimate")]
-    pub p99: Option<Estimate<i64>>,
+    /// [`QUANTILES`](crate::quantiles::QUANTILES), each under its name.
+    #[serde(flatten, serialize_with = "named")]
+    pub quantiles: Quantiles,
     /// Smallest.
     #[serde(serialize_with = "optional_estimate")]
     pub min: Option<Estimate<i64>>,

@@ -2,7 +2,7 @@
 
 use super::{Line, OwdReport};
 use crate::openmetrics::{bounds, common, escaped, family, number, seconds};
-use dwell_sketch::estimate::Estimate;
+use crate::quantiles::names;
 use std::io::{self, Write};
 
 /// Writes one report.
@@ -65,20 +65,10 @@ fn delays(lines: &Lines<'_>, to: &mut impl Write) -> io::Result<()> {
     )?;
     for (labels, line) in lines {
         let d = &line.delay_ns;
-        let exact = |e: Option<Estimate<i64>>| e.map(|e| [e.value, e.low, e.high].map(|ns| ns as f64));
-        let real = |e: Option<Estimate<f64>>| e.map(|e| [e.value, e.low, e.high]);
-        let statistics = [
-            ("mean", real(d.mean)),
-            ("std", real(d.std)),
-            ("p50", exact(d.p50)),
-            ("p90", exact(d.p90)),
-            ("p95", exact(d.p95)),
-            ("p99", exact(d.p99)),
-            ("min", exact(d.min)),
-            ("max", exact(d.max)),
-        ];
-        for (name, values) in statistics {
-            for (bound, value) in ["value", "low", "high"].into_iter().zip(values.into_iter().flatten()) {
+        let whole = names().into_iter().zip(d.quantiles).chain([("min", d.min), ("max", d.max)]);
+        let real = whole.map(|(name, e)| (name, e.map(|e| e.map(|ns| ns as f64))));
+        for (name, estimate) in [("mean", d.mean), ("std", d.std)].into_iter().chain(real) {
+            for (bound, value) in estimate.iter().flat_map(|e| [("value", e.value), ("low", e.low), ("high", e.high)]) {
                 writeln!(to, "{NAME}{{{labels},statistic=\"{name}\",bound=\"{bound}\"}} {}", seconds(value))?;
             }
         }

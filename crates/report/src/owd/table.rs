@@ -3,12 +3,11 @@
 use super::{ClockOffset, Line, OwdReport, PointFacts};
 use crate::footing::{self, WIDTH, item};
 use crate::grid::Grid;
+use crate::quantiles::{MAIN, QUANTILES};
 use crate::text;
 use dwell_sketch::estimate::Estimate;
 use dwell_types::Series;
 use std::io::{self, Write};
-
-const HEADS: [&str; 9] = ["sent", "lost", "loss", "mean", "deviation", "p50", "p95", "p99", "max"];
 
 /// Writes the report.
 pub fn write(report: &OwdReport, to: &mut impl Write) -> io::Result<()> {
@@ -33,9 +32,9 @@ fn lines(report: &OwdReport) -> Grid {
     let intervals = report.intervals.iter().map(|i| &i.line);
     let estimated = intervals.chain(flows).chain(&report.reverse).chain([&report.total]).any(Line::is_estimated);
     let mut grid = Grid::default();
-    let mut head = vec![String::new()];
-    head.extend(HEADS.map(String::from));
-    grid.row(head);
+    let mut head = ["", "sent", "lost", "loss", "mean", "deviation"].to_vec();
+    head.extend(MAIN.map(|q| QUANTILES[q].0).into_iter().chain(["max"]));
+    grid.row(head.into_iter().map(String::from).collect());
     row(&mut grid, Series::ALL, &report.total, estimated);
     if let Some(reverse) = &report.reverse {
         row(&mut grid, "reverse", reverse, estimated);
@@ -58,20 +57,20 @@ fn lines(report: &OwdReport) -> Grid {
 fn row(grid: &mut Grid, name: &str, line: &Line, estimated: bool) {
     let d = &line.delay_ns;
     let [mean, deviation] = [d.mean, d.std].map(|e| e.map(whole));
-    let delays = [mean, deviation, d.p50, d.p95, d.p99, d.max];
+    let delays = || [mean, deviation].into_iter().chain(MAIN.map(|q| d.quantiles[q])).chain([d.max]);
     let loss = line.loss_rate.map_or_else(|| "–".into(), |e| text::percent(e.value));
     // If no packet could be compared, the number of losses is not known.
     let is_known = line.received + line.lost > 0 || line.uncovered == 0;
     let lost = if is_known { text::count(line.lost) } else { "–".into() };
     let mut cells = vec![name.to_owned(), text::count(line.sent), lost, loss];
-    cells.extend(delays.map(text::delay));
+    cells.extend(delays().map(text::delay));
     grid.row(cells);
     if estimated {
         let mut cells =
             vec![format!("  {} samples", text::count(line.effective_samples)), String::new(), String::new()];
         let rate = line.loss_rate.filter(|e| !e.is_exact());
         cells.push(rate.map_or_else(String::new, |e| format!("[{}–{}]", text::percent(e.low), text::percent(e.high))));
-        cells.extend(delays.map(|d| d.map(text::interval).unwrap_or_default()));
+        cells.extend(delays().map(|d| d.map(text::interval).unwrap_or_default()));
         grid.row(cells);
     }
 }

@@ -4,6 +4,7 @@ use super::picture::{Align, FAINT_GRID, GRID, INK, LOOKS, Look, Picture, Place, 
 use super::render::text_width;
 use super::scale::LogScale;
 use super::{HEIGHT, WIDTH, bands, heading, ranked};
+use crate::quantiles::{QUANTILES, names};
 use crate::rtt::{CdfPoint, ResultLine, RttReport};
 use crate::text;
 
@@ -24,7 +25,7 @@ pub(super) fn picture(report: &RttReport) -> Picture {
     picture.heading((LEFT, 28.0), heading(reports), 17.0);
     let mut subtitle = "Share of exchanges answered within the time below.".to_string();
     subtitle += bands(drawn.iter().copied());
-    subtitle += " Marks: p50, p90, p95, p99.";
+    subtitle += &format!(" Marks: {}.", names().join(", "));
     picture.text((LEFT, 52.0), subtitle, 12.5, QUIET, Align::Left);
     let Some(scale) = scale(drawn) else {
         picture.text((WIDTH / 2.0, HEIGHT / 2.0), "No exchange was measured.", 16.0, QUIET, Align::Centre);
@@ -38,7 +39,7 @@ pub(super) fn picture(report: &RttReport) -> Picture {
     }
     for (line, &look) in drawn.iter().zip(&LOOKS).rev() {
         picture.curve(plane.steps(&line.cdf, |p| p.share.value), look, 2.0);
-        for (share, quantile) in line.delay_ns.quantiles() {
+        for ((_, share), quantile) in QUANTILES.into_iter().zip(line.delay_ns.quantiles) {
             if let Some(quantile) = quantile {
                 picture.mark((plane.scale.place(quantile.value), plane.height(share)), look);
             }
@@ -130,19 +131,18 @@ fn legend(lines: &[&ResultLine], of: usize, top: f64, picture: &mut Picture) {
     const GAP: f64 = 24.0;
     const LONGEST_NAME: usize = 48;
     let head = if of > lines.len() { format!("the {} largest of {of} results", lines.len()) } else { String::new() };
-    let mut rows = vec![[head.as_str(), "exchanges", "p50", "p90", "p95", "p99"].map(String::from)];
+    let mut rows = vec![vec![head, "exchanges".to_owned()]];
+    rows[0].extend(names().map(String::from));
     for line in lines {
         let number = line.exchanges.map_or_else(String::new, |e| {
             let about = if line.is_complete() { "" } else { "≈ " };
             format!("{about}{}", text::count(e.value.round() as u64))
         });
-        let d = &line.delay_ns;
         let mut name = line.name();
         if name.chars().count() > LONGEST_NAME {
             name = name.chars().take(LONGEST_NAME - 1).chain(['…']).collect();
         }
-        let [p50, p90, p95, p99] = [d.p50, d.p90, d.p95, d.p99].map(text::delay);
-        rows.push([name, number, p50, p90, p95, p99]);
+        rows.push([name, number].into_iter().chain(line.delay_ns.quantiles.map(text::delay)).collect());
     }
     for (i, row) in rows.iter().enumerate() {
         let y = top + ROW * i as f64;

@@ -217,7 +217,7 @@ fn ranked(reports: &[RttReport]) -> Vec<(&ResultLine, f64)> {
 
 /// What the bands around the curves of these results mean; empty if there are no bands.
 fn bands<'a>(mut lines: impl Iterator<Item = &'a ResultLine> + Clone) -> &'static str {
-    let mut widths = lines.clone().flat_map(|l| l.delay_ns.quantiles()).filter_map(|(_, q)| q);
+    let mut widths = lines.clone().flat_map(|l| l.delay_ns.quantiles).flatten();
     if lines.any(|l| !l.is_complete()) {
         " Bands: 95% intervals."
     } else if widths.any(|q| !q.is_exact()) {

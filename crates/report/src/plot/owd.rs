@@ -1,19 +1,23 @@
 //! One-way delay and loss over time.
 
-use super::picture::{Align, LOOKS, Look, Marker, Picture, Polygon, QUIET};
+use super::picture::{Align, LOOKS, Look, Picture, QUIET};
 use super::scale::{LinearScale, TimeScale};
 use super::steps::{self, BETWEEN, BOTTOM, LEFT, RIGHT, TOP};
 use super::{HEIGHT, WIDTH, cut};
 use crate::facts::Span;
-use crate::owd::{Interval, Line, OwdReport};
+use crate::owd::{Delays, Interval, Line, OwdReport};
+use crate::quantiles::{P50, P99};
 use crate::text;
 use dwell_sketch::estimate::Estimate;
 
+/// A statistic of the delay.
+type Statistic = fn(&Delays) -> Option<Estimate<f64>>;
+
 /// The delay curves, highest first.
-const CURVES: [(&str, Look); 3] = [
-    ("p99", Look { colour: LOOKS[1].colour, dashes: &[2.5, 3.0], marker: Marker::Filled(Polygon::Triangle) }),
-    ("mean", Look { colour: LOOKS[2].colour, dashes: &[9.0, 4.0], marker: Marker::Filled(Polygon::Square) }),
-    ("p50", Look { colour: LOOKS[0].colour, dashes: &[], marker: Marker::Circle }),
+const CURVES: [(&str, Statistic, Look); 3] = [
+    ("p99", |d| real(d.quantiles[P99]), steps::CURVES[0]),
+    ("mean", |d| d.mean, steps::CURVES[1]),
+    ("p50", |d| real(d.quantiles[P50]), steps::CURVES[2]),
 ];
 const LOSS: Look = LOOKS[3];
 /// Share of the height taken by the delay panel.
@@ -43,7 +47,7 @@ pub(super) fn picture(report: &OwdReport) -> Picture {
 
 fn delay(intervals: &[Interval], time: &TimeScale, (top, bottom): (f64, f64), picture: &mut Picture) {
     picture.heading((LEFT, top - 12.0), "delay", 13.0);
-    let values = || intervals.iter().flat_map(|i| CURVES.map(|c| statistic(&i.line, c.0))).flatten();
+    let values = || intervals.iter().flat_map(|i| CURVES.map(|c| c.1(&i.line.delay_ns))).flatten();
     let least = values().map(|e| e.low).fold(f64::INFINITY, f64::min);
     let greatest = values().map(|e| e.high).fold(f64::NEG_INFINITY, f64::max);
     if least > greatest {
@@ -60,14 +64,14 @@ fn delay(intervals: &[Interval], time: &TimeScale, (top, bottom): (f64, f64), pi
     let least = if least > 0.0 && least < greatest / 2.0 { 0.0 } else { least };
     let scale = LinearScale::new(least, greatest, bottom, top);
     steps::axes(&scale.delay_ticks(), time, (top, bottom), picture);
-    for (name, look) in CURVES {
-        steps::draw(&course(intervals, |line| statistic(line, name)), time, |ns| scale.place(ns), look, picture);
+    for (_, statistic, look) in CURVES {
+        steps::draw(&course(intervals, |line| statistic(&line.delay_ns)), time, |ns| scale.place(ns), look, picture);
     }
-    let known = intervals.iter().rev().find(|i| statistic(&i.line, "mean").is_some());
-    let Some(Interval { line, .. }) = known else { return };
-    let place =
-        |(name, look): (&'static str, Look)| Some((scale.place(statistic(line, name)?.value), name, look.colour));
-    let mut names: Vec<_> = CURVES.into_iter().filter_map(place).collect();
+    let Some(delays) = intervals.iter().rev().map(|i| &i.line.delay_ns).find(|d| d.mean.is_some()) else { return };
+    let place = |(name, statistic, look): &(&'static str, Statistic, Look)| {
+        Some((scale.place(statistic(delays)?.value), *name, look.colour))
+    };
+    let mut names: Vec<_> = CURVES.iter().filter_map(place).collect();
     names.sort_by(|a, b| a.0.total_cmp(&b.0));
     steps::names(names, (top, bottom), picture);
 }
@@ -87,13 +91,8 @@ fn percent(share: f64) -> String {
     format!("{rounded}%")
 }
 
-fn statistic(line: &Line, name: &str) -> Option<Estimate<f64>> {
-    let real = |e: Estimate<i64>| e.map(|ns| ns as f64);
-    match name {
-        "p50" => line.delay_ns.p50.map(real),
-        "p99" => line.delay_ns.p99.map(real),
-        _ => line.delay_ns.mean,
-    }
+fn real(estimate: Option<Estimate<i64>>) -> Option<Estimate<f64>> {
+    estimate.map(|e| e.map(|ns| ns as f64))
 }
 
 fn course(intervals: &[Interval], of: impl Fn(&Line) -> Option<Estimate<f64>>) -> Vec<(Span, Option<Estimate<f64>>)> {

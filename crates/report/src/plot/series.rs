@@ -1,23 +1,19 @@
 //! Quantiles over time, one panel per result.
 
-use super::picture::{Align, LOOKS, Look, Marker, Picture, Place, Polygon, QUIET};
+use super::picture::{Align, Look, Picture, Place, QUIET};
 use super::scale::{LogScale, TimeScale};
 use super::steps::{BETWEEN, BOTTOM, LEFT, RIGHT, TOP};
 use super::{HEIGHT, WIDTH, bands, heading, ranked, steps};
 use crate::facts::Span;
+use crate::quantiles::{P50, P95, P99, QUANTILES};
 use crate::rtt::{ResultLine, RttReport};
 use crate::text;
-use dwell_sketch::estimate::Estimate;
 
 /// Maximum number of panels in a picture.
 const PANELS: usize = 4;
 
-/// The quantiles drawn, the highest first.
-const CURVES: [(&str, Look); 3] = [
-    ("p99", Look { colour: LOOKS[1].colour, dashes: &[2.5, 3.0], marker: Marker::Filled(Polygon::Triangle) }),
-    ("p95", Look { colour: LOOKS[2].colour, dashes: &[9.0, 4.0], marker: Marker::Filled(Polygon::Square) }),
-    ("p50", Look { colour: LOOKS[0].colour, dashes: &[], marker: Marker::Circle }),
-];
+/// The places of the quantiles drawn, the highest first.
+const CURVES: [(usize, Look); 3] = [(P99, steps::CURVES[0]), (P95, steps::CURVES[1]), (P50, steps::CURVES[2])];
 
 pub(super) fn picture(reports: &[RttReport]) -> Picture {
     let mut picture = Picture::default();
@@ -54,28 +50,21 @@ type Intervals<'a> = Vec<(Span, Option<&'a ResultLine>)>;
 fn panel(result: &ResultLine, reports: &[RttReport], time: &TimeScale, (top, bottom): Place, picture: &mut Picture) {
     let intervals: Intervals<'_> =
         reports.iter().filter_map(|r| Some((r.span_ns?, r.results.iter().find(|l| l.is_same(result))))).collect();
-    let values = || intervals.iter().filter_map(|i| i.1).flat_map(|l| CURVES.map(|c| quantile(l, c.0))).flatten();
+    let values =
+        || intervals.iter().filter_map(|i| i.1).flat_map(|l| CURVES.map(|c| l.delay_ns.quantiles[c.0])).flatten();
     let (Some(least), Some(greatest)) = (values().map(|q| q.low).min(), values().map(|q| q.high).max()) else {
         return;
     };
     let scale = LogScale::new(least, greatest, bottom, top);
     steps::axes(&scale.ticks(steps::APART), time, (top, bottom), picture);
-    for (name, look) in CURVES {
+    for (q, look) in CURVES {
         let course: Vec<_> =
-            intervals.iter().map(|(span, line)| (*span, line.and_then(|l| quantile(l, name)))).collect();
+            intervals.iter().map(|(span, line)| (*span, line.and_then(|l| l.delay_ns.quantiles[q]))).collect();
         steps::draw(&course, time, |delay| scale.place(delay), look, picture);
     }
-    let last = intervals.iter().rev().find_map(|i| i.1.filter(|l| l.delay_ns.p50.is_some()));
+    let last = intervals.iter().rev().find_map(|i| i.1.filter(|l| l.delay_ns.quantiles[P50].is_some()));
     let Some(line) = last else { return };
     let place =
-        |(name, look): (&'static str, Look)| Some((scale.place(quantile(line, name)?.value), name, look.colour));
+        |(q, look): (usize, Look)| Some((scale.place(line.delay_ns.quantiles[q]?.value), QUANTILES[q].0, look.colour));
     steps::names(CURVES.into_iter().filter_map(place).collect(), (top, bottom), picture);
-}
-
-fn quantile(line: &ResultLine, name: &str) -> Option<Estimate<i64>> {
-    match name {
-        "p50" => line.delay_ns.p50,
-        "p95" => line.delay_ns.p95,
-        _ => line.delay_ns.p99,
-    }
 }

@@ -1,6 +1,6 @@
 //! Panels with a time axis: the value of each interval as a step, with a band.
 
-use super::picture::{Align, Colour, FAINT_GRID, GRID, INK, Look, Picture, Place, QUIET};
+use super::picture::{Align, Colour, FAINT_GRID, GRID, INK, LOOKS, Look, Marker, Picture, Place, Polygon, QUIET};
 use super::render::text_width;
 use super::scale::{Tick, TimeScale};
 use super::{HEIGHT, WIDTH};
@@ -15,6 +15,13 @@ pub(super) const BOTTOM: f64 = HEIGHT - 46.0;
 pub(super) const BETWEEN: f64 = 30.0;
 /// Minimum vertical distance between two labels.
 pub(super) const APART: f64 = 15.0;
+
+/// The looks of three statistics, the highest first.
+pub(super) const CURVES: [Look; 3] = [
+    Look { colour: LOOKS[1].colour, dashes: &[2.5, 3.0], marker: Marker::Filled(Polygon::Triangle) },
+    Look { colour: LOOKS[2].colour, dashes: &[9.0, 4.0], marker: Marker::Filled(Polygon::Square) },
+    Look { colour: LOOKS[0].colour, dashes: &[], marker: Marker::Circle },
+];
 
 /// A value in each interval; `None` where nothing was measured.
 pub(super) type Course<T> = [(Span, Option<Estimate<T>>)];

@@ -1,6 +1,7 @@
 //! Converts the results of a meter into lines of the report.
 
 use super::{Bin, CdfPoint, Delays, Flow, FlowResult, Requests, Responses, ResultLine};
+use crate::quantiles;
 use dwell_sketch::distribution::Distribution;
 use dwell_sketch::estimate::Estimate;
 use dwell_sketch::rtt::Answer;
@@ -82,15 +83,7 @@ impl Flow {
 
 fn delays(distribution: &Distribution) -> Delays {
     let (min, max) = distribution.extremes().unzip();
-    Delays {
-        mean: distribution.mean(),
-        p50: distribution.quantile(0.5),
-        p90: distribution.quantile(0.9),
-        p95: distribution.quantile(0.95),
-        p99: distribution.quantile(0.99),
-        min,
-        max,
-    }
+    Delays { mean: distribution.mean(), quantiles: quantiles::of(distribution), min, max }
 }
 
 /// Bins with edges at 1, 2 and 5 times powers of ten, from the smallest delay to the largest.

@@ -7,8 +7,8 @@ use crate::facts::Span;
 use dwell_sketch::estimate::Estimate;
 use std::io::{self, Write};
 
-/// The columns, in order. Times in nanoseconds.
-pub const COLUMNS: [&str; 45] = [
+/// The columns before and after the mean and the quantiles.
+const FIRST: [&str; 21] = [
     "start_ns",
     "end_ns",
     "match",
@@ -30,21 +30,9 @@ pub const COLUMNS: [&str; 45] = [
     "exchanges",
     "exchanges_low",
     "exchanges_high",
-    "mean_ns",
-    "mean_low_ns",
-    "mean_high_ns",
-    "p50_ns",
-    "p50_low_ns",
-    "p50_high_ns",
-    "p90_ns",
-    "p90_low_ns",
-    "p90_high_ns",
-    "p95_ns",
-    "p95_low_ns",
-    "p95_high_ns",
-    "p99_ns",
-    "p99_low_ns",
-    "p99_high_ns",
+];
+
+const LAST: [&str; 9] = [
     "min_ns",
     "max_ns",
     "method",
@@ -56,10 +44,15 @@ pub const COLUMNS: [&str; 45] = [
     "interval_end_ns",
 ];
 
+/// The columns, in order. Times in nanoseconds.
+pub fn columns() -> Vec<String> {
+    crate::csv::columns(&FIRST, &["mean"], &LAST)
+}
+
 /// Writes the header.
 pub fn write_head(to: &mut impl Write) -> io::Result<()> {
     let mut writer = csv::Writer::from_writer(to);
-    writer.write_record(COLUMNS).map_err(io_error)?;
+    writer.write_record(columns()).map_err(io_error)?;
     writer.flush()
 }
 
@@ -134,7 +127,7 @@ fn exact(exchanges: Option<Estimate<f64>>) -> String {
 /// Number of exchanges, then delays; all with the ends of their intervals, except for the minimum and maximum.
 fn estimates(exchanges: Option<Estimate<f64>>, d: &Delays) -> Vec<String> {
     let mut cells = Vec::from(ends(exchanges));
-    cells.extend([d.mean, d.p50, d.p90, d.p95, d.p99].into_iter().flat_map(ends));
+    cells.extend([d.mean].into_iter().chain(d.quantiles).flat_map(ends));
     cells.extend([d.min, d.max].map(|e| e.map_or_else(String::new, |e| e.value.to_string())));
     cells
 }

@@ -1,6 +1,7 @@
 //! A text histogram: logarithmic time on the x-axis, share of exchanges on the y-axis.
 
 use super::{CdfPoint, ResultLine};
+use crate::quantiles::names;
 use crate::text;
 use std::io::{self, Write};
 
@@ -64,9 +65,9 @@ fn labels(ticks: &[(usize, f64)]) -> String {
 /// Columns and labels of the quantiles in ascending order, without those whose label would touch a higher one.
 fn quantiles(line: &ResultLine, axis: &Axis) -> Vec<(usize, String)> {
     let mut marks: Vec<(usize, String)> = Vec::new();
-    for (share, quantile) in line.delay_ns.quantiles().into_iter().rev() {
+    for (name, quantile) in names().into_iter().zip(line.delay_ns.quantiles).rev() {
         let Some(quantile) = quantile else { continue };
-        let (column, label) = (axis.column(quantile.value as f64), format!("▲p{:.0}", share * 100.0));
+        let (column, label) = (axis.column(quantile.value as f64), format!("▲{name}"));
         if marks.last().is_none_or(|(next, _)| column + label.chars().count() < *next) {
             marks.push((column, label));
         }

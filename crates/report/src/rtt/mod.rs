@@ -1,6 +1,7 @@
 //! The report of `dwell rtt` as data: the schema `dwell.rtt/1` of `docs/formats/dwell.rtt.md`.
 
 use crate::facts::{Frames, Memory, Method, Span, estimate, optional_estimate};
+use crate::quantiles::{P50, P95, Quantiles, named};
 use dwell_sketch::estimate::Estimate;
 use dwell_types::Series;
 use serde::Serialize;
@@ -206,37 +207,24 @@ pub struct Responses {
     pub unmatched: u64,
 }
 
+/// The places of the quantiles shown of flows.
+const OF_FLOWS: [usize; 2] = [P50, P95];
+
 /// Statistics of the delay, in nanoseconds, each with its 95% interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Delays {
     /// Arithmetic mean.
     #[serde(serialize_with = "optional_estimate")]
     pub mean: Option<Estimate<i64>>,
-    /// Median.
-    #[serde(serialize_with = "optional_estimate")]
-    pub p50: Option<Estimate<i64>>,
-    /// 90th percentile.
-    #[serde(serialize_with = "optional_estimate")]
-    pub p90: Option<Estimate<i64>>,
-    /// 95th percentile.
-    #[serde(serialize_with = "optional_estimate")]
-    pub p95: Option<Estimate<i64>>,
-    /// 99th percentile.
-    #[serde(serialize_with = "optional_estimate")]
-    pub p99: Option<Estimate<i64>>,
+    /// [`QUANTILES`](crate::quantiles::QUANTILES), each under its name.
+    #[serde(flatten, serialize_with = "named")]
+    pub quantiles: Quantiles,
     /// Smallest delay among the samples.
     #[serde(serialize_with = "optional_estimate")]
     pub min: Option<Estimate<i64>>,
     /// Largest delay among the samples.
     #[serde(serialize_with = "optional_estimate")]
     pub max: Option<Estimate<i64>>,
-}
-
-impl Delays {
-    /// The quantiles, each with the share of exchanges that took no longer.
-    pub fn quantiles(&self) -> [(f64, Option<Estimate<i64>>); 4] {
-        [(0.5, self.p50), (0.9, self.p90), (0.95, self.p95), (0.99, self.p99)]
-    }
 }
 
 /// One bin of the histogram: `from_ns < delay ≤ to_ns`.

@@ -1,8 +1,9 @@
 //! OpenMetrics 1.0 text, for Prometheus and compatible tools. Unknown values are left out.
 
 use super::answer::next_edge;
-use super::{Flow, Quic, ResultLine, RttReport};
+use super::{Flow, OF_FLOWS, Quic, ResultLine, RttReport};
 use crate::openmetrics::{bounds, common, escaped, family, number, seconds};
+use crate::quantiles::QUANTILES;
 use std::io::{self, Write};
 
 /// Writes one report. No timestamps: values are current at the time of the scrape.
@@ -77,7 +78,7 @@ fn quantiles(results: &[ResultLine], to: &mut impl Write) -> io::Result<()> {
     family(NAME, "gauge", Some("seconds"), "Quantiles of the delay with both ends of their 95% intervals.", to)?;
     for line in results {
         let labels = labels(line);
-        for (share, quantile) in line.delay_ns.quantiles() {
+        for ((_, share), quantile) in QUANTILES.into_iter().zip(line.delay_ns.quantiles) {
             for (bound, value) in quantile.iter().flat_map(bounds) {
                 let value = seconds(value as f64);
                 writeln!(to, "{NAME}{{{labels},quantile=\"{share}\",bound=\"{bound}\"}} {value}")?;
@@ -141,7 +142,8 @@ fn flows(flows: &[Flow], to: &mut impl Write) -> io::Result<()> {
         let labels = [("flow", flow.flow.as_str()), ("match", line.matching), ("leg", line.leg)];
         let labels = labels.map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).join(",");
         let d = &line.delay_ns;
-        let statistics = [("mean", d.mean), ("p50", d.p50), ("p95", d.p95), ("min", d.min), ("max", d.max)];
+        let quantiles = OF_FLOWS.map(|q| (QUANTILES[q].0, d.quantiles[q]));
+        let statistics = [("mean", d.mean)].into_iter().chain(quantiles).chain([("min", d.min), ("max", d.max)]);
         for (name, estimate) in statistics {
             for (bound, value) in estimate.iter().flat_map(bounds) {
                 let value = seconds(value as f64);

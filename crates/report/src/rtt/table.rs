@@ -1,9 +1,10 @@
 //! The human-readable table: delays first, then what they are based on. At most 100 columns unless a name is longer.
 
-use super::{self as rtt, Flow, Quic, ResultLine, RttReport, histogram};
+use super::{self as rtt, Flow, OF_FLOWS, Quic, ResultLine, RttReport, histogram};
 use crate::facts::{Frames, Memory};
 use crate::footing::{self, WIDTH};
 use crate::grid::Grid;
+use crate::quantiles::{MAIN, QUANTILES, names};
 use crate::text;
 use dwell_types::{Nanos, Series};
 use std::collections::BTreeSet;
@@ -109,15 +110,13 @@ fn delays(report: &RttReport, to: &mut impl Write) -> io::Result<()> {
     let results: Vec<&ResultLine> = report.results.iter().filter(|l| is_asked(l)).collect();
     let estimated = results.iter().any(|l| has_intervals(l));
     let mut grid = Grid::default();
-    grid.row(cells(
-        ["", "exchanges", "p50", "p90", "p95", "p99", "mean"],
-        if estimated { &[] } else { &["min", "max"] },
-    ));
+    let extremes: &[&str] = if estimated { &[] } else { &["min", "max"] };
+    grid.row(cells(&[&["", "exchanges"], &names(), &["mean"], extremes]));
     if estimated {
         // If everything was measured, only repeated requests can widen the bounds.
         let all = results.iter().all(|l| l.exchanges.is_none() || l.is_complete());
         let (of, to) = if all { ("", "bounds") } else { ("95%", "95%") };
-        grid.row(cells(["  sampled, min–max", of, to, to, to, to, to], &[]));
+        grid.row(cells(&[&["  sampled, min–max", of], &names().map(|_| to), &[to]]));
     }
     let with_groups: BTreeSet<String> = results.iter().filter(|l| l.group != Series::ALL).map(|l| l.rule()).collect();
     let mut rule = String::new();
@@ -129,9 +128,9 @@ fn delays(report: &RttReport, to: &mut impl Write) -> io::Result<()> {
         }
         let name = if grouped { format!("  {}", line.group) } else { line.rule() };
         let d = &line.delay_ns;
-        let columns = [d.p50, d.p90, d.p95, d.p99, d.mean];
+        let columns = || d.quantiles.into_iter().chain([d.mean]);
         let mut row = vec![name, answered(line, report)];
-        row.extend(columns.map(text::delay));
+        row.extend(columns().map(text::delay));
         if !estimated {
             row.extend([d.min, d.max].map(text::delay));
         }
@@ -141,7 +140,7 @@ fn delays(report: &RttReport, to: &mut impl Write) -> io::Result<()> {
         grid.row(row);
         if estimated {
             let mut row = vec![rests_on(line), line.exchanges.map(text::plus_minus).unwrap_or_default()];
-            row.extend(columns.map(|c| c.map(text::interval).unwrap_or_default()));
+            row.extend(columns().map(|c| c.map(text::interval).unwrap_or_default()));
             grid.row(row);
         }
     }
@@ -163,7 +162,7 @@ fn answered(line: &ResultLine, report: &RttReport) -> String {
 /// The flows, each with one line per match and leg, and a second one with the intervals if there are any.
 fn flows(flows: &[Flow], to: &mut impl Write) -> io::Result<()> {
     let mut grid = Grid::default();
-    grid.row(cells(["flows", "exchanges", "p50", "p95", "mean", "min", "max"], &[]));
+    grid.row(cells(&[&["flows", "exchanges"], &OF_FLOWS.map(|q| QUANTILES[q].0), &["mean", "min", "max"]]));
     for flow in flows {
         let mut size = format!("  {} packets, {}", text::count(flow.packets), text::bytes(flow.bytes));
         if flow.uncounted_bytes > 0 {
@@ -173,16 +172,16 @@ fn flows(flows: &[Flow], to: &mut impl Write) -> io::Result<()> {
         grid.heading(size);
         for line in &flow.results {
             let d = &line.delay_ns;
-            let estimates = [d.p50, d.p95, d.mean];
+            let estimates = || OF_FLOWS.map(|q| d.quantiles[q]).into_iter().chain([d.mean]);
             let exchanges = line.exchanges.map_or_else(|| "–".into(), |e| text::count(e.value.round() as u64));
             let mut row = vec![format!("  {}", rtt::rule(line.matching, line.leg)), exchanges];
-            row.extend(estimates.iter().chain(&[d.min, d.max]).map(|&delay| text::delay(delay)));
+            row.extend(estimates().chain([d.min, d.max]).map(text::delay));
             grid.row(row);
             let is_estimated = line.exchanges.is_some_and(|e| !e.is_exact());
-            if is_estimated || estimates.iter().flatten().any(|e| !e.is_exact()) {
+            if is_estimated || estimates().flatten().any(|e| !e.is_exact()) {
                 let samples = format!("  {} samples", text::count(line.samples));
                 let mut row = vec![samples, line.exchanges.map(text::plus_minus).unwrap_or_default()];
-                row.extend(estimates.map(|delay| delay.map(text::interval).unwrap_or_default()));
+                row.extend(estimates().map(|delay| delay.map(text::interval).unwrap_or_default()));
                 grid.row(row);
             }
         }
@@ -190,8 +189,8 @@ fn flows(flows: &[Flow], to: &mut impl Write) -> io::Result<()> {
     grid.write(to)
 }
 
-fn cells<const N: usize>(first: [&str; N], rest: &[&str]) -> Vec<String> {
-    first.iter().chain(rest).map(ToString::to_string).collect()
+fn cells(words: &[&[&str]]) -> Vec<String> {
+    words.concat().into_iter().map(String::from).collect()
 }
 
 /// Whether there is anything to show: some groups only have possible responses, which matched no request.
@@ -202,7 +201,7 @@ fn is_asked(line: &ResultLine) -> bool {
 fn has_intervals(line: &ResultLine) -> bool {
     let d = &line.delay_ns;
     !(line.is_complete() || line.exchanges.is_none())
-        || [d.mean, d.p50, d.p90, d.p95, d.p99].iter().flatten().any(|e| !e.is_exact())
+        || d.quantiles.iter().chain([&d.mean]).flatten().any(|e| !e.is_exact())
 }
 
 /// `  3.2%, 1.02 ms–3.05 s`.
@@ -218,14 +217,15 @@ fn rests_on(line: &ResultLine) -> String {
     }
 }
 
-/// One result over time: p50, p95 and p99 with their intervals or, if nothing was estimated, two more columns.
+/// One result over time: the main quantiles with their intervals or, if nothing was estimated, all, mean and maximum.
 fn series<'a>(result: &ResultLine, reports: &'a [RttReport], to: &mut impl Write) -> io::Result<()> {
     let find = |report: &'a RttReport| report.results.iter().find(|l| l.is_same(result));
     let estimated = reports.iter().filter_map(find).any(has_intervals);
     let mut grid = Grid::default();
+    let name: &str = &result.name();
     grid.row(match estimated {
-        true => cells([&result.name(), "exchanges", "sampled", "p50", "p95", "p99"], &[]),
-        false => cells([&result.name(), "exchanges", "p50", "p90", "p95", "p99", "mean", "max"], &[]),
+        true => cells(&[&[name, "exchanges", "sampled"], &MAIN.map(|q| QUANTILES[q].0)]),
+        false => cells(&[&[name, "exchanges"], &names(), &["mean", "max"]]),
     });
     let begin = |report: &RttReport| report.interval_ns.or(report.span_ns).map(|span| span.start);
     let times = text::Times::of(reports.iter().filter_map(begin));
@@ -247,9 +247,9 @@ fn series<'a>(result: &ResultLine, reports: &'a [RttReport], to: &mut impl Write
                 Some(_) if line.is_complete() => "all".into(),
                 share => share.map_or_else(|| "–".into(), text::percent),
             });
-            row.extend([d.p50, d.p95, d.p99].map(text::delay_with_interval));
+            row.extend(MAIN.map(|q| text::delay_with_interval(d.quantiles[q])));
         } else {
-            row.extend([d.p50, d.p90, d.p95, d.p99, d.mean, d.max].map(text::delay));
+            row.extend(d.quantiles.into_iter().chain([d.mean, d.max]).map(text::delay));
         }
         grid.row(row);
     }

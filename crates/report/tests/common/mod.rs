@@ -2,6 +2,7 @@
 #![allow(dead_code, unreachable_pub, reason = "every test takes the reports that it needs")]
 
 use dwell_report::facts::{Frames, Memory, Method, Parameter, Span};
+use dwell_report::quantiles::QUANTILES;
 use dwell_report::rtt::{
     Bin, CdfPoint, Delays, Flow, FlowResult, Quic, Requests, Responses, ResultLine, RttReport, SCHEMA,
 };
@@ -107,10 +108,7 @@ impl Shape {
             exchanges: Some(Estimate { value: number, low: number - spread, high: number + spread }),
             delay_ns: Delays {
                 mean: Some(Estimate { value: mean, low: mean - mean_half, high: mean + mean_half }),
-                p50: delay(0.5),
-                p90: delay(0.9),
-                p95: delay(0.95),
-                p99: delay(0.99),
+                quantiles: QUANTILES.map(|(_, share)| delay(share)),
                 min: extreme(smallest),
                 max: extreme(largest),
             },
@@ -260,8 +258,8 @@ pub fn bounded() -> RttReport {
     let mut report = exact();
     report.results.truncate(1);
     report.results[0].ambiguous_samples = 40;
-    if let Some(p99) = &mut report.results[0].delay_ns.p99 {
-        p99.high = 1_012_000_000;
+    if let Some(highest) = report.results[0].delay_ns.quantiles.last_mut().and_then(Option::as_mut) {
+        highest.high = 1_012_000_000;
     }
     report
 }
@@ -318,8 +316,8 @@ pub fn absurd() -> RttReport {
     report.sources = vec!["ü\n\"".repeat(80); 3];
     let d = |value, low, high| Some(Estimate { value, low, high });
     let lines = &mut report.results;
-    lines[0].delay_ns.p50 = d(i64::MIN, i64::MIN, i64::MAX);
-    lines[0].delay_ns.p99 = d(i64::MAX, -1, i64::MAX);
+    lines[0].delay_ns.quantiles[0] = d(i64::MIN, i64::MIN, i64::MAX);
+    lines[0].delay_ns.quantiles[QUANTILES.len() - 1] = d(i64::MAX, -1, i64::MAX);
     lines[0].delay_ns.mean = d(-5, -9, 0);
     lines[0].histogram.insert(0, Bin { from_ns: i64::MIN, to_ns: -1, exchanges: Estimate::exact(3.0) });
     lines[1].exchanges = Some(Estimate { value: f64::NAN, low: f64::NEG_INFINITY, high: f64::INFINITY });
