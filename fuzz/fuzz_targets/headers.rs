@@ -6,7 +6,7 @@ use dwell_observe::parse::Key;
 use dwell_types::LinkType;
 use libfuzzer_sys::fuzz_target;
 
-const LINKS: [LinkType; 17] = [
+const LINKS: [LinkType; 18] = [
     LinkType::ETHERNET,
     LinkType::LINUX_SLL,
     LinkType::LINUX_SLL2,
@@ -23,6 +23,7 @@ const LINKS: [LinkType; 17] = [
     LinkType::CISCO_HDLC,
     LinkType::CISCO_HDLC_WITH_DIRECTION,
     LinkType::PPP_ETHER,
+    LinkType::NFLOG,
     LinkType(2000),
 ];
 

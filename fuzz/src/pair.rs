@@ -2,7 +2,7 @@
 //! state grows, and frames are conserved.
 
 use dwell_observe::packet::{Packet, Tcp, Transport};
-use dwell_observe::pair::Pairing;
+use dwell_observe::pair::{PORTS, Pairing};
 use dwell_observe::{Observer, Settings};
 use dwell_types::{Address, FlowKey, Frame, LinkType, Match, Observation, Sighting, Timestamp, protocol};
 
@@ -48,7 +48,7 @@ pub fn check_frames<'a>(link: LinkType, grouped: bool, frames: impl Iterator<Ite
 
 /// Payloads of the protocols that are looked into, as packets of a few flows; each begins with three bytes that choose.
 pub fn check_packets<'a>(packets: impl Iterator<Item = &'a [u8]>) {
-    const PORTS: [u16; 6] = [53, 123, 443, 5353, 50_000, 0];
+    let known = [&PORTS[..], &[50_000, 0]].concat();
     let Settings { matches, inside, .. } = settings(false);
     let mut pairing = Pairing::new(&matches, inside, None, 1);
     let before = pairing.state_bytes();
@@ -56,7 +56,7 @@ pub fn check_packets<'a>(packets: impl Iterator<Item = &'a [u8]>) {
     for bytes in packets {
         let [kind, ends, flags, payload @ ..] = bytes else { continue };
         now = now.wrapping_add(i64::from(*flags) << (ends & 63));
-        let ports = [ends >> 1, ends >> 4].map(|choice| PORTS[usize::from(choice) % PORTS.len()]);
+        let ports = [ends >> 1, ends >> 4].map(|choice| known[usize::from(choice) % known.len()]);
         let numbers = payload.first_chunk().map_or(0, |n| u32::from_be_bytes(*n));
         let (protocol, transport) = match kind % 4 {
             0 => {

@@ -21,8 +21,8 @@ use super::seen::Gather;
 use crate::packet::Tcp;
 use dwell_types::{FlowKey, Sink, hash};
 
-const PORT: u16 = 53;
-const MULTICAST_PORT: u16 = 5353;
+pub(super) const PORT: u16 = 53;
+pub(super) const MULTICAST_PORT: u16 = 5353;
 /// DNS stateful operations.
 const STATEFUL: u8 = 6;
 

@@ -246,8 +246,9 @@ mod tests {
         }
 
         #[test]
-        fn ids_differ_by_exchange_side_and_word(key in key(), i in 0usize..10, j in 0usize..10, side in 0usize..2,
-                                                other in 0usize..2, word in 0u64..4, second in 0u64..4) {
+        fn ids_differ_by_exchange_side_and_word(key in key(), i in 0..Exchange::ALL.len(), j in 0..Exchange::ALL.len(),
+                                                side in 0usize..2, other in 0usize..2, word in 0u64..4,
+                                                second in 0u64..4) {
             let ids = Ids::new(1);
             let flow = ids.flow(&key).hash;
             let a = ids.id(flow, Exchange::ALL[i], side, word);

@@ -52,6 +52,9 @@ use ids::Ids;
 use seen::Gather;
 use spin::Spin;
 
+/// The ports that rules know: those of DNS, NTP, QUIC, and multicast DNS, which is ignored.
+pub const PORTS: [u16; 4] = [dns::PORT, ntp::PORT, spin::PORT, dns::MULTICAST_PORT];
+
 /// Finds the requests and responses in packets.
 #[derive(Debug)]
 pub struct Pairing {

@@ -15,7 +15,7 @@ use super::ids::Exchange;
 use super::seen::Gather;
 use dwell_types::{FlowKey, Sink};
 
-const PORT: u16 = 123;
+pub(super) const PORT: u16 = 123;
 
 #[inline]
 pub(super) fn is_ntp(key: &FlowKey) -> bool {

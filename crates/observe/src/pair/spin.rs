@@ -59,7 +59,7 @@ pub struct Quic {
 }
 
 /// The port of HTTP/3.
-const PORT: u16 = 443;
+pub(super) const PORT: u16 = 443;
 const SETS: usize = 1024;
 const WAYS: usize = 4;
 /// A flow that was silent for longer begins a new connection; this is the usual idle timeout.

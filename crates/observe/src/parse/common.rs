@@ -5,7 +5,7 @@ use super::key::Key;
 use super::link::{NETLINK, ether_type};
 use super::rest::{Rest, long, number};
 use super::transport as headers;
-use super::tunnel::UdpTunnel;
+use super::tunnel::is_tunnel_port;
 use crate::packet::{Packet, Tcp, Transport};
 use dwell_types::{Address, FlowKey, LinkType, protocol};
 
@@ -137,7 +137,7 @@ impl<'a> Ip<'a> {
         }
         let mut rest = self.rest;
         let ports = headers::udp(&mut rest).ok()?;
-        let is_tunnel = key == Key::Inner && UdpTunnel::of_port(ports[1]).is_some();
+        let is_tunnel = key == Key::Inner && is_tunnel_port(ports[1]);
         (!is_tunnel).then_some((ports, rest.bytes))
     }
 

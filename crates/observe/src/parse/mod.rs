@@ -55,6 +55,7 @@ mod link;
 mod ip;
 // Tunnel headers between two IP headers.
 mod tunnel;
+pub use tunnel::is_tunnel_port;
 // TCP, UDP, ICMP.
 mod transport;
 

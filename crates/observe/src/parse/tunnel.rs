@@ -13,6 +13,12 @@ pub(super) enum UdpTunnel {
     Mpls,
 }
 
+/// Whether a datagram to this port is taken for that of a tunnel, if what it contains agrees.
+#[inline]
+pub const fn is_tunnel_port(destination: u16) -> bool {
+    UdpTunnel::of_port(destination).is_some()
+}
+
 impl UdpTunnel {
     /// The tunnel protocol of a UDP destination port: IANA's numbers, and the default of Linux for VXLAN.
     #[inline]

@@ -1,7 +1,8 @@
 //! Random packets with known fields: a description, its bytes, and what a parser must find in them.
 
 use dwell_observe::packet::{Packet, Tcp, Transport};
-use dwell_observe::parse::{Key, Reject};
+use dwell_observe::pair::PORTS;
+use dwell_observe::parse::{Key, Reject, is_tunnel_port};
 use dwell_types::{FlowKey, LinkType, protocol};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -34,12 +35,18 @@ pub(crate) enum Layer {
     },
     /// Between MPLS and Ethernet.
     ControlWord,
+    /// The instance tag of IEEE 802.1ah, in front of Ethernet.
+    ProviderBridge,
     Pppoe,
     Ppp {
         framed: bool,
         compressed: bool,
     },
-    /// The direction byte of one PPP link type.
+    /// Cisco HDLC, to one or to all.
+    Hdlc {
+        multicast: bool,
+    },
+    /// The direction byte of some link types of PPP and Cisco HDLC.
     Direction,
     Cooked,
     Cooked2,
@@ -48,7 +55,14 @@ pub(crate) enum Layer {
         ipv6: u32,
         big_endian: bool,
     },
+    /// The header of NFLOG, attributes of these lengths, and that of the packet.
+    Logged {
+        attributes: Vec<u8>,
+        big_endian: bool,
+    },
     Ip(Ip),
+    /// Ethernet directly over IP.
+    EthernetInIp,
     Gre {
         checksum: bool,
         key: bool,
@@ -62,6 +76,12 @@ pub(crate) enum Layer {
     },
     /// UDP and VXLAN.
     Vxlan,
+    /// UDP and VXLAN-GPE; without the type of what follows, only for Ethernet.
+    VxlanGpe {
+        named: bool,
+    },
+    /// UDP to the port for MPLS labels.
+    MplsInUdp,
     /// UDP and Geneve with this many words of options.
     Geneve {
         options: u8,
@@ -144,6 +164,7 @@ enum Kind {
 
 const MPLS: u16 = 0x8847;
 const PPPOE: u16 = 0x8864;
+const PROVIDER_BRIDGE: u16 = 0x88e7;
 
 impl Kind {
     fn ether_type(self) -> u16 {
@@ -175,6 +196,15 @@ impl Kind {
             _ => panic!("{self:?} has no PPP protocol number"),
         }
     }
+
+    fn vxlan_gpe(self) -> u8 {
+        match self {
+            Self::Ipv4 => 1,
+            Self::Ipv6 => 2,
+            Self::Ethernet => 3,
+            _ => panic!("{self:?} has no number in VXLAN-GPE"),
+        }
+    }
 }
 
 fn with_udp(port: u16, payload: Vec<u8>) -> (Kind, Vec<u8>) {
@@ -193,6 +223,8 @@ impl Layer {
     fn port(&self) -> Option<u16> {
         match self {
             Self::Vxlan => Some(4789),
+            Self::VxlanGpe { .. } => Some(4790),
+            Self::MplsInUdp => Some(6635),
             Self::Geneve { .. } => Some(6081),
             Self::GtpU { .. } => Some(2152),
             _ => None,
@@ -218,6 +250,7 @@ impl Layer {
                 (Kind::EtherType(MPLS), front(stack.collect()))
             }
             Self::ControlWord => (Kind::Ethernet, front(vec![0; 4])),
+            Self::ProviderBridge => (Kind::EtherType(PROVIDER_BRIDGE), front(vec![0x20, 0, 1, 7])),
             Self::Pppoe => (Kind::EtherType(PPPOE), front(behind(&[0x11, 0, 0, 7], inside.len() as u16))),
             Self::Ppp { framed, compressed } => {
                 let address: &[u8] = if *framed { &[0xff, 3] } else { &[] };
@@ -227,6 +260,10 @@ impl Layer {
                     _ => behind(address, number),
                 };
                 (Kind::Ppp, front(header))
+            }
+            Self::Hdlc { multicast } => {
+                let address = if *multicast { 0x8f } else { 0x0f };
+                (Kind::Link, front(behind(&[address, 0], kind.ether_type())))
             }
             Self::Direction => (Kind::Link, front(vec![1])),
             Self::Cooked => (Kind::Link, front(behind(&[0, 0, 0, 1, 0, 6, 2, 2, 2, 2, 2, 2, 0, 0], kind.ether_type()))),
@@ -239,7 +276,21 @@ impl Layer {
                 let header = if *big_endian { family.to_be_bytes() } else { family.to_le_bytes() };
                 (Kind::Link, front(header.to_vec()))
             }
+            Self::Logged { attributes, big_endian } => {
+                let attribute = |kind: u16, length: usize| {
+                    let header = [length as u16 + 4, kind];
+                    header.map(|n| if *big_endian { n.to_be_bytes() } else { n.to_le_bytes() }).concat()
+                };
+                let mut header = vec![2, 0, 0, 5];
+                for &length in attributes {
+                    header.extend(attribute(10, length.into()));
+                    header.resize(header.len() + usize::from(length).next_multiple_of(4), 0);
+                }
+                header.extend(attribute(9, inside.len()));
+                (Kind::Link, front(header))
+            }
             Self::Ip(ip) => ip.wrap(kind.protocol(), inside),
+            Self::EthernetInIp => (Kind::Protocol(97), front(vec![0x30, 0])),
             Self::Gre { checksum, key, sequence } => {
                 let bits = u8::from(*checksum) << 7 | u8::from(*key) << 5 | u8::from(*sequence) << 4;
                 let mut header = behind(&[bits, 0], kind.ether_type());
@@ -260,6 +311,9 @@ impl Layer {
                 (Kind::Protocol(47), front(header))
             }
             Self::Vxlan => with_udp(4789, front(vec![8, 0, 0, 0, 0, 0, 7, 0])),
+            Self::VxlanGpe { named: false } => with_udp(4790, front(vec![8, 0, 0, 0, 0, 0, 7, 0])),
+            Self::VxlanGpe { named: true } => with_udp(4790, front(vec![12, 0, 0, kind.vxlan_gpe(), 0, 0, 7, 0])),
+            Self::MplsInUdp => with_udp(6635, inside),
             Self::Geneve { options } => {
                 let mut header = behind(&[*options, 0], kind.ether_type());
                 header.extend([0, 0, 7, 0]);
@@ -482,8 +536,8 @@ pub(crate) fn body() -> impl Strategy<Value = Body> {
         3 => TcpOptions::SegmentSize,
         _ => TcpOptions::Sack(value, echo),
     });
-    let port = any::<u16>().prop_filter("a tunnel's port", |port| ![2152, 4789, 6081, 8472].contains(port));
-    let port = prop_oneof![3 => port, 1 => prop::sample::select(vec![53, 123])];
+    let port = any::<u16>().prop_filter("a tunnel's port", |port| !is_tunnel_port(*port));
+    let port = prop_oneof![3 => port, 1 => prop::sample::select(&PORTS[..])];
     let ports = [port.clone(), port];
     let query = [&[0, 17, 0, 9, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0][..], &[0, 0, 1, 0, 1]].concat();
     let payload = prop_oneof![4 => vec(any::<u8>(), 0..60), 1 => Just(query)];
@@ -516,14 +570,23 @@ fn bare_ppp() -> impl Strategy<Value = Layer> {
     any::<bool>().prop_map(|compressed| Layer::Ppp { framed: false, compressed })
 }
 
+fn mpls() -> impl Strategy<Value = Layer> {
+    (1..4u8).prop_map(|labels| Layer::Mpls { labels })
+}
+
+/// An Ethernet pseudowire.
+fn pseudowire() -> impl Strategy<Value = Vec<Layer>> {
+    (mpls(), plain_ethernet()).prop_map(|(mpls, inner)| [vec![mpls, Layer::ControlWord], inner].concat())
+}
+
 /// Ethernet with everything that may be between it and IP.
 fn ethernet() -> impl Strategy<Value = Vec<Layer>> {
-    let mpls = || (1..4u8).prop_map(|labels| Layer::Mpls { labels });
     let shims = prop_oneof![
         3 => Just(vec![]),
         1 => mpls().prop_map(|mpls| vec![mpls]),
-        1 => (mpls(), plain_ethernet()).prop_map(|(mpls, inner)| [vec![mpls, Layer::ControlWord], inner].concat()),
+        1 => pseudowire(),
         1 => bare_ppp().prop_map(|ppp| vec![Layer::Pppoe, ppp]),
+        1 => plain_ethernet().prop_map(|inner| [vec![Layer::ProviderBridge], inner].concat()),
     ];
     (any::<bool>(), tags(), shims)
         .prop_map(|(snap, tags, shims)| [vec![Layer::Ethernet { snap }], tags, shims].concat())
@@ -539,12 +602,17 @@ fn tunnel() -> impl Strategy<Value = Vec<Layer>> {
     };
     prop_oneof![
         Just(vec![]),
-        (1..3u8).prop_map(|labels| vec![Layer::Mpls { labels }]),
+        mpls().prop_map(|mpls| vec![mpls]),
+        over(Just(vec![Layer::EthernetInIp]).boxed(), ethernet().boxed()),
         gre(),
         over(gre().boxed(), ethernet().boxed()),
         over(Just(vec![Layer::Erspan]).boxed(), ethernet().boxed()),
         (any::<bool>(), ppp()).prop_map(|(acknowledges, ppp)| vec![Layer::Pptp { acknowledges }, ppp]),
         over(Just(vec![Layer::Vxlan]).boxed(), ethernet().boxed()),
+        Just(vec![Layer::VxlanGpe { named: true }]),
+        over(any::<bool>().prop_map(|named| vec![Layer::VxlanGpe { named }]).boxed(), ethernet().boxed()),
+        mpls().prop_map(|mpls| vec![Layer::MplsInUdp, mpls]),
+        over(Just(vec![Layer::MplsInUdp]).boxed(), pseudowire().boxed()),
         geneve(),
         over(geneve().boxed(), ethernet().boxed()),
         gtp_u.prop_map(|(sequenced, extensions)| vec![Layer::GtpU { sequenced, extensions }]),
@@ -557,19 +625,33 @@ pub(crate) fn sample() -> impl Strategy<Value = Sample> {
     let ppp = || ppp().prop_map(|ppp| vec![ppp]);
     let loopback = (prop::sample::select(vec![24, 28, 30]), any::<bool>())
         .prop_map(|(ipv6, big_endian)| vec![Layer::Loopback { ipv6, big_endian }]);
+    let hdlc = || any::<bool>().prop_map(|multicast| vec![Layer::Hdlc { multicast }]);
+    let directed = prop_oneof![ppp(), hdlc()].prop_map(|inside| [vec![Layer::Direction], inside].concat());
+    let logged = (vec(0..9u8, 0..4), any::<bool>())
+        .prop_map(|(attributes, big_endian)| vec![Layer::Logged { attributes, big_endian }]);
     let below = prop_oneof![
         6 => (Just(LinkType::ETHERNET), ethernet()),
         1 => (Just(LinkType::LINUX_SLL), tags().prop_map(|tags| [vec![Layer::Cooked], tags].concat())),
         1 => (Just(LinkType::LINUX_SLL2), tags().prop_map(|tags| [vec![Layer::Cooked2], tags].concat())),
         1 => (prop::sample::select(vec![LinkType::RAW, LinkType::RAW_BSD, LinkType::RAW_OPENBSD]), none()),
         1 => (prop::sample::select(vec![LinkType::NULL, LinkType::LOOP]), loopback),
-        1 => (prop::sample::select(vec![LinkType::PPP, LinkType::PPP_HDLC]), ppp()),
-        1 => (Just(LinkType::PPP_WITH_DIRECTION), ppp().prop_map(|ppp| [vec![Layer::Direction], ppp].concat())),
+        // That of IPv6, if the packet is.
+        1 => (Just(LinkType::IPV4), none()),
+        1 => (
+            prop::sample::select(vec![LinkType::PPP, LinkType::PPP_HDLC, LinkType::CISCO_HDLC]),
+            prop_oneof![ppp(), hdlc()],
+        ),
+        1 => (
+            prop::sample::select(vec![LinkType::PPP_WITH_DIRECTION, LinkType::CISCO_HDLC_WITH_DIRECTION]),
+            directed,
+        ),
+        1 => (Just(LinkType::NFLOG), logged),
         1 => (Just(LinkType::PPP_ETHER), bare_ppp().prop_map(|ppp| vec![Layer::Pppoe, ppp])),
     ];
     let tunnels = vec((tunnel(), ip(true)), 0..3);
     (below, ip(true), tunnels, body(), 0..20usize).prop_map(
         |((link, mut layers), outermost, tunnels, body, padding)| {
+            let link = if link == LinkType::IPV4 && outermost.source.is_ipv6() { LinkType::IPV6 } else { link };
             layers.push(Layer::Ip(outermost));
             for (tunnel, ip) in tunnels {
                 layers.extend(tunnel);
