@@ -2,11 +2,11 @@
 //!
 //! No allocation, no copy of payload, and every frame becomes either a [`Packet`] or exactly one [`Reject`].
 //!
-//! **Layers.** Ethernet II, 802.3 with LLC or SNAP, Linux cooked v1 and v2, raw IP, BSD loopback, PPP, Cisco HDLC
-//! inside PPP link types, PPPoE sessions; below IP any mix of VLAN tags, MPLS labels (IP, or an Ethernet pseudowire
-//! with a control word) and PPPoE; between IP headers GRE version 0 (also with Ethernet, MPLS or ERSPAN inside) and
-//! version 1 (PPTP), IP in IP in all four combinations, MPLS in IP, VXLAN, Geneve and GTP-U. At most [`LAYERS`] headers
-//! are followed, in a loop.
+//! **Layers.** Ethernet II, 802.3 with LLC or SNAP, Linux cooked v1 and v2, raw IP, BSD loopback, PPP and Cisco HDLC
+//! (each also in the other's link types), PPPoE sessions, NFLOG; below IP any mix of VLAN tags, MPLS labels (IP, or an
+//! Ethernet pseudowire with a control word), provider backbone bridges and PPPoE; between IP headers GRE version 0
+//! (also with Ethernet, MPLS or ERSPAN inside) and version 1 (PPTP), IP in IP in all four combinations, MPLS in IP and
+//! in UDP, Ethernet in IP, VXLAN, VXLAN-GPE, Geneve and GTP-U. At most [`LAYERS`] headers are followed, in a loop.
 //!
 //! **Tunnels.** [`Key`] says which IP header gives a packet its flow. With [`Key::Inner`] that is the innermost one. A
 //! UDP datagram to the port of a tunnel counts as tunnelled only if there is an IP header at the place that the tunnel
