@@ -192,6 +192,65 @@ fn ethernet_and_labels_in_ip() {
     assert_eq!((packet.flow.destination_port, packet.vlan), (80, Some(9)));
 }
 
+#[test]
+fn ppp_in_l2tp() {
+    let ip = ipv4(protocol::TCP, 0, &TCP);
+    let framed = [&[0xff, 3, 0, 0x21], &ip[..]].concat();
+    let tcp = Ok((protocol::TCP, 80, 0));
+    let over = |header: &[u8], payload: &[u8]| {
+        found(&ipv4(protocol::UDP, 0, &[&udp(1701, header.len() + payload.len()), header, payload].concat()))
+    };
+    let plain = |length: usize| Ok((protocol::UDP, 1701, length));
+    assert_eq!(over(&[0, 2, 0, 7, 0, 9], &framed), tcp);
+    assert_eq!(over(&[0, 2, 0, 7, 0, 9], &[&[0x21], &ip[..]].concat()), tcp, "without address and control");
+    assert_eq!(over(&[1, 2, 0, 7, 0, 9], &framed), tcp, "priority");
+    assert_eq!(over(&[0x40, 2, 0, 52, 0, 7, 0, 9], &framed), tcp, "length");
+    assert_eq!(over(&[0x40, 2, 0, 52, 0, 7, 0, 9], &[&framed[..], &[0; 5]].concat()), tcp, "length and a trailer");
+    assert_eq!(over(&[8, 2, 0, 7, 0, 9, 0, 1, 0, 0], &framed), tcp, "sequence numbers");
+    assert_eq!(over(&[2, 2, 0, 7, 0, 9, 0, 3, 1, 1, 1], &framed), tcp, "three bytes of padding");
+    assert_eq!(over(&[0x4a, 2, 0, 59, 0, 7, 0, 9, 0, 1, 0, 0, 0, 1, 9], &framed), tcp, "all of them");
+    let six = [&[0, 0x57][..], &ipv6(protocol::TCP, &TCP)].concat();
+    assert_eq!(over(&[0, 2, 0, 7, 0, 9], &six), tcp);
+
+    // No IP inside: the datagram itself.
+    assert_eq!(over(&[0xc8, 2, 0, 20, 0, 7, 0, 0, 0, 1, 0, 1], &[0x80, 8, 0, 0, 0, 0, 0, 1]), plain(20), "control");
+    assert_eq!(over(&[0x80, 2, 0, 7, 0, 9], &framed), plain(50), "control, though malformed");
+    assert_eq!(over(&[0, 2, 0, 7, 0, 9], &[0xff, 3, 0xc0, 0x21, 9, 1, 0, 8, 0, 0, 0, 0]), plain(18), "link control");
+    assert_eq!(over(&[0, 1, 0, 7, 0, 9], &framed), plain(50), "version 1, which is L2F");
+    assert_eq!(over(&[0, 3, 0, 0, 0, 0, 0, 9], &framed), plain(52), "version 3");
+    assert_eq!(over(&[0x40, 2, 0, 3, 0, 7, 0, 9], &framed), plain(52), "shorter than its length field");
+    assert_eq!(over(&[0x40, 2, 0, 7, 0, 7, 0, 9], &framed), plain(52), "shorter than its header");
+    assert_eq!(over(&[2, 2, 0, 7, 0, 9, 0, 200], &framed), plain(52), "200 bytes of padding");
+    assert_eq!(over(&[0x40, 2, 0, 31, 0, 7, 0, 9], &framed), plain(52), "an IP header cut by the length");
+    for length in 0..6 {
+        assert_eq!(over(&[0, 2, 0, 7, 0, 9][..length], &[]), plain(length));
+    }
+    // What the capture cuts is no message of another kind.
+    let bytes =
+        ipv4(protocol::UDP, 0, &[udp(1701, 8 + framed.len()), vec![0x40, 2, 0, 52, 0, 7, 0, 9], framed].concat());
+    let cut = |length| parse(LinkType::RAW, &bytes[..length], bytes.len() as u32, Key::Inner).map(|p| p.flow.protocol);
+    assert_eq!([28, 30, 32, 36, 38].map(cut), [Err(Reject::TruncatedLink); 5]);
+    assert_eq!(
+        (cut(40), cut(60), cut(74)),
+        (Err(Reject::TruncatedIp), Err(Reject::TruncatedTransport), Ok(protocol::TCP))
+    );
+}
+
+#[test]
+fn tags_of_every_type() {
+    let ip = ipv4(protocol::TCP, 0, &TCP);
+    let tagged = |ether_type, tag: &[u8]| {
+        let bytes = ethernet(ether_type, &[tag, &ip[..]].concat());
+        inner(LinkType::ETHERNET, &bytes).map(|packet| (packet.flow.destination_port, packet.vlan))
+    };
+    for ether_type in [0x8100, 0x88a8, 0x9100, 0x9200] {
+        assert_eq!(tagged(ether_type, &[0x20, 9, 8, 0]), Ok((80, Some(9))), "{ether_type:x}");
+        assert_eq!(tagged(ether_type, &[0, 9, 0x92, 0, 0, 7, 8, 0]), Ok((80, Some(9))), "{ether_type:x}");
+    }
+    assert_eq!(inner(LinkType::ETHERNET, &ethernet(0x9200, &[0, 9, 8])), Err(Reject::LinkHeader));
+    assert_eq!(tagged(0x9200, &[0, 9, 8, 6]), Err(Reject::NotIp), "ARP");
+}
+
 /// Attributes of a logged packet, in both byte orders: hook and mark before it, each up to a multiple of four bytes.
 #[test]
 fn packets_that_a_filter_logged() {

@@ -18,6 +18,7 @@ pub(super) mod ether_type {
     pub(crate) const PROVIDER_BRIDGE: u16 = 0x88e7;
     pub(crate) const PRECISION_TIME: u16 = 0x88f7;
     pub(crate) const VLAN_9100: u16 = 0x9100;
+    pub(crate) const VLAN_9200: u16 = 0x9200;
 }
 
 /// `ARPHRD_NETLINK`: the protocol field of a cooked header holds a netlink family.
@@ -32,10 +33,20 @@ pub(super) fn next(ether_type: u16) -> Step {
     match ether_type {
         ether_type::IPV4 => Ok(Next::Ipv4),
         ether_type::IPV6 => Ok(Next::Ipv6),
-        ether_type::VLAN | ether_type::VLAN_SERVICE | ether_type::VLAN_9100 => Ok(Next::Vlan),
-        ether_type::PROVIDER_BRIDGE => Ok(Next::ProviderBridge),
+        ether_type::VLAN | ether_type::VLAN_SERVICE => Ok(Next::Vlan),
         ether_type::MPLS | ether_type::MPLS_MULTICAST => Ok(Next::Mpls),
         ether_type::PPPOE_SESSION => Ok(Next::Pppoe),
+        _ => rare(ether_type),
+    }
+}
+
+/// As [`next`], for types that few frames have. Out of line: inlined at a dozen places, they cost the walk 8% of its
+/// instructions.
+#[inline(never)]
+fn rare(ether_type: u16) -> Step {
+    match ether_type {
+        ether_type::VLAN_9100 | ether_type::VLAN_9200 => Ok(Next::Vlan),
+        ether_type::PROVIDER_BRIDGE => Ok(Next::ProviderBridge),
         ether_type::TRANSPARENT_ETHERNET => Ok(Next::Ethernet),
         ether_type::PPP => Ok(Next::Ppp),
         ether_type::PRECISION_TIME => Ok(Next::PrecisionTime),

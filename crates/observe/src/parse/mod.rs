@@ -6,7 +6,8 @@
 //! (each also in the other's link types), PPPoE sessions, NFLOG; below IP any mix of VLAN tags, MPLS labels (IP, or an
 //! Ethernet pseudowire with a control word), provider backbone bridges and PPPoE; between IP headers GRE version 0
 //! (also with Ethernet, MPLS or ERSPAN inside) and version 1 (PPTP), IP in IP in all four combinations, MPLS in IP and
-//! in UDP, Ethernet in IP, VXLAN, VXLAN-GPE, Geneve and GTP-U. At most [`LAYERS`] headers are followed, in a loop.
+//! in UDP, Ethernet in IP, VXLAN, VXLAN-GPE, Geneve, GTP-U and L2TP version 2. At most [`LAYERS`] headers are followed, in a
+//! loop.
 //!
 //! **Tunnels.** [`Key`] says which IP header gives a packet its flow. With [`Key::Inner`] that is the innermost one. A
 //! UDP datagram to the port of a tunnel counts as tunnelled only if there is an IP header at the place that the tunnel

@@ -10,6 +10,7 @@ pub(super) enum UdpTunnel {
     VxlanGpe,
     Geneve,
     GtpU,
+    L2tp,
     Mpls,
 }
 
@@ -29,6 +30,7 @@ impl UdpTunnel {
             6081 => Some(Self::Geneve),
             6635 => Some(Self::Mpls),
             2152 => Some(Self::GtpU),
+            1701 => Some(Self::L2tp),
             _ => None,
         }
     }
@@ -41,6 +43,7 @@ impl UdpTunnel {
             Self::VxlanGpe => vxlan_gpe(rest),
             Self::Geneve => geneve(rest),
             Self::GtpU => gtp_u(rest),
+            Self::L2tp => l2tp(rest),
             // RFC 7510: nothing between the datagram and the labels.
             Self::Mpls => Ok(Next::Mpls),
         }
@@ -112,6 +115,34 @@ fn gtp_u(rest: &mut Rest<'_>) -> Step {
         }
     }
     link::raw(rest)
+}
+
+/// L2TP version 2 (RFC 2661 §3.1): data messages carry a user's PPP, the others are control.
+fn l2tp(rest: &mut Rest<'_>) -> Step {
+    const CONTROL: u16 = 0x8000;
+    const LENGTH: u16 = 0x4000;
+    const SEQUENCE: u16 = 0x0800;
+    const OFFSET: u16 = 0x0200;
+    const VERSION: u16 = 0x000f;
+    let flags = number(rest.take::<2>(Layer::Link)?, 0);
+    if flags & VERSION != 2 {
+        return Err(Reject::LinkHeader);
+    }
+    if flags & CONTROL != 0 {
+        return Err(Reject::NotIp);
+    }
+    if flags & LENGTH != 0 {
+        // Of the message, from the flags on.
+        let length = usize::from(number(rest.take::<2>(Layer::Link)?, 0));
+        rest.limit(length.checked_sub(4).ok_or(Reject::LinkHeader)?);
+    }
+    // Tunnel and session, then the numbers of this and the next message.
+    rest.skip(if flags & SEQUENCE != 0 { 8 } else { 4 }, Layer::Link)?;
+    if flags & OFFSET != 0 {
+        let padding = number(rest.take::<2>(Layer::Link)?, 0);
+        rest.skip(padding.into(), Layer::Link)?;
+    }
+    Ok(Next::Ppp)
 }
 
 /// Generic routing encapsulation: version 0 (RFC 2784, 2890), version 1 as PPTP uses it (RFC 2637 §4.1).

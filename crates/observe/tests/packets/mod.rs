@@ -86,6 +86,12 @@ pub(crate) enum Layer {
     Geneve {
         options: u8,
     },
+    /// UDP and L2TP with this many bytes of padding.
+    L2tp {
+        length: bool,
+        sequenced: bool,
+        padding: Option<u8>,
+    },
     /// UDP and GTP-U with extension headers of these lengths in words.
     GtpU {
         sequenced: bool,
@@ -226,6 +232,7 @@ impl Layer {
             Self::VxlanGpe { .. } => Some(4790),
             Self::MplsInUdp => Some(6635),
             Self::Geneve { .. } => Some(6081),
+            Self::L2tp { .. } => Some(1701),
             Self::GtpU { .. } => Some(2152),
             _ => None,
         }
@@ -319,6 +326,23 @@ impl Layer {
                 header.extend([0, 0, 7, 0]);
                 header.resize(8 + 4 * usize::from(*options), 0x45);
                 with_udp(6081, front(header))
+            }
+            Self::L2tp { length, sequenced, padding } => {
+                let mut rest = vec![0, 7, 0, 9];
+                if *sequenced {
+                    rest.extend([0, 1, 0, 0]);
+                }
+                if let Some(padding) = padding {
+                    rest.extend([0, *padding]);
+                    rest.resize(rest.len() + usize::from(*padding), 0x45);
+                }
+                let bits = u8::from(*length) << 6 | u8::from(*sequenced) << 3 | u8::from(padding.is_some()) << 1;
+                let mut header = vec![bits, 2];
+                if *length {
+                    header.extend((4 + rest.len() as u16 + inside.len() as u16).to_be_bytes());
+                }
+                header.extend(rest);
+                with_udp(1701, front(header))
             }
             Self::GtpU { sequenced, extensions } => {
                 const EXTENSION: u8 = 0x85;
@@ -553,13 +577,17 @@ pub(crate) fn body() -> impl Strategy<Value = Body> {
 }
 
 fn tags() -> impl Strategy<Value = Vec<Layer>> {
-    let tag = (prop::sample::select(vec![0x8100, 0x88a8, 0x9100]), 0..4096u16);
+    tags_of(&[0x8100, 0x88a8, 0x9100, 0x9200])
+}
+
+fn tags_of(types: &'static [u16]) -> impl Strategy<Value = Vec<Layer>> {
+    let tag = (prop::sample::select(types), 0..4096u16);
     vec(tag.prop_map(|(ether_type, id)| Layer::Vlan { ether_type, id }), 0..3)
 }
 
 /// Ethernet with or without VLAN tags: supported by other parsers, too.
 fn plain_ethernet() -> impl Strategy<Value = Vec<Layer>> {
-    tags().prop_map(|tags| [vec![Layer::Ethernet { snap: false }], tags].concat())
+    tags_of(&[0x8100, 0x88a8, 0x9100]).prop_map(|tags| [vec![Layer::Ethernet { snap: false }], tags].concat())
 }
 
 fn ppp() -> impl Strategy<Value = Layer> {
@@ -596,6 +624,11 @@ fn ethernet() -> impl Strategy<Value = Vec<Layer>> {
 fn tunnel() -> impl Strategy<Value = Vec<Layer>> {
     let gre = || any::<[bool; 3]>().prop_map(|[checksum, key, sequence]| vec![Layer::Gre { checksum, key, sequence }]);
     let geneve = || (0..4u8).prop_map(|options| vec![Layer::Geneve { options }]);
+    let l2tp = (any::<[bool; 2]>(), prop::option::of(0..9u8)).prop_map(|([length, sequenced], padding)| Layer::L2tp {
+        length,
+        sequenced,
+        padding,
+    });
     let gtp_u = (any::<bool>(), vec(1..4u8, 0..3));
     let over = |outer: BoxedStrategy<Vec<Layer>>, inner: BoxedStrategy<Vec<Layer>>| {
         (outer, inner).prop_map(|(outer, inner)| [outer, inner].concat())
@@ -613,6 +646,7 @@ fn tunnel() -> impl Strategy<Value = Vec<Layer>> {
         over(any::<bool>().prop_map(|named| vec![Layer::VxlanGpe { named }]).boxed(), ethernet().boxed()),
         mpls().prop_map(|mpls| vec![Layer::MplsInUdp, mpls]),
         over(Just(vec![Layer::MplsInUdp]).boxed(), pseudowire().boxed()),
+        (l2tp, ppp()).prop_map(|(l2tp, ppp)| vec![l2tp, ppp]),
         geneve(),
         over(geneve().boxed(), ethernet().boxed()),
         gtp_u.prop_map(|(sequenced, extensions)| vec![Layer::GtpU { sequenced, extensions }]),
