@@ -3,7 +3,13 @@
 //! Lines that begin with a minus are addresses outside the network and are skipped. Links have no weights, and go both
 //! ways only if both ends list each other.
 
-use super::{Builder, TopologyError, Weight, at};
+use super::{Builder, TopologyError, Weight, at, rocketfuel};
+
+/// A number and a place, and more than Rocketfuel's two names and a weight.
+pub(super) fn recognises(words: &[&str]) -> bool {
+    matches!(words, [first, place, ..] if !first.starts_with(['[', '<']) && place.starts_with('@'))
+        && !rocketfuel::recognises(words)
+}
 
 pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), TopologyError> {
     let lines = || (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty() && !line.starts_with(['-', '#']));

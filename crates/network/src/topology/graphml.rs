@@ -1,7 +1,7 @@
 //! GraphML as written by the Internet Topology Zoo: nodes with `label`, `Latitude` and `Longitude`; edges, which go
 //! both ways unless the graph is `directed`, with `weight` where it was added.
 
-use super::{Builder, TopologyError, Weight, at};
+use super::{Builder, TopologyError, Weight, at, rocketfuel};
 use crate::lines::LineCount;
 use quick_xml::Reader;
 use quick_xml::escape::resolve_xml_entity;
@@ -45,6 +45,12 @@ struct State {
     place: Option<Place>,
     is_directed: bool,
     edges: Vec<Open>,
+}
+
+/// An element, rather than a name that begins like one.
+pub(super) fn recognises(words: &[&str]) -> bool {
+    let is_element = words.first().is_some_and(|first| first.starts_with('<')) && words.get(1) != Some(&"=");
+    is_element && !rocketfuel::recognises(words)
 }
 
 pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), TopologyError> {

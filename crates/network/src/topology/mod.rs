@@ -112,20 +112,44 @@ pub enum Format {
 }
 
 impl Format {
-    /// Detects the format of a text.
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Rocketfuel, Self::Cch, Self::GraphMl, Self::Native];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Rocketfuel => "Rocketfuel weights",
+            Self::Cch => "cch",
+            Self::GraphMl => "GraphML",
+            Self::Native => "TOML",
+        }
+    }
+
+    /// Detects the format of a text by its first line that is neither empty nor a comment. A text that no reader
+    /// recognises counts as Rocketfuel, whose errors say what a line should be.
     pub fn of(text: &str) -> Self {
-        let start = text.trim_start();
-        let line = start.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#')).unwrap_or("");
-        let words: Vec<&str> = line.split_whitespace().collect();
-        match words[..] {
-            [_, "=", ..] => Self::Native,
-            [first, ..] if first.starts_with("[[") => Self::Native,
-            // Names may begin with any letter.
-            [_, _, weight] if weight.parse::<Weight>().is_ok() => Self::Rocketfuel,
-            _ if start.starts_with('<') => Self::GraphMl,
-            [first, ..] if first.starts_with('[') => Self::Native,
-            [_, second, ..] if second.starts_with('@') => Self::Cch,
-            _ => Self::Rocketfuel,
+        let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let words: Vec<&str> = lines.next().unwrap_or_default().split_whitespace().collect();
+        Self::ALL.into_iter().find(|format| format.recognises(&words)).unwrap_or(Self::Rocketfuel)
+    }
+
+    /// Whether a text whose first line has these words is in this format. No line is recognised as two formats.
+    fn recognises(self, words: &[&str]) -> bool {
+        match self {
+            Self::Rocketfuel => rocketfuel::recognises(words),
+            Self::Cch => cch::recognises(words),
+            Self::GraphMl => graphml::recognises(words),
+            Self::Native => native::recognises(words),
+        }
+    }
+
+    /// Reads a text in this format.
+    fn read(self, text: &str, builder: &mut Builder) -> Result<(), TopologyError> {
+        match self {
+            Self::Rocketfuel => rocketfuel::read(text, builder),
+            Self::Cch => cch::read(text, builder),
+            Self::GraphMl => graphml::read(text, builder),
+            Self::Native => native::read(text, builder),
         }
     }
 }
@@ -135,18 +159,16 @@ impl Topology {
     pub fn read(text: &str) -> Result<Self, TopologyError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut builder = Builder::default();
-        match Format::of(text) {
-            Format::Rocketfuel => rocketfuel::read(text, &mut builder),
-            Format::Cch => cch::read(text, &mut builder),
-            Format::GraphMl => graphml::read(text, &mut builder),
-            Format::Native => native::read(text, &mut builder),
-        }?;
+        Format::of(text).read(text, &mut builder)?;
         let topology = builder.topology;
         if topology.graph.edge_count() == 0 {
             let what = match topology.remarks {
-                Remarks { loops: 0, outside: 0, .. } => "no links: expected Rocketfuel weights, cch, GraphML or TOML",
-                Remarks { outside: 0, .. } => "no links other than from a router to itself",
-                _ => "no links between routers of the map",
+                Remarks { loops: 0, outside: 0, .. } => {
+                    let [others @ .., last] = Format::ALL.map(Format::name);
+                    format!("no links: expected {} or {last}", others.join(", "))
+                }
+                Remarks { outside: 0, .. } => "no links other than from a router to itself".to_owned(),
+                _ => "no links between routers of the map".to_owned(),
             };
             return Err(at(0, what));
         }
@@ -290,9 +312,33 @@ mod tests {
     }
 
     #[test]
+    fn no_line_has_two_formats() {
+        let words = ["a", "1", "2.5", "=", "[[link]]", "[link]", "[", "@b", "<x", "<x>", "->", "-3"];
+        let mut lines = vec![vec![]];
+        for start in 0.. {
+            let Some(line) = lines.get(start).cloned() else { break };
+            if line.len() < 4 {
+                lines.extend(words.iter().map(|&word| [&line[..], &[word]].concat()));
+            }
+            let by: Vec<_> = Format::ALL.into_iter().filter(|format| format.recognises(&line)).collect();
+            assert!(by.len() < 2, "{line:?} is {by:?}");
+        }
+    }
+
+    #[test]
+    fn the_documentation_names_every_format() {
+        let page = include_str!("../../../../docs/formats/topology.md").replace('`', "");
+        for format in Format::ALL {
+            let has_row =
+                page.lines().any(|line| line.split('|').nth(1).is_some_and(|cell| cell.contains(format.name())));
+            assert!(has_row, "{}", format.name());
+        }
+    }
+
+    #[test]
     fn nonsense_is_refused_with_its_line() {
         let error = |text: &str| Topology::read(text).unwrap_err().to_string();
-        assert!(error("").starts_with("no links: expected"));
+        assert_eq!(error(""), "no links: expected Rocketfuel weights, cch, GraphML or TOML");
         assert_eq!(error("a a 1\nb b 1\n"), "no links other than from a router to itself");
         assert_eq!(error("a b 1\na c\n"), "line 2: expected from, to and a weight, found 'a c'");
         assert!(error("a b 1\n\nb a -3\n").starts_with("line 3: a weight of '-3'"));

@@ -1,6 +1,6 @@
 //! Our own format, in TOML: `docs/formats/topology.md`.
 
-use super::{Builder, TopologyError, Weight, at};
+use super::{Builder, TopologyError, Weight, at, rocketfuel};
 use crate::lines::LineCount;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -45,6 +45,15 @@ enum Number {
     Whole(i64),
     Real(f64),
     Digits(String),
+}
+
+/// A value or the head of a table.
+pub(super) fn recognises(words: &[&str]) -> bool {
+    match words {
+        [_, "=", ..] => true,
+        [first, ..] => first.starts_with('[') && !rocketfuel::recognises(words),
+        [] => false,
+    }
 }
 
 fn parse(digits: &str, line: usize) -> Result<Weight, TopologyError> {
