@@ -380,7 +380,7 @@ fn link_types() {
         inner(link, &bytes).map(|packet| packet.flow.source.is_v4())
     };
     for link in [LinkType::RAW, LinkType::RAW_BSD, LinkType::RAW_OPENBSD] {
-        assert_eq!((behind(link, &[], &four), behind(link, &[], &six)), (Ok(true), Ok(false)), "{link}");
+        assert_eq!((behind(link, &[], &four), behind(link, &[], &six)), (Ok(true), Ok(false)), "{link:?}");
     }
     assert_eq!((behind(LinkType::IPV4, &[], &four), behind(LinkType::IPV6, &[], &six)), (Ok(true), Ok(false)));
     for link in [LinkType::NULL, LinkType::LOOP] {

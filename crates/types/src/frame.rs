@@ -1,5 +1,4 @@
 use crate::Timestamp;
-use core::fmt;
 
 /// One captured frame, borrowed from the reader's buffer.
 #[derive(Clone, Copy, Debug)]
@@ -53,27 +52,4 @@ impl LinkType {
     pub const NFLOG: Self = Self(239);
     /// Linux cooked capture, version 2.
     pub const LINUX_SLL2: Self = Self(276);
-}
-
-impl fmt::Display for LinkType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = match *self {
-            Self::NULL => "null",
-            Self::ETHERNET => "ethernet",
-            Self::PPP | Self::PPP_HDLC => "ppp",
-            Self::PPP_ETHER => "pppoe",
-            Self::RAW | Self::RAW_BSD | Self::RAW_OPENBSD => "raw",
-            Self::CISCO_HDLC => "cisco-hdlc",
-            Self::LOOP => "loop",
-            Self::LINUX_SLL => "linux-sll",
-            Self::PPP_WITH_DIRECTION => "ppp-with-direction",
-            Self::CISCO_HDLC_WITH_DIRECTION => "cisco-hdlc-with-direction",
-            Self::IPV4 => "ipv4",
-            Self::IPV6 => "ipv6",
-            Self::NFLOG => "nflog",
-            Self::LINUX_SLL2 => "linux-sll2",
-            Self(number) => return write!(f, "linktype {number}"),
-        };
-        f.write_str(name)
-    }
 }
