@@ -105,6 +105,9 @@ pub struct HashSample {
 }
 
 impl HashSample {
+    /// With less memory a table cannot measure.
+    pub(crate) const LEAST_BYTES: usize = Open::LEAST_BYTES;
+
     /// An empty table of at most `bytes`, not including the counts of the series. `has_tokens`: whether to store
     /// tokens.
     pub fn new(
@@ -113,7 +116,7 @@ impl HashSample {
         lifetime: Lifetime,
         exchanges: Exchanges,
     ) -> Result<Self, HashSampleError> {
-        let needed = Open::LEAST_BYTES;
+        let needed = Self::LEAST_BYTES;
         if bytes < needed {
             return Err(HashSampleError::Bytes { given: bytes, needed });
         }
@@ -448,7 +451,7 @@ mod tests {
     /// that the table reports that not every exchange is known.
     #[test]
     fn nothing_is_lost_unsaid() {
-        const BYTES: usize = Open::LEAST_BYTES;
+        const BYTES: usize = HashSample::LEAST_BYTES;
         let room = |matching: Match| {
             Open::bounded(BYTES, 2, true, Gate::OPEN).1 as u64 / if matching == Match::Dns { 2 } else { 1 }
         };

@@ -37,7 +37,7 @@ pub struct Exact {
 
 impl Exact {
     /// A lower bound of the memory per request.
-    pub(crate) const LEAST_BYTES: usize = Table::ENTRY_BYTES;
+    pub(crate) const LEAST_ENTRY_BYTES: usize = Table::ENTRY_BYTES;
 
     /// A table that grows as needed.
     pub fn new(exchanges: Exchanges) -> Self {

@@ -58,7 +58,7 @@ impl Roomy {
     /// packs them if they take more.
     pub(crate) fn lend(&mut self, bytes: usize, now: Timestamp) {
         let Some(plain) = &mut self.plain else { return };
-        plain.most_bytes = bytes.min(self.packed.room() * Exact::LEAST_BYTES);
+        plain.most_bytes = bytes.min(self.packed.room() * Exact::LEAST_ENTRY_BYTES);
         if plain.exact.bytes() > plain.most_bytes {
             self.pack(now);
         }

@@ -144,7 +144,8 @@ impl Method {
     pub(super) const fn least_table(self) -> usize {
         const SLOTS: usize = 32;
         match self {
-            Self::Auto | Self::HashSample => Horizon::LEAST_BYTES,
+            Self::Auto => Horizon::LEAST_BYTES,
+            Self::HashSample => HashSample::LEAST_BYTES,
             Self::TimeBloom => timebloom::Params::LEAST_BYTES,
             Self::BloomTime => bloomtime::LEAST_BYTES,
             Self::AleU | Self::AleE => ale::Params::LEAST_BYTES,
