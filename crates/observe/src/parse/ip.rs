@@ -1,6 +1,7 @@
 use super::reject::Reject;
 use super::rest::{Layer, Rest, long, number};
-use dwell_types::{Address, protocol};
+use crate::packet::{Packet, Transport};
+use dwell_types::{Address, FlowKey, protocol};
 
 /// Numbers of IPv6 extension headers (RFC 7045), and of anything else than a transport that IP can carry.
 pub(super) mod next_header {
@@ -28,7 +29,7 @@ pub(super) struct Ip {
     /// Protocol number of what follows the last extension header.
     pub(super) protocol: u8,
     pub(super) fragment: Fragment,
-    /// As in [`Packet::identification`](crate::packet::Packet::identification).
+    /// As in [`Packet::identification`].
     pub(super) identification: u64,
     /// Length on the wire, header included, in bytes.
     pub(super) length: usize,
@@ -59,6 +60,19 @@ impl Ip {
     /// Whether the protocol is the ICMP of this version of IP.
     pub(super) const fn has_icmp(&self) -> bool {
         self.protocol == if self.source.is_v4() { protocol::ICMP } else { protocol::ICMPV6 }
+    }
+
+    /// The packet with this transport header.
+    #[inline(always)]
+    pub(super) fn packet<'a>(
+        &self,
+        vlan: Option<u16>,
+        [source_port, destination_port]: [u16; 2],
+        transport: Transport<'a>,
+    ) -> Packet<'a> {
+        let &Self { source, destination, protocol, dscp, identification, length, .. } = self;
+        let flow = FlowKey { source, destination, source_port, destination_port, protocol };
+        Packet { flow, vlan, dscp, identification, length: length as u32, transport }
     }
 }
 

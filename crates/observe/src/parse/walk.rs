@@ -71,20 +71,7 @@ fn headers<'a>(
             version @ (Next::Ipv4 | Next::Ipv6) => {
                 let ip = if version == Next::Ipv4 { ip::v4(&mut rest)? } else { ip::v6(&mut rest)? };
                 *carrier = None;
-                let packet = |[source_port, destination_port]: [u16; 2], transport| Packet {
-                    flow: FlowKey {
-                        source: ip.source,
-                        destination: ip.destination,
-                        source_port,
-                        destination_port,
-                        protocol: ip.protocol,
-                    },
-                    vlan: outermost_vlan,
-                    dscp: ip.dscp,
-                    identification: ip.identification,
-                    length: ip.length as u32,
-                    transport,
-                };
+                let packet = |ports, transport| ip.packet(outermost_vlan, ports, transport);
                 let other = |ports, reject| match wanted {
                     Wanted::Any => Ok(packet(ports, Transport::Other(rest.bytes))),
                     Wanted::Transport => Err(reject),
