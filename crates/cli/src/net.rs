@@ -21,6 +21,7 @@ use std::collections::HashMap;
 use std::io::Read;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 // Command-line arguments.
 mod arguments;
@@ -140,12 +141,12 @@ fn list_paths(arguments: &PathsArguments) -> Result<ExitCode, Failure> {
 /// A network and the paths in it.
 struct Map {
     topology: Topology,
-    paths: Paths,
+    paths: Arc<Paths>,
     network: Network,
     /// Number of links removed by `--failed`.
     failed: usize,
     /// The network before these links failed; `None` if none did.
-    before: Option<(Topology, Paths)>,
+    before: Option<(Topology, Arc<Paths>)>,
 }
 
 impl Map {
@@ -159,7 +160,7 @@ impl Map {
         let (mode, mode_name) =
             if arguments.single_path { (Mode::Single, "single") } else { (Mode::EqualCost, "equal-cost") };
         let all_paths = |topology: &Topology| {
-            Paths::all(topology, mode, Paths::MOST).map_err(|error| {
+            Paths::all(topology, mode, Paths::MOST).map(Arc::new).map_err(|error| {
                 let is_single_less = mode == Mode::EqualCost && Paths::fit_single(topology, Paths::MOST);
                 let advice = if is_single_less { ": use one path per pair (--single-path)" } else { "" };
                 anyhow!("{source}: {error}{advice}")

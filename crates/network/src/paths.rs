@@ -62,6 +62,8 @@ impl Paths {
                 paths.walk_back(&tree, destination.index() as u32, most)?;
             }
         }
+        paths.routers.shrink_to_fit();
+        paths.bounds.shrink_to_fit();
         Ok(paths)
     }
 

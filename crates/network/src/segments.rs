@@ -1,6 +1,7 @@
 //! Measurement segments: paths that no instrumented router cuts, which are probed from end to end.
 
 use crate::paths::Paths;
+use std::sync::Arc;
 
 /// The distinct measurement segments of a network.
 ///
@@ -13,9 +14,9 @@ use crate::paths::Paths;
 /// all paths through any of them: the saving is the total weight of the removed paths, as in weighted maximum coverage.
 #[derive(Clone, Debug)]
 pub struct Segments {
-    paths: Paths,
+    paths: Arc<Paths>,
     /// By router, the numbers of the paths through it.
-    through: Vec<Vec<u32>>,
+    through: Arc<[Vec<u32>]>,
     /// By path, the number of instrumented routers on it.
     cuts: Vec<u32>,
     /// By router, the number of segments through it.
@@ -41,14 +42,17 @@ pub struct Granularity {
 
 impl Segments {
     /// Every path as one segment, in a network of this many routers.
-    pub fn new(paths: Paths, routers: usize) -> Self {
-        let mut through: Vec<Vec<u32>> = vec![Vec::new(); routers];
+    pub fn new(paths: impl Into<Arc<Paths>>, routers: usize) -> Self {
+        let paths = paths.into();
+        let mut numbers = vec![0; routers];
+        paths.iter().flat_map(between).for_each(|&router| numbers[router as usize] += 1);
+        let mut through: Vec<Vec<u32>> = numbers.into_iter().map(Vec::with_capacity).collect();
         for (number, path) in (0..).zip(paths.iter()) {
             between(path).iter().for_each(|&router| through[router as usize].push(number));
         }
         let longest = paths.iter().map(<[u32]>::len).max().unwrap_or(0);
         let mut segments = Self {
-            through,
+            through: through.into(),
             cuts: vec![0; paths.len()],
             counts: vec![0; routers],
             hops_through: vec![0; routers],
@@ -78,14 +82,13 @@ impl Segments {
         if std::mem::replace(&mut self.instrumented[router as usize], true) {
             return;
         }
-        let through = std::mem::take(&mut self.through[router as usize]);
-        for &path in &through {
+        let through = Arc::clone(&self.through);
+        for &path in &through[router as usize] {
             if self.cuts[path as usize] == 0 {
                 self.tally(path as usize, u64::wrapping_sub);
             }
             self.cuts[path as usize] += 1;
         }
-        self.through[router as usize] = through;
     }
 
     /// Undoes the instrumentation of a router.
@@ -93,14 +96,13 @@ impl Segments {
         if !std::mem::replace(&mut self.instrumented[router as usize], false) {
             return;
         }
-        let through = std::mem::take(&mut self.through[router as usize]);
-        for &path in &through {
+        let through = Arc::clone(&self.through);
+        for &path in &through[router as usize] {
             self.cuts[path as usize] -= 1;
             if self.cuts[path as usize] == 0 {
                 self.tally(path as usize, u64::wrapping_add);
             }
         }
-        self.through[router as usize] = through;
     }
 
     /// By router, the number of segments through it.
