@@ -72,7 +72,9 @@ fn ways(packets: &[Packet]) -> [Vec<&Packet>; 2] {
 
 fn run(more: &[&str]) -> Value {
     let [near, server] = ["near", "server"].map(|name| testdata(&format!("one-way/{name}.pcap.xz")));
-    dwell(&[&["owd", &near, &server, "--format", "json"], more].concat()).ok().json()
+    let run = dwell(&[&["owd", &near, &server, "--format", "json"], more].concat());
+    // Small memories say that they have few places for flows.
+    if run.err.contains("have places of their own") { run.json() } else { run.ok().json() }
 }
 
 fn mean(values: &[i64]) -> f64 {
