@@ -155,9 +155,11 @@ fn warnings(
     };
     let is_hardly_matched = answer.total.received > 0 && answer.total.received < answer.total.lost / 10;
     let mut warnings = match arguments.method {
-        // What few packets say that match by chance is of no use.
-        Method::Auto | Method::Exact if is_hardly_matched => Vec::from_iter(changed().or_else(doubts)),
-        Method::Auto | Method::Exact => Vec::from_iter(doubts().or_else(changed)),
+        Method::Auto | Method::Exact => Vec::from_iter(match is_hardly_matched {
+            // What few packets say that match by chance is of no use.
+            true => changed().or_else(doubts),
+            false => doubts().or_else(changed),
+        }),
         Method::Lda => {
             let mut warnings = Vec::from_iter(not_joined(&answer.total, points.span(), Some(point.interval())));
             warnings.extend(doubts().filter(|_| is_joined(&answer.total)));

@@ -174,7 +174,6 @@ impl Comparison for Packets<'_> {
         let duplicates = points.map(|point| Some(unsent(point.iter().map(|(number, _)| number).sum())));
         let are_duplicates_many = points.map(|point| point.iter().any(|(_, are_many)| *are_many));
         let meters = || std::iter::once(&self.forward).chain(&self.reverse);
-        let are_flows_left_out = !self.forward.flows(0).is_empty();
         let names =
             self.flows.capacity() * size_of::<Box<str>>() + self.flows.iter().map(|name| name.len()).sum::<usize>();
         Answer {
@@ -189,7 +188,7 @@ impl Comparison for Packets<'_> {
             is_exact: meters().all(OwdMeter::is_exact),
             state_bytes: meters().map(OwdMeter::state_bytes).sum::<usize>() + names,
             parameters: self.parameters(),
-            warnings: Vec::from_iter(are_flows_left_out.then(|| {
+            warnings: Vec::from_iter(self.forward.has_other_flows().then(|| {
                 format!(
                     "only the first {} flows have places of their own: those that began later, however large, are in other \
                      (--memory, --from)",

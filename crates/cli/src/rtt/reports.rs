@@ -181,16 +181,14 @@ impl Reports {
     ) -> Result<(), Failure> {
         let answers = self.up_to_now(meter).estimate(self.ambiguous);
         let mut last = self.report(answers, meter, observed);
-        for words in cut_short(meter, &last.results) {
+        let mut found = cut_short(meter, &last.results);
+        if let Some(frames) = observed.frames() {
+            let of_frames = [self.disorder_of_frames(), self.captured_twice(), self.nothing_seen(&frames)];
+            found.extend(of_frames.into_iter().flatten());
+        }
+        for words in found {
             self.warn(words.clone());
             last.warnings.push(words);
-        }
-        if let Some(frames) = observed.frames() {
-            let found = [self.disorder_of_frames(), self.captured_twice(), self.nothing_seen(&frames)];
-            for words in found.into_iter().flatten() {
-                self.warn(words.clone());
-                last.warnings.push(words);
-            }
         }
         outputs.report(&last)?;
         self.done.push(last);

@@ -1,5 +1,5 @@
 use super::Sum;
-use super::flows::{Flow, Flows};
+use super::flows::{Flow, Flows, OTHER};
 use super::intervals::{IntervalAnswer, Intervals};
 use super::matching::{Fate, Matching, Passed, Sent};
 use super::tally::Tally;
@@ -284,6 +284,11 @@ impl OwdMeter {
         }
     }
 
+    /// Whether there are flows without a number.
+    pub fn has_other_flows(&self) -> bool {
+        self.flows.as_ref().is_some_and(|flows| flows.all()[OTHER as usize].packets > 0)
+    }
+
     /// At most `most` flows, those with the most bytes first; then the sum of all flows without a number, if there are
     /// any.
     pub fn flows(&self, most: usize) -> Vec<FlowAnswer> {
@@ -292,8 +297,8 @@ impl OwdMeter {
         // The sort is stable: equal flows stay in the order of their first packets.
         numbers.sort_by_key(|&number| core::cmp::Reverse(flows.all()[number].bytes));
         numbers.truncate(most);
-        if flows.all()[0].packets > 0 {
-            numbers.push(0);
+        if self.has_other_flows() {
+            numbers.push(OTHER as usize);
         }
         numbers.into_iter().map(|number| self.flow(number, &flows.all()[number])).collect()
     }
