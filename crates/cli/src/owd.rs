@@ -38,7 +38,7 @@ use outputs::Outputs;
 // Warnings about an answer.
 mod warnings;
 use warnings::{
-    Doubt, UNTRANSLATED, disagreement, doubts, duplicated, is_joined, not_joined, too_early, without_delay,
+    Doubt, UNTRANSLATED, disagreement, doubts, duplicated, is_joined, not_found, not_joined, too_early, without_delay,
 };
 
 pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure> {
@@ -130,6 +130,8 @@ struct Answer {
     is_exact: bool,
     state_bytes: usize,
     parameters: BTreeMap<&'static str, Parameter>,
+    /// Whether every flow had a place in memory from its first packet on.
+    has_all_flows: bool,
     /// Warnings of the method.
     warnings: Vec<String>,
 }
@@ -173,9 +175,7 @@ fn warnings(
         let elsewhere = points.elsewhere();
         warnings.push(format!("no packet comes from a --from prefix; {elsewhere} have other sources"));
     }
-    if let Some(flow) = arguments.flow.as_ref().filter(|_| packets[0] > 0 && answer.flows.is_empty()) {
-        warnings.push(format!("no flow has a name that contains {flow} (--flow)"));
-    }
+    warnings.extend(arguments.flow.as_ref().filter(|_| packets[0] > 0).and_then(|flow| not_found(flow, answer)));
     warnings.extend_from_slice(&answer.warnings);
     warnings.extend(match answer.clock_offset {
         _ if is_hardly_matched => None,

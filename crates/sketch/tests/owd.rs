@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
 use dwell_sketch::estimate::Estimate;
-use dwell_sketch::owd::{IntervalAnswer, LossRuns, OwdMeter, Settings, Side, Tally};
+use dwell_sketch::owd::{FlowAnswer, IntervalAnswer, LossRuns, OwdMeter, Settings, Side, Tally};
 use dwell_types::{Crossing, FlowId, Nanos, PacketId, Timestamp, hash};
 
 const SECOND: i64 = 1_000_000_000;
@@ -154,28 +154,143 @@ fn intervals_are_of_the_time_of_sending() {
 #[test]
 fn flows_are_ranked_by_bytes_and_the_rest_is_other() {
     let packets = stream(7_000, 3);
-    let meter = measure(&Settings { flows: 5, ..EXACT }, &packets);
+    let mut meter = measure(&Settings { flows: 7, ..EXACT }, &packets);
+    assert!(meter.has_all_flows());
     let flows = meter.flows(3);
     assert_eq!(flows.len(), 4);
     let mut names = Vec::new();
     for packet in &packets {
-        if !names.contains(&(packet.id % 7)) && names.len() < 5 {
+        if !names.contains(&(packet.id % 7)) {
             names.push(packet.id % 7);
         }
     }
+    let told: Vec<u64> = flows[..3].iter().map(|flow| names[flow.number - 1]).collect();
     for flow in &flows {
         let is_own = |p: &&Packet| match flow.number {
-            0 => !names.contains(&(p.id % 7)),
+            0 => !told.contains(&(p.id % 7)),
             number => p.id % 7 == names[number - 1],
         };
         let own: Vec<Packet> = packets.iter().filter(is_own).copied().collect();
-        assert_eq!(flow.sent, own.len() as u64, "{}", flow.number);
+        assert_eq!((flow.sent, flow.uncounted_bytes), (own.len() as u64, 0), "{}", flow.number);
         assert_near(flow.tally.mean(flow.sent).unwrap().value, mean(&delays(&own)));
+        assert_near(flow.tally.standard_deviation(flow.sent).unwrap().value, deviation(&delays(&own)));
         assert_eq!(flow.tally.lost().value, (own.len() - delays(&own).len()) as f64);
         assert_eq!(flow.distribution.samples(), delays(&own).len() as u64);
+        assert_eq!(flow.tally.jitter(flow.sent).is_some(), flow.number > 0);
     }
     assert_eq!(flows[3].number, 0);
     assert!(flows[..3].is_sorted_by(|a, b| a.sent_bytes >= b.sent_bytes));
+}
+
+/// Packets of many flows, 50 µs apart: the share of flow *i* falls as 1/*i*, 3% are lost, some equal an earlier one of
+/// their flow. Each flow has a delay of its own, up to 50 ms, so that hundreds are in flight, and overtake each other.
+fn many_flows(packets: u64, seed: u64) -> Vec<(u64, Packet)> {
+    let flow_of = |n: u64| 500f64.powf(uniform(seed, 2 * n)) as u64;
+    (0..packets)
+        .map(|n| {
+            let flow = flow_of(n);
+            let original = (n.saturating_sub(200)..n).rev().find(|&m| n % 50 == 7 && flow_of(m) == flow).unwrap_or(n);
+            let is_lost = uniform(seed, 2 * n + 1) < 0.03;
+            let delay = (!is_lost).then_some(100_000 * flow as i64);
+            (flow, Packet { id: hash::word(hash::start(seed), original), sent: n as i64 * 50_000, delay })
+        })
+        .collect()
+}
+
+/// Whatever is replaced, all flows together are everything, and each has its own delays and no more than its own bytes.
+/// In little memory packets are sampled.
+#[test]
+fn replaced_flows_are_among_the_others() {
+    const FLOWS: usize = 40;
+    let packets = many_flows(40_000, 8);
+    let points = |side, delay: i64, flow, packet: &Packet| {
+        let at = Timestamp::from_nanos(packet.sent + delay);
+        (
+            side,
+            Crossing {
+                packet: PacketId(packet.id),
+                flow: FlowId(hash::finish(flow)),
+                at,
+                bytes: 100 + flow as u32 % 7,
+            },
+        )
+    };
+    let sent = packets.iter().map(|(flow, packet)| points(Side::Sender, 0, *flow, packet));
+    let received =
+        packets.iter().filter_map(|(flow, packet)| Some(points(Side::Receiver, packet.delay?, *flow, packet)));
+    let mut crossings: Vec<_> = sent.chain(received).collect();
+    crossings.sort_by_key(|(_, crossing)| crossing.at);
+    let truth = |flow: FlowId| {
+        let own = packets.iter().filter(|(other, _)| hash::finish(*other) == flow.0);
+        own.map(|(flow, _)| (100 + flow % 7, 100_000 * *flow as i64))
+            .fold((0, 0), |(sum, _), (bytes, delay)| (sum + bytes, delay))
+    };
+    for memory in [None, Some(16 << 20), Some(120 << 10)] {
+        for most in [3, FLOWS] {
+            let mut meter = OwdMeter::new(&Settings { memory, flows: FLOWS, ..EXACT }).unwrap();
+            let mut names = [FlowId(0); FLOWS];
+            for (side, crossing) in &crossings {
+                if let Some(number) = meter.update(*side, crossing) {
+                    names[number - 1] = crossing.flow;
+                }
+                assert!(meter.state_bytes() <= memory.unwrap_or(usize::MAX));
+            }
+            meter.end();
+            assert_eq!((meter.is_exact(), meter.has_all_flows()), (memory != Some(120 << 10), false));
+            let total = meter.total();
+            let flows = meter.flows(most);
+            assert!(meter.state_bytes() <= memory.unwrap_or(usize::MAX));
+            let (others, named) = flows.split_last().unwrap();
+            // Up to an eighth of the numbers is vacant.
+            assert!(others.number == 0 && named.len() <= most && named.len() >= most - most / 8);
+            let sum = |of: fn(&FlowAnswer) -> u64| flows.iter().map(of).sum::<u64>();
+            assert_eq!((sum(|f| f.sent), sum(|f| f.sent_bytes)), (total.sent, total.sent_bytes));
+            assert_eq!(sum(|f| f.tally.samples()), total.tally.samples());
+            assert_eq!(sum(|f| f.distribution.samples()), total.distribution.samples());
+            let fates = |tally: &Tally| {
+                [tally.received(), tally.lost(), tally.uncovered(), tally.ambiguous()].map(|fate| fate.value)
+            };
+            for (fate, all) in fates(&total.tally).into_iter().enumerate() {
+                assert_near(flows.iter().map(|flow| fates(&flow.tally)[fate]).sum(), all);
+            }
+            // At most an eighth is replaced at a time.
+            let share = total.sent_bytes / (FLOWS - FLOWS / 8) as u64;
+            for flow in named {
+                let (bytes, delay) = truth(names[flow.number - 1]);
+                assert!(flow.sent_bytes <= bytes && bytes <= flow.sent_bytes + flow.uncounted_bytes, "{flow:?}");
+                assert!(flow.uncounted_bytes <= share, "{}", flow.uncounted_bytes);
+                let seen = flow.distribution.extremes().map(|(min, max)| (min.value, max.value));
+                assert!(seen.is_none_or(|seen| seen == (delay, delay)), "{seen:?} {delay}");
+            }
+            if most == FLOWS {
+                let large = (1..500).map(|flow| FlowId(hash::finish(flow))).filter(|flow| truth(*flow).0 > share);
+                assert!(large.clone().count() > 2 && large.into_iter().all(|flow| names.contains(&flow)));
+            }
+        }
+    }
+}
+
+/// A flow that begins when all numbers are given to small ones gets one of these.
+#[test]
+fn a_late_flow_with_many_bytes_is_first() {
+    let mut meter = OwdMeter::new(&Settings { flows: 64, ..EXACT }).unwrap();
+    let mut number = None;
+    for n in 0..3_400u64 {
+        let flow = FlowId(n.min(3_000));
+        let sent = Crossing { packet: PacketId(hash::finish(n)), flow, ..crossing(0, n as i64 * MILLI) };
+        let new = meter.update(Side::Sender, &sent);
+        assert_eq!(new.is_some(), n <= 3_000);
+        number = new.or(number);
+        meter.update(Side::Receiver, &Crossing { at: sent.at + Nanos::new(n as i64), ..sent });
+    }
+    meter.end();
+    let flows = meter.flows(1);
+    let [first, others] = &flows[..] else { panic!("{} flows", flows.len()) };
+    assert_eq!((Some(first.number), first.sent, first.sent_bytes), (number, 400, 40_000));
+    assert!((1..=300_000 / 57).contains(&first.uncounted_bytes), "{}", first.uncounted_bytes);
+    assert_eq!((others.number, others.sent, others.sent_bytes), (0, 3_000, 300_000));
+    assert_eq!(first.distribution.extremes().unwrap().0.value, 3_000);
+    assert_near(others.tally.mean(3_000).unwrap().value, 1_499.5);
 }
 
 #[test]
@@ -490,7 +605,7 @@ fn flows_of_few_samples_say_how_little_is_known() {
         let mut names = Vec::new();
         for (side, crossing) in crossings(&packets) {
             let crossing = Crossing { flow: flow_of(crossing.packet.0), ..crossing };
-            if meter.update(side, &crossing) {
+            if meter.update(side, &crossing).is_some() {
                 names.push(crossing.flow);
             }
         }

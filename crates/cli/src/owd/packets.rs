@@ -18,7 +18,7 @@ pub(super) struct Packets<'a> {
     arguments: &'a Arguments,
     forward: OwdMeter,
     reverse: Option<OwdMeter>,
-    /// Names of the numbered flows, in the order of their numbers.
+    /// Names of the flows, by their numbers.
     flows: Vec<Box<str>>,
     directions: Directions,
 }
@@ -94,11 +94,19 @@ impl<'a> Packets<'a> {
         Ok(Self { forward, reverse, flows, directions: directions.clone(), arguments })
     }
 
-    fn flows(&self) -> Vec<Flow> {
+    /// Gives a number to a flow, in place of the one that had it before.
+    fn name(&mut self, number: usize, name: Box<str>) {
+        match self.flows.get_mut(number - 1) {
+            Some(before) => *before = name,
+            None => self.flows.push(name),
+        }
+    }
+
+    fn flows(&mut self) -> Vec<Flow> {
         let arguments = self.arguments;
         let most = if arguments.flow.is_some() { usize::MAX } else { arguments.top };
-        let name = |number: usize| self.flows.get(number.checked_sub(1)?);
         let answers = self.forward.flows(most);
+        let name = |number: usize| self.flows.get(number.checked_sub(1)?);
         let named = answers.iter().map(|answer| (answer, name(answer.number)));
         named
             .filter(|(_, name)| arguments.is_wanted(name.map_or(Series::OTHER, |name| name)))
@@ -130,8 +138,8 @@ impl Comparison for Packets<'_> {
                 reverse.update(side.opposite(), &seen.crossing);
             }
             _ => {
-                if self.forward.update(side, &seen.crossing) {
-                    self.flows.push(point.flow_name().into());
+                if let Some(number) = self.forward.update(side, &seen.crossing) {
+                    self.name(number, point.flow_name().into());
                 }
             }
         }
@@ -157,6 +165,7 @@ impl Comparison for Packets<'_> {
         if let Some(reverse) = &mut self.reverse {
             reverse.end();
         }
+        let flows = self.flows();
         let totals = self.forward.total();
         let reverse_totals = self.reverse.as_ref().map(OwdMeter::total);
         let total = Line::from(&totals);
@@ -180,7 +189,7 @@ impl Comparison for Packets<'_> {
             total,
             reverse,
             clock_offset,
-            flows: self.flows(),
+            flows,
             unsent: [reverse_totals.as_ref().map(|r| unsent(r.unsent)), Some(unsent(totals.unsent))],
             duplicates,
             are_duplicates_many,
@@ -188,13 +197,8 @@ impl Comparison for Packets<'_> {
             is_exact: meters().all(OwdMeter::is_exact),
             state_bytes: meters().map(OwdMeter::state_bytes).sum::<usize>() + names,
             parameters: self.parameters(),
-            warnings: Vec::from_iter(self.forward.has_other_flows().then(|| {
-                format!(
-                    "only the first {} flows have places of their own: those that began later, however large, are in other \
-                     (--memory, --from)",
-                    self.flows.len()
-                )
-            })),
+            has_all_flows: self.forward.has_all_flows(),
+            warnings: Vec::new(),
         }
     }
 }

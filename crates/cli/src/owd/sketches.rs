@@ -195,6 +195,7 @@ impl Comparison for Sketches<'_> {
         parameters.extend(self.arguments.expected.parameters());
         parameters.extend(describe_sketch(&self.params.lda, self.params.lds.as_ref()));
         let total = Line::from(&self.total);
+        let unlisted = self.arguments.wants_flows().then(|| unlisted(&self.total, &self.flows)).flatten();
         let mut flows = flows(&self.means, &self.flows);
         let renamed = renamed(&total, &flows);
         flows.retain(|flow| self.arguments.is_wanted(&flow.flow));
@@ -215,11 +216,8 @@ impl Comparison for Sketches<'_> {
                 + self.flows.state_bytes()
                 + self.join.most_bytes(),
             parameters,
-            warnings: surplus(&self.total)
-                .into_iter()
-                .chain(self.arguments.wants_flows().then(|| unlisted(&self.total, &self.flows)).flatten())
-                .chain(renamed)
-                .collect(),
+            has_all_flows: unlisted.is_none(),
+            warnings: surplus(&self.total).into_iter().chain(unlisted).chain(renamed).collect(),
         }
     }
 }

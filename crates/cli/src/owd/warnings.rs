@@ -55,6 +55,21 @@ pub(super) fn unequal(lengths: [Nanos; 2]) -> Option<String> {
     })
 }
 
+/// Says that no flow has the name that is asked for, or that flows which may have it are among the others.
+pub(super) fn not_found(flow: &str, answer: &Answer) -> Option<String> {
+    match (answer.flows.is_empty(), answer.has_all_flows) {
+        (true, true) => Some(format!("no flow has a name that contains {flow} (--flow)")),
+        (true, false) => Some(format!(
+            "no flow in memory has a name that contains {flow} (--flow); there were more flows than fit, and it may be one of \
+             the others"
+        )),
+        (false, true) => None,
+        (false, false) => Some(format!(
+            "there were more flows than fit the memory: some of the others may have names that contain {flow} (--flow)"
+        )),
+    }
+}
+
 /// What a result shows to be wrong with the captures or clocks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Doubt {

@@ -141,7 +141,8 @@ impl Flow {
     /// The line of the named flow.
     pub fn new(answer: &FlowAnswer, flow: String) -> Self {
         let line = Line::new(answer.sent, answer.sent_bytes, &answer.tally, &answer.distribution);
-        Self { flow, packets: answer.sent, line }
+        let uncounted_bytes = line.bytes.map(|_| answer.uncounted_bytes);
+        Self { flow, packets: answer.sent, uncounted_bytes, line }
     }
 
     /// A flow listed by the sender, with what the sketches of both points say about it.
@@ -167,7 +168,7 @@ impl Flow {
             }),
             ..Line::default()
         };
-        Self { flow: record.name.clone(), packets, line }
+        Self { flow: record.name.clone(), packets, uncounted_bytes: None, line }
     }
 }
 

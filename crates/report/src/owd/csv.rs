@@ -25,7 +25,7 @@ const FIRST: [&str; 17] = [
     "effective_samples",
 ];
 
-const LAST: [&str; 7] = ["min_ns", "max_ns", "jitter_ns", "exact", "method", "sender", "receiver"];
+const LAST: [&str; 8] = ["min_ns", "max_ns", "jitter_ns", "exact", "method", "sender", "receiver", "uncounted_bytes"];
 
 /// The columns of [`write()`], in order. Times in nanoseconds.
 pub fn columns() -> Vec<String> {
@@ -40,25 +40,26 @@ pub fn write(report: &OwdReport, to: &mut impl Write) -> io::Result<()> {
     let lines = [("total", Some(&report.total)), ("reverse", report.reverse.as_ref())];
     for (kind, line) in lines.into_iter().filter_map(|(kind, line)| Some((kind, line?))) {
         let [start, end] = span.clone();
-        writer.write_record(record(report, [kind.into(), start, end, String::new()], line)).map_err(io_error)?;
+        writer.write_record(record(report, [kind.into(), start, end, String::new()], line, None)).map_err(io_error)?;
     }
     for interval in &report.intervals {
         let place = ["interval".into(), interval.start_ns.to_string(), interval.end_ns.to_string(), String::new()];
-        writer.write_record(record(report, place, &interval.line)).map_err(io_error)?;
+        writer.write_record(record(report, place, &interval.line, None)).map_err(io_error)?;
     }
     for flow in &report.flows {
         let [start, end] = span.clone();
         let place = ["flow".into(), start, end, flow.flow.clone()];
-        writer.write_record(record(report, place, &flow.line)).map_err(io_error)?;
+        writer.write_record(record(report, place, &flow.line, flow.uncounted_bytes)).map_err(io_error)?;
     }
     writer.flush()
 }
 
-fn record(report: &OwdReport, place: [String; 4], line: &Line) -> Vec<String> {
+fn record(report: &OwdReport, place: [String; 4], line: &Line, uncounted_bytes: Option<u64>) -> Vec<String> {
     let mut cells = Vec::from(place);
     cells.extend(of_line(line));
     cells.extend([report.method.exact.to_string(), report.method.name.to_owned()]);
     cells.extend(report.sources.clone());
+    cells.push(uncounted_bytes.map_or_else(String::new, |bytes| bytes.to_string()));
     cells
 }
 
@@ -111,7 +112,7 @@ mod tests {
             ..Line::default()
         };
         let cells = of_line(&line);
-        let columns = &columns[4..columns.len() - 4];
+        let columns = &columns[4..columns.len() - 5];
         assert_eq!(cells.len(), columns.len());
         let named = columns.iter().zip(cells).filter(|(_, cell)| !cell.is_empty());
         assert_eq!(

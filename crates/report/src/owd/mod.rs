@@ -43,7 +43,7 @@ pub struct OwdReport {
     pub reverse: Option<Line>,
     /// By sending time, in order; empty unless requested.
     pub intervals: Vec<Interval>,
-    /// The flows with the most bytes; empty unless requested.
+    /// The flows with the most bytes, then all others together; empty unless requested.
     pub flows: Vec<Flow>,
 }
 
@@ -171,6 +171,9 @@ pub struct Flow {
     pub flow: String,
     /// Packets sent.
     pub packets: u64,
+    /// Upper bound on further bytes of this flow that were counted as `other`; `null` if bytes are not known, and of
+    /// sketches.
+    pub uncounted_bytes: Option<u64>,
     /// Their fates and delays.
     #[serde(flatten)]
     pub line: Line,

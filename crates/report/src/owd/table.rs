@@ -49,6 +49,9 @@ fn lines(report: &OwdReport) -> Grid {
     }
     for flow in &report.flows {
         grid.heading(flow.flow.clone());
+        if let Some(bytes) = flow.uncounted_bytes.filter(|&bytes| bytes > 0) {
+            grid.heading(format!("  up to {} more counted as other", text::bytes(bytes)));
+        }
         row(&mut grid, "", &flow.line, estimated);
     }
     grid

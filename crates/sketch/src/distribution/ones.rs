@@ -162,6 +162,23 @@ impl Ones {
         self.keys.sorted = Arc::default();
     }
 
+    /// Moves all samples of some series to another one; `moved` gives the new keys of those that have keys.
+    pub(super) fn gather(&mut self, from: &[usize], to: usize, moved: impl Fn(u64) -> Option<u64>) {
+        for &series in from {
+            let run = std::mem::take(&mut self.plain[series]);
+            self.recent += run.sorted.len();
+            self.plain[to].recent.extend(run.all());
+        }
+        let Run { sorted, recent } = &mut self.keys;
+        recent.iter_mut().for_each(|key| *key = moved(*key).unwrap_or(*key));
+        if sorted.iter().any(|&key| moved(key).is_some()) {
+            let before = sorted.len();
+            let sorted = Arc::make_mut(sorted);
+            sorted.retain(|&key| moved(key).map(|key| recent.push(key)).is_none());
+            self.recent += before - sorted.len();
+        }
+    }
+
     /// The keys of all samples, in any order, at the resolution of each series.
     pub(super) fn all(&self, bits: impl Fn(usize) -> i8) -> impl Iterator<Item = u64> {
         let plain = self.plain.iter().enumerate().flat_map(move |(series, run)| {

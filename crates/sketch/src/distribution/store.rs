@@ -97,6 +97,15 @@ impl Series {
         }
         Cell::key(number, code::of(delay, self.bits), part, band_at(band, self.bits))
     }
+
+    /// Counts the samples of another series.
+    fn add(&mut self, others: &[Part; PARTS]) {
+        for (ours, theirs) in self.parts.iter_mut().zip(others) {
+            ours.samples = ours.samples.saturating_add(theirs.samples);
+            ours.min = ours.min.min(theirs.min);
+            ours.max = ours.max.max(theirs.max);
+        }
+    }
 }
 
 impl Part {
@@ -447,13 +456,9 @@ impl DelayStore {
     /// If the numbers of series differ.
     pub fn merge(&mut self, other: &Self) {
         assert_eq!(self.series.len(), other.series.len(), "stores of different series");
-        self.adopt(other);
+        self.adopt(|series| other.series[series].bits);
         for (ours, theirs) in self.series.iter_mut().zip(&other.series) {
-            for (ours, theirs) in ours.parts.iter_mut().zip(theirs.parts) {
-                ours.samples = ours.samples.saturating_add(theirs.samples);
-                ours.min = ours.min.min(theirs.min);
-                ours.max = ours.max.max(theirs.max);
-            }
+            ours.add(&theirs.parts);
         }
         let ones = other.ones.iter().flat_map(|ones| ones.all(|series| other.series[series].bits)).map(Cell::one);
         for cell in other.bins.iter().chain(&other.recent).copied().chain(ones) {
@@ -464,21 +469,70 @@ impl DelayStore {
         }
     }
 
-    /// Makes every series as coarse as that of the other store.
-    fn adopt(&mut self, other: &Self) {
-        let is_finer = |ours: &Series, theirs: &Series| ours.bits > theirs.bits;
-        if !self.series.iter().zip(&other.series).any(|(ours, theirs)| is_finer(ours, theirs)) {
+    /// Makes every series as coarse as this, at least.
+    fn adopt(&mut self, bits: impl Fn(usize) -> i8) {
+        if !(0..).zip(&self.series).any(|(number, series)| series.bits > bits(number)) {
             return;
         }
         self.settle();
         self.sort_all_in();
         let mut left = self.lengths();
-        for (series, theirs) in other.series.iter().enumerate() {
-            if is_finer(&self.series[series], theirs) {
-                left[series] = self.coarsen(series, left[series], theirs.bits);
+        for (series, left) in left.iter_mut().enumerate() {
+            if self.series[series].bits > bits(series) {
+                *left = self.coarsen(series, *left, bits(series));
             }
         }
         self.keep(&left);
+    }
+
+    /// Moves all samples of some series, in ascending order, to another one.
+    pub(crate) fn gather(&mut self, from: &[usize], to: usize) {
+        let Some(bits) = from.iter().map(|&series| self.series[series].bits).min() else { return };
+        if self.has_samples(to) {
+            self.adopt(|series| if series == to { bits } else { FINEST });
+        } else {
+            self.series[to].bits = bits;
+        }
+        for &series in from {
+            let parts = self.series[series].parts;
+            self.series[to].add(&parts);
+        }
+        let (series, target) = (&self.series, self.series[to]);
+        let moved = |key: u64| {
+            let cell = Cell::one(key);
+            let number = from.binary_search(&cell.series()).ok().map(|at| from[at])?;
+            let low = code::range(cell.code(), series[number].bits).0;
+            Some(target.key(to, cell.part(), cell.band(), low))
+        };
+        let rekey = |cell: &mut Cell| cell.key = moved(cell.key).unwrap_or(cell.key);
+        self.recent.iter_mut().for_each(rekey);
+        if let Some(ones) = &mut self.ones {
+            ones.gather(from, to, moved);
+        }
+        let bins = Arc::make_mut(&mut self.bins);
+        let cells: usize = from.iter().map(|&series| range_of(bins, series).len()).sum();
+        if self.recent.len() + cells < self.batch as usize {
+            // They become recent cells again: to sort them in at once would take as long as to sort in a whole batch.
+            let (mut kept, mut done) = (0, 0);
+            for &series in from {
+                let range = range_of(&bins[done..], series);
+                let (start, end) = (done + range.start, done + range.end);
+                self.recent.extend_from_slice(&bins[start..end]);
+                bins.copy_within(done..start, kept);
+                (kept, done) = (kept + start - done, end);
+            }
+            bins.drain(kept..done);
+            let first = self.recent.len() - cells;
+            self.recent[first..].iter_mut().for_each(rekey);
+        } else {
+            bins.iter_mut().for_each(rekey);
+            bins.sort_unstable_by_key(|cell| cell.key);
+            let length = combine(bins, &mut self.dither);
+            bins.truncate(length);
+        }
+        for &series in from {
+            self.series[series] = Series::EMPTY;
+        }
     }
 
     /// Removes all samples, but keeps the memory for the next.
@@ -701,6 +755,54 @@ mod tests {
                 let (a, b) = (merged.quantile(q).unwrap(), fed.quantile(q).unwrap());
                 let slack = 2.0 * left.resolution(0) * b.value as f64 + 2.0;
                 prop_assert!((a.value - b.value).abs() as f64 <= slack, "{:?} {:?}", a, b);
+            }
+        }
+
+        /// Samples that are moved to another series are as if added there, and what is added later stays.
+        #[test]
+        fn gathered_samples_are_those_of_one_series(
+            samples in prop::collection::vec((-5i64..900, 0u8..8, 0usize..5, 0usize..300), 1..2_000),
+            spread in prop::sample::select(vec![1i64, 7_000_003, 2_000_000_011]),
+            bytes in prop::sample::select(vec![0usize, 4_000, 40_000, 3 << 20]),
+            weight in prop::sample::select(vec![1.0, 2.0]),
+        ) {
+            let bounded = |bytes| DelayStore::bounded(5, bytes).unwrap();
+            let mut store = if bytes == 0 { DelayStore::unbounded(5) } else { bounded(bytes) };
+            let mut exact = DelayStore::unbounded(5);
+            let mut since: Vec<(usize, Sample)> = Vec::new();
+            for &(delay, kind, series, event) in &samples {
+                let since_first = Nanos::new((delay + if kind == 0 { 7 } else { 0 }) * spread);
+                let sample = Sample { since_first, ..sample(delay * spread, weight) };
+                store.update(series, &sample);
+                since.push((series, sample));
+                match event {
+                    0 => {
+                        store.gather(&[3, 4], 1);
+                        since.iter_mut().filter(|(series, _)| *series >= 3).for_each(|(series, _)| *series = 1);
+                    }
+                    1 => store.settle(),
+                    _ => (),
+                }
+                prop_assert!(bytes == 0 || store.state_bytes() <= bytes, "{} of {}", store.state_bytes(), bytes);
+            }
+            store.share();
+            store.gather(&[4], 3);
+            store.share();
+            prop_assert!(bytes == 0 || store.state_bytes() <= bytes, "{} of {}", store.state_bytes(), bytes);
+            let last = |series: usize| if series == 4 { 3 } else { series };
+            since.iter().for_each(|(series, sample)| exact.update(last(*series), sample));
+            for series in 0..5 {
+                let of = |store: &DelayStore| store.distribution(series, Ambiguous::First);
+                let (told, truth) = (of(&store), of(&exact));
+                prop_assert_eq!((told.samples(), told.extremes()), (truth.samples(), truth.extremes()));
+                prop_assert_eq!(told.exchanges().map(|e| e.value), truth.exchanges().map(|e| e.value));
+                for q in [0.01, 0.5, 0.99] {
+                    let Some((told, truth)) = told.quantile(q).zip(truth.quantile(q)) else { continue };
+                    let slack = 2.0 * store.resolution(series) * truth.value.abs() as f64 + 2.0;
+                    let is_near = (told.value - truth.value).abs() as f64 <= slack;
+                    let is_fine = bytes == 0 || bytes > 1 << 20;
+                    prop_assert!(if is_fine { told == truth } else { is_near }, "{} {:?} {:?}", q, told, truth);
+                }
             }
         }
 

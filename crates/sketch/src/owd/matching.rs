@@ -39,7 +39,7 @@ pub struct Sent {
     pub packet: PacketId,
     /// When it passed the sender.
     pub at: Timestamp,
-    /// Number of its flow; zero if flows are not counted.
+    /// Number of its flow; zero if it has none, or if flows are not counted.
     pub flow: u32,
     /// Length in bytes.
     pub bytes: u32,
@@ -427,6 +427,13 @@ impl Matching {
         }
         let state = State::Early { next: 0, copies: 0, is_shared };
         self.queue.push_back(Queued { sent: Sent { packet, at, flow: 0, bytes: 0 }, state });
+    }
+
+    /// Changes the numbers of the flows of packets in flight.
+    pub(super) fn renumber(&mut self, new: impl Fn(u32) -> u32) {
+        for queued in &mut self.queue {
+            queued.sent.flow = new(queued.sent.flow);
+        }
     }
 
     /// The receiver's capture has ended.

@@ -1,12 +1,12 @@
 use super::Sum;
-use super::flows::{Flow, Flows, OTHER};
+use super::flows::{Flows, OTHER};
 use super::intervals::{IntervalAnswer, Intervals};
 use super::matching::{Fate, Matching, Passed, Sent};
 use super::tally::Tally;
 use crate::Sample;
 use crate::distribution::{Ambiguous, DelayStore, Distribution};
 use core::fmt;
-use dwell_types::{Crossing, Nanos, Timestamp};
+use dwell_types::{Crossing, FlowId, Nanos, Timestamp};
 
 /// The point at which a packet was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,8 @@ pub struct Settings {
     pub longest: Nanos,
     /// Length of an interval; `None` for no intervals.
     pub interval: Option<Nanos>,
-    /// Number of flows that are reported individually; all others are summed up. Zero for no flows.
+    /// Number of flows that are counted individually, those with the most bytes; all others are summed up. Zero for no
+    /// flows.
     pub flows: usize,
     /// Seed of the hash that samples packets when memory is short.
     pub seed: u64,
@@ -68,7 +69,7 @@ pub struct OwdMeter {
     total: Tally,
     /// Series 0 is for all packets; then one for each flow, by its number.
     delays: DelayStore,
-    flows: Option<Flows>,
+    flows: Option<Box<Flows>>,
     intervals: Option<Intervals>,
 }
 
@@ -96,12 +97,15 @@ pub struct Totals {
 /// Results for one flow.
 #[derive(Clone, Debug)]
 pub struct FlowAnswer {
-    /// Number of the flow; zero for the sum of all flows without a number.
+    /// Number of the flow; zero for the sum of all others.
     pub number: usize,
     /// Packets seen at the sender.
     pub sent: u64,
     /// Their bytes.
     pub sent_bytes: u64,
+    /// The most bytes that it may have had before it got its number, or packets if no sizes are known; these are counted
+    /// among the others.
+    pub uncounted_bytes: u64,
     /// Fates and delays.
     pub tally: Tally,
     /// Quantiles of the delay.
@@ -143,7 +147,7 @@ impl Shares {
     }
 }
 
-/// Number of distributions: all packets, each flow, and all flows without a number.
+/// Number of distributions: all packets, each flow, and all other flows.
 const fn series(settings: &Settings) -> usize {
     if settings.flows > 0 { settings.flows + 2 } else { 1 }
 }
@@ -170,22 +174,23 @@ impl OwdMeter {
             received: Sum::default(),
             total: Tally::default(),
             delays: store(series(settings), shares.as_ref().map(|s| s.delays))?,
-            flows: (settings.flows > 0).then(|| Flows::new(settings.flows)),
+            flows: (settings.flows > 0).then(|| Box::new(Flows::new(settings.flows))),
             intervals: settings.interval.map(|length| Intervals::new(length, settings.longest, interval_delays)),
         })
     }
 
-    /// Processes the next crossing at either point, in the order of time. Returns whether it is the first packet of a
-    /// flow that gets a number: flows are numbered from one, in this order.
-    pub fn update(&mut self, side: Side, crossing: &Crossing) -> bool {
+    /// Processes the next crossing at either point, in the order of time. If it gives its flow a number, returns that:
+    /// flows are numbered from one, in this order; when all numbers are given, new flows get those of the flows with the
+    /// fewest bytes.
+    pub fn update(&mut self, side: Side, crossing: &Crossing) -> Option<usize> {
         self.update_each(side, crossing, |_| {})
     }
 
     /// Like [`OwdMeter::update`]; also calls `each` for every packet whose fate became known before this crossing, in
     /// sending order.
-    pub fn update_each(&mut self, side: Side, crossing: &Crossing, each: impl FnMut(&Passed)) -> bool {
+    pub fn update_each(&mut self, side: Side, crossing: &Crossing, each: impl FnMut(&Passed)) -> Option<usize> {
         let &Crossing { packet, flow, at, bytes } = crossing;
-        let mut is_new = false;
+        let mut new = None;
         // Expire packets first: one that is overdue cannot be matched by this arrival.
         self.settle(Some(at), each);
         match side {
@@ -194,14 +199,8 @@ impl OwdMeter {
                 if let Some(intervals) = &mut self.intervals {
                     intervals.sent(at, bytes);
                 }
-                let number = match &mut self.flows {
-                    Some(flows) => {
-                        let (number, new) = flows.sent(flow, bytes);
-                        is_new = new;
-                        number
-                    }
-                    None => 0,
-                };
+                let (number, is_new) = self.count(flow, bytes);
+                new = is_new.then_some(number as usize);
                 self.matching.sent(Sent { packet, at, flow: number, bytes });
             }
             Side::Receiver => {
@@ -209,7 +208,27 @@ impl OwdMeter {
                 self.matching.received(packet, at);
             }
         }
-        is_new
+        new
+    }
+
+    /// Counts a packet of a flow; returns the flow's number, and whether it is new.
+    fn count(&mut self, flow: FlowId, bytes: u32) -> (u32, bool) {
+        loop {
+            let Some(flows) = &mut self.flows else { return (OTHER, false) };
+            if let Some(counted) = flows.sent(flow, bytes) {
+                return counted;
+            }
+            let vacated = flows.vacate();
+            self.gather_others(vacated);
+        }
+    }
+
+    /// Adds the delays of flows that lost these numbers to all others, and their packets in flight.
+    fn gather_others(&mut self, mut numbers: Vec<usize>) {
+        let Some(flows) = &self.flows else { return };
+        numbers.iter_mut().for_each(|number| *number += 1);
+        self.delays.gather(&numbers, OTHER as usize + 1);
+        self.matching.renumber(|flow| if flows.is_vacant(flow as usize) { OTHER } else { flow });
     }
 
     /// The receiver's capture has ended.
@@ -284,35 +303,37 @@ impl OwdMeter {
         }
     }
 
-    /// Whether there are flows without a number.
-    pub fn has_other_flows(&self) -> bool {
-        self.flows.as_ref().is_some_and(|flows| flows.all()[OTHER as usize].packets > 0)
-    }
-
-    /// At most `most` flows, those with the most bytes first; then the sum of all flows without a number, if there are
-    /// any.
-    pub fn flows(&self, most: usize) -> Vec<FlowAnswer> {
+    /// At most `most` flows, those with the most bytes first; then the sum of all others, if there are any. The flows
+    /// beyond `most` lose their numbers. Only after [`OwdMeter::end`].
+    pub fn flows(&mut self, most: usize) -> Vec<FlowAnswer> {
+        let Some(flows) = &mut self.flows else { return Vec::new() };
+        let (mut numbers, vacated) = flows.keep(most);
+        self.gather_others(vacated);
+        self.delays.share();
         let Some(flows) = &self.flows else { return Vec::new() };
-        let mut numbers: Vec<usize> = (1..flows.all().len()).collect();
-        // The sort is stable: equal flows stay in the order of their first packets.
-        numbers.sort_by_key(|&number| core::cmp::Reverse(flows.all()[number].bytes));
-        numbers.truncate(most);
-        if self.has_other_flows() {
+        if flows.get(OTHER as usize).packets > 0 {
             numbers.push(OTHER as usize);
         }
-        numbers.into_iter().map(|number| self.flow(number, &flows.all()[number])).collect()
+        numbers.into_iter().map(|number| self.flow_answer(number, flows)).collect()
     }
 
-    fn flow(&self, number: usize, flow: &Flow) -> FlowAnswer {
+    fn flow_answer(&self, number: usize, flows: &Flows) -> FlowAnswer {
+        let flow = flows.get(number);
         let scale = flow.tally.scale(flow.packets);
         let distribution = self.delays.distribution_of_more(number + 1, Ambiguous::First, scale);
         FlowAnswer {
             number,
             sent: flow.packets,
             sent_bytes: flow.bytes,
+            uncounted_bytes: flow.before,
             tally: flow.tally.clone(),
             distribution: distribution.with_longest(self.longest),
         }
+    }
+
+    /// Whether every flow has had a number from its first packet on.
+    pub fn has_all_flows(&self) -> bool {
+        self.flows.as_ref().is_none_or(|flows| flows.has_all())
     }
 
     /// Whether no packet was dropped by sampling.
@@ -331,7 +352,7 @@ impl OwdMeter {
             + self.matching.state_bytes()
             + self.delays.state_bytes()
             + self.intervals.as_ref().map_or(0, Intervals::state_bytes)
-            + self.flows.as_ref().map_or(0, Flows::state_bytes)
+            + self.flows.as_ref().map_or(0, |flows| flows.state_bytes())
     }
 }
 

@@ -32,7 +32,11 @@
 //! not lost. If all of several equal packets arrived, each of them did; if only some did, the receiver's capture was
 //! running when one of them arrived.
 //!
-//! **Cost**: one hash table operation per packet and point, and one per match.
+//! **Flows**: when there are more than the settings allow, those with the fewest bytes are replaced, up to an eighth of
+//! them at a time. Their packets, also those in flight, and their delays are added to those of all others. What a flow
+//! has is counted from when it got its number.
+//!
+//! **Cost**: one hash table operation per packet and point, and one per match; with flows another one per packet sent.
 //!
 //! **Source**: own design; the exact counterpart of `lda` and `lds`.
 
@@ -42,7 +46,7 @@ pub use matching::{DUPLICATE_WINDOW, Fate, Passed, Sent};
 // Sums over packets: counts of fates, and moments of delays.
 mod tally;
 pub use tally::{LossRuns, Tally};
-// The same sums per flow.
+// The same sums for the flows with the most bytes.
 mod flows;
 // The same sums per interval.
 mod intervals;

@@ -12,6 +12,8 @@ pub struct Tally {
     equal: Equal,
     /// Whether equal packets may have been sent outside of these, before or after them.
     is_part: bool,
+    /// Whether tallies were merged, so that neighbours are not known.
+    is_merged: bool,
     delays: Moments,
     /// Packets whose delay is known.
     samples: u64,
@@ -51,6 +53,11 @@ impl Total {
         self.excess += weight * weight - weight;
     }
 
+    fn merge(&mut self, other: Self) {
+        self.weight += other.weight;
+        self.excess += other.excess;
+    }
+
     fn estimate(self) -> Estimate<f64> {
         Estimate::within(self.weight, Z95 * self.excess.sqrt()).not_negative()
     }
@@ -84,6 +91,29 @@ impl Moments {
         self.variance_excess += excess * (square - self.variance()).powi(2);
     }
 
+    /// Adds the delays of another tally (Chan and others, 1979). `excess` is Σ (*w*² − *w*) of both. The other's
+    /// weights are taken not to depend on the delays, since sums with means that were not final are too large if it has
+    /// few packets; and deviations from either mean to be symmetric.
+    fn merge(&mut self, other: &Self, excess: [f64; 2]) {
+        if other.weight == 0.0 {
+            return;
+        }
+        let (ours, weight) = (*self, self.weight + other.weight);
+        let apart = other.mean - ours.mean;
+        self.weight = weight;
+        self.mean += apart * (other.weight / weight);
+        self.squares += other.squares + apart * apart * (ours.weight * (other.weight / weight));
+        let variance = self.variance();
+        (self.mean_excess, self.variance_excess) = (0.0, 0.0);
+        let parts = [(&ours, ours.mean_excess), (other, excess[1] * other.variance())];
+        for ((part, within), excess) in parts.into_iter().zip(excess).filter(|((part, _), _)| part.weight > 0.0) {
+            let moved = (part.mean - self.mean).powi(2);
+            let wider = part.variance() + moved - variance;
+            self.mean_excess += within + excess * moved;
+            self.variance_excess += part.variance_excess + 4.0 * moved * within + excess * wider * wider;
+        }
+    }
+
     fn variance(&self) -> f64 {
         self.squares / self.weight
     }
@@ -94,6 +124,37 @@ impl Tally {
     /// lost.
     pub(super) fn of_part() -> Self {
         Self { is_part: true, ..Self::default() }
+    }
+
+    /// Makes this one a tally of part of the packets.
+    pub(super) fn become_part(&mut self) {
+        self.is_part = true;
+    }
+
+    /// Adds the packets of another tally, among which they were sent. Jitter and runs of losses are not known then.
+    pub(super) fn merge(&mut self, other: &Self) {
+        if other.is_empty() {
+            return;
+        }
+        if self.is_empty() {
+            let is_part = self.is_part || other.is_part;
+            return *self = Self { is_part, ..other.clone() };
+        }
+        let excess = [&*self, other].map(|tally| tally.received.excess - tally.ambiguous.excess);
+        self.delays.merge(&other.delays, excess);
+        self.received.merge(other.received);
+        self.lost.merge(other.lost);
+        self.ambiguous.merge(other.ambiguous);
+        self.uncovered.merge(other.uncovered);
+        self.equal.arrived += other.equal.arrived;
+        self.equal.lost += other.equal.lost;
+        self.is_part |= other.is_part;
+        self.samples += other.samples;
+        self.is_merged = true;
+    }
+
+    fn is_empty(&self) -> bool {
+        [self.received, self.lost, self.uncovered].iter().all(|total| total.weight == 0.0)
     }
 
     pub(super) fn add(&mut self, passed: &Passed) {
@@ -236,15 +297,15 @@ impl Tally {
 
     /// The mean absolute difference between consecutive delays in the order of sending, in nanoseconds (RFC 3393, with
     /// all packets selected; lost ones are skipped). `None` with fewer than two delays, and if packets were sampled,
-    /// since sampled packets are not consecutive; `sent` is the number of packets sent.
+    /// since sampled packets are not consecutive, or tallies merged; `sent` is the number of packets sent.
     pub fn jitter(&self, sent: u64) -> Option<f64> {
-        (self.steps > 0 && self.is_exact(sent)).then(|| self.step_sum as f64 / self.steps as f64)
+        (self.steps > 0 && !self.is_merged && self.is_exact(sent)).then(|| self.step_sum as f64 / self.steps as f64)
     }
 
-    /// Runs of lost packets in the order of sending; `None` if packets were sampled, or if it is unknown which of
-    /// several equal packets were lost. `sent` is the number of packets sent.
+    /// Runs of lost packets in the order of sending; `None` if packets were sampled, tallies merged, or if it is unknown
+    /// which of several equal packets were lost. `sent` is the number of packets sent.
     pub fn loss_runs(&self, sent: u64) -> Option<LossRuns> {
-        (self.is_exact(sent) && self.equal.lost == 0.0).then_some(self.runs)
+        (self.is_exact(sent) && !self.is_merged && self.equal.lost == 0.0).then_some(self.runs)
     }
 
     /// Whether the fates of all `sent` packets are counted, each with weight 1.
@@ -257,8 +318,78 @@ impl Tally {
 
 #[cfg(test)]
 mod tests {
+    use super::super::matching::Sent;
     use super::*;
-    use dwell_types::hash;
+    use dwell_types::{PacketId, Timestamp, hash};
+
+    fn tally(packets: impl Iterator<Item = Passed>) -> Tally {
+        let mut tally = Tally::default();
+        packets.for_each(|passed| tally.add(&passed));
+        tally
+    }
+
+    /// Packets of all fates, with delays that are exponentially distributed, in two halves whose means differ.
+    fn packets(weights: [f64; 2]) -> Vec<Passed> {
+        let sent = Sent { packet: PacketId(0), at: Timestamp::from_nanos(0), flow: 0, bytes: 0 };
+        let of = |n: u64| {
+            let unit = hash::unit(hash::finish(n));
+            let delay = Nanos::new(((n / 1_000) as f64 * 5e6 - 2e7 * (1.0 - unit).ln()) as i64);
+            let fate = match n % 20 {
+                0 => Fate::Lost,
+                1 => Fate::Ambiguous,
+                2 => Fate::OneOfEqual { has_arrived: n % 40 < 20 },
+                3 => Fate::Uncovered,
+                _ => Fate::Received(delay),
+            };
+            Passed { sent, fate, weight: weights[(n % 7 / 4) as usize] }
+        };
+        (0..2_000).map(of).collect()
+    }
+
+    /// Merging equals having added all to one; the widths of intervals, which depend on means that were not final, to
+    /// 10%. The control, sums without the distance between the means, must fail.
+    #[test]
+    fn merging_equals_one_tally_fed_both() {
+        for weights in [[1.0, 1.0], [4.0, 4.0], [2.0, 8.0]] {
+            let all = packets(weights);
+            let sent = all.iter().map(|passed| passed.weight).sum::<f64>() as u64;
+            let one = tally(all.iter().copied());
+            for parts in [2, 200, 2_000] {
+                let mut merged = Tally::default();
+                for part in all.chunks(all.len() / parts) {
+                    merged.merge(&tally(part.iter().copied()));
+                }
+                let fates = |t: &Tally| [t.received(), t.lost(), t.uncovered(), t.ambiguous()];
+                assert_eq!(fates(&merged), fates(&one));
+                assert_eq!((merged.samples(), merged.loss_rate(sent)), (one.samples(), one.loss_rate(sent)));
+                assert_eq!((merged.is_exact(sent), merged.jitter(sent)), (weights[1] == 1.0, None));
+                let moments = |t: &Tally| [t.mean(sent).unwrap(), t.standard_deviation(sent).unwrap()];
+                for (merged, one) in moments(&merged).into_iter().zip(moments(&one)) {
+                    let width = |e: Estimate<f64>| e.high - e.low;
+                    assert!((merged.value / one.value - 1.0).abs() < 1e-3, "{merged:?} {one:?}");
+                    assert!((width(merged) - width(one)).abs() <= 0.1 * width(one), "{parts}: {merged:?} {one:?}");
+                }
+                let (a, b) = (merged.delays, one.delays);
+                assert!((a.mean / b.mean - 1.0).abs() < 1e-12 && (a.squares / b.squares - 1.0).abs() < 1e-12);
+            }
+        }
+        let mut apart = tally(packets([4.0, 4.0]).into_iter().take(1_000));
+        let mut copy = apart.clone();
+        copy.delays.mean += 1e8;
+        let narrow = 2.0 * apart.delays.mean_excess;
+        apart.merge(&copy);
+        assert!(apart.delays.mean_excess > 5.0 * narrow);
+    }
+
+    /// What is merged into an empty tally, or is empty, changes nothing but that it may be a part.
+    #[test]
+    fn empty_tallies_change_nothing() {
+        let mut tally = Tally::of_part();
+        let one = self::tally(packets([1.0, 1.0]).into_iter().filter(|passed| passed.fate != Fate::Lost));
+        tally.merge(&one);
+        tally.merge(&Tally::default());
+        assert!(tally.is_part && tally.jitter(1_900) == one.jitter(1_900) && one.jitter(1_900).is_some());
+    }
 
     /// 9,000 packets arrive and are all compared; of 1,000 more a tenth is lost, and one in eight is compared. The
     /// interval must contain the true rate in 93 to 97% of 2,000 runs (four standard errors: one seed in 10,000 would
