@@ -45,7 +45,17 @@ mod signals;
 
 /// Measures packet delays, and which flows cause them, passively and within a memory budget that you set.
 #[derive(Parser)]
-#[command(version, about, max_term_width = 100, arg_required_else_help = true, propagate_version = true)]
+#[command(
+    version,
+    about,
+    max_term_width = 100,
+    arg_required_else_help = true,
+    propagate_version = true,
+    after_help = "\
+Sizes: 65536, 64KiB, 1.5MiB. Times: 500ms, 10s, 2m; a number without a unit is seconds.
+Exit codes: 0 with a report, also with warnings; 1 if the input or output failed; 2 for wrong usage;
+130 after Ctrl-C, with a report of what was seen."
+)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,

@@ -145,7 +145,7 @@ pub(crate) struct Arguments {
     /// How far the receiver's clock is ahead of the sender's; negative if behind.
     #[arg(long, value_name = "TIME", value_parser = crate::units::offset, default_value = "0", help_heading = "What is measured")]
     pub(super) clock_offset: Nanos,
-    /// Also report each flow, those with the most bytes first. Those that begin when all places are taken are in other.
+    /// Also report the flows with the most bytes, each with its delays and losses, then all others together.
     #[arg(long, help_heading = "What is measured")]
     pub(super) flows: bool,
     /// Number of flows to report.
