@@ -1,6 +1,6 @@
 //! The reports of a run: one, or one per interval.
 
-use super::arguments::Arguments;
+use super::arguments::{Arguments, Format};
 use super::copies::Copies;
 use super::intervals::Intervals;
 use super::observed::Observed;
@@ -37,6 +37,8 @@ pub(super) struct Reports {
     /// Number of flows with a line of their own.
     top: usize,
     intervals: Intervals,
+    /// Whether distribution functions are drawn: only of a whole run, in its plot or its table.
+    are_cdfs_drawn: bool,
     /// First and last timestamp of the current interval; inverted if nothing has been seen yet.
     span: (Timestamp, Timestamp),
     disorder: Disorder,
@@ -86,6 +88,8 @@ impl Reports {
             ambiguous: arguments.ambiguous,
             top: arguments.top,
             intervals: Intervals::new(arguments.interval),
+            are_cdfs_drawn: arguments.interval.is_none()
+                && (arguments.plot.is_some() || arguments.format == Format::Table),
             span: NOTHING,
             disorder: Disorder::NONE,
             matches: arguments.matches(),
@@ -255,7 +259,10 @@ impl Reports {
         parameters.insert("relative_resolution", Parameter::Real(resolution));
         let results: Vec<ResultLine> = answers
             .iter()
-            .map(|a| ResultLine::new(a, observed.group_name(a.series.group), !self.intervals.are_wanted()))
+            .map(|a| {
+                let line = ResultLine::new(a, observed.group_name(a.series.group), !self.intervals.are_wanted());
+                if self.are_cdfs_drawn { line.with_cdf(&a.distribution) } else { line }
+            })
             .collect();
         self.has_results |= !results.is_empty();
         self.has_negative |= results.iter().any(|line| line.delay_ns.min.is_some_and(|min| min.value < 0));

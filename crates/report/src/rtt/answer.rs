@@ -12,7 +12,7 @@ use dwell_types::Series;
 const CDF_POINTS: usize = 500;
 
 impl ResultLine {
-    /// The line of one series. `group` is the name of its group; `is_all` means that no exchange began earlier.
+    /// The line of one series, without its distribution function. `group` is the name of its group; `is_all` means that no exchange began earlier.
     pub fn new(answer: &Answer, group: String, is_all: bool) -> Self {
         let distribution = &answer.distribution;
         let fates = &answer.fates;
@@ -40,12 +40,15 @@ impl ResultLine {
             exchanges: exchanges.map(|all| at_most(all, most)),
             delay_ns: delays(distribution),
             histogram: histogram(distribution).into_iter().map(|bin| bin.times(share)).collect(),
-            cdf: distribution
-                .cdf(CDF_POINTS)
-                .into_iter()
-                .map(|(delay_ns, share)| CdfPoint { delay_ns, share })
-                .collect(),
+            cdf: Vec::new(),
         }
+    }
+
+    /// The same with its distribution function.
+    #[must_use]
+    pub fn with_cdf(self, distribution: &Distribution) -> Self {
+        let points = distribution.cdf(CDF_POINTS).into_iter();
+        Self { cdf: points.map(|(delay_ns, share)| CdfPoint { delay_ns, share }).collect(), ..self }
     }
 }
 

@@ -122,7 +122,8 @@ pub struct ResultLine {
     pub delay_ns: Delays,
     /// Logarithmic histogram, in ascending order, without gaps; empty without samples.
     pub histogram: Vec<Bin>,
-    /// The distribution function at ascending delays, for plots; empty without samples. Not in the JSON.
+    /// The distribution function at ascending delays, for plots and the histogram of a table; empty without samples, or if
+    /// not asked for, since it is by far the largest part of a line. Not in the JSON.
     #[serde(skip)]
     pub cdf: Vec<CdfPoint>,
 }
