@@ -8,7 +8,7 @@ use crate::frames::undecoded;
 use crate::messages;
 use crate::output::{self, Output};
 use crate::progress::Bar;
-use crate::rtt::{matching, usual_matches};
+use crate::rtt::matching;
 use crate::signals::Signals;
 use crate::units::{Memories, described, is_given};
 use clap::builder::TypedValueParser;
@@ -188,7 +188,10 @@ fn exchanges(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failu
 /// What to compare, without repetitions.
 fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
     let mut matches = match &arguments.matches[..] {
-        [] => usual_matches(|matching| arguments.methods.iter().any(|method| method.measures(matching))),
+        [] => {
+            let is_measured = |matching: &Match| arguments.methods.iter().any(|method| method.measures(*matching));
+            Match::USUAL.into_iter().filter(is_measured).collect()
+        }
         matches => matches.to_vec(),
     };
     matches.sort_unstable();

@@ -25,7 +25,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            matches: vec![Match::TcpHandshake, Match::TcpAck, Match::Dns],
+            matches: Match::USUAL.to_vec(),
             key: Key::Inner,
             inside: Vec::new(),
             group: None,

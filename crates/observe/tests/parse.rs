@@ -145,7 +145,7 @@ proptest! {
             let (at, wire_length) = (Timestamp::from_nanos(5), frame.len() as u32);
             let frame = Frame { at: Some(at), link, bytes: &frame[..frame.len() - not_captured], wire_length };
             let drawn = Match::of_packets().filter(|&matching| rules >> matching as u16 & 1 != 0).collect();
-            for matches in [vec![Match::TcpHandshake, Match::TcpAck, Match::Dns], drawn] {
+            for matches in [Match::USUAL.to_vec(), drawn] {
                 let settings = Settings { matches, key, ..Settings::default() };
                 let (mut observed, mut paired) = (Vec::new(), Vec::new());
                 let mut observer = Observer::new(settings.clone());

@@ -148,6 +148,9 @@ impl Match {
         Self::Events,
     ];
 
+    /// The rules that are measured unless others are asked for.
+    pub const USUAL: [Self; 3] = [Self::TcpHandshake, Self::TcpAck, Self::Dns];
+
     /// The rules that pair packets, in the same order.
     pub fn of_packets() -> impl Iterator<Item = Self> {
         Self::ALL.into_iter().filter(|&matching| matching != Self::Events)

@@ -173,11 +173,6 @@ pub(crate) fn matching() -> impl TypedValueParser<Value = Match> {
     one_of(Match::of_packets(), Match::name)
 }
 
-/// The default matches, as far as `can` accepts them.
-pub(crate) fn usual_matches(can: impl Fn(Match) -> bool) -> Vec<Match> {
-    [Match::TcpHandshake, Match::TcpAck, Match::Dns].into_iter().filter(|&matching| can(matching)).collect()
-}
-
 /// How to select packets.
 pub(super) const BY_TCPDUMP: &str =
     "tcpdump selects interfaces and packets: tcpdump -U -i eth0 -w - 'tcp port 80' | dwell rtt -";
@@ -206,7 +201,7 @@ impl Arguments {
     /// The matches to measure.
     pub(super) fn matches(&self) -> Vec<Match> {
         match &self.matches[..] {
-            [] => usual_matches(|matching| self.method.measures(matching)),
+            [] => Match::USUAL.into_iter().filter(|&matching| self.method.measures(matching)).collect(),
             matches => matches.to_vec(),
         }
     }

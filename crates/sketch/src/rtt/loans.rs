@@ -52,7 +52,7 @@ mod tests {
     #[test]
     fn rules_lend_each_other_memory() {
         const MEMORY: usize = 64 << 20;
-        let matches = vec![Match::TcpHandshake, Match::TcpAck, Match::Dns];
+        let matches = Match::USUAL.to_vec();
         let mut meter = RttMeter::new(&Settings::new(Method::Auto, matches, MEMORY, Nanos::from_secs(100))).unwrap();
         let mut now = 0;
         let mut see = |meter: &mut RttMeter, matching, number, is_request| {
