@@ -79,7 +79,7 @@ pub(crate) fn place_of_report(output: Option<&PathBuf>) -> &Path {
 }
 
 /// The device of standard output must not be opened by name: it may be a file that is already partly written.
-fn is_stdout(path: &Path) -> bool {
+pub(crate) fn is_stdout(path: &Path) -> bool {
     path == Path::new("-") || path == Path::new("/dev/stdout")
 }
 
@@ -215,6 +215,18 @@ impl Output {
             partial.rename(&path).with_context(|| path.display().to_string())?;
             self.to = Place::Direct(to, path);
         }
+        Ok(())
+    }
+
+    /// Completes the file, and begins one that will replace it.
+    pub(crate) fn finish_and_begin_anew(&mut self) -> Result<()> {
+        let path = match &self.to {
+            Place::Whole { path, .. } | Place::Direct(_, path) => path.clone(),
+            Place::Stdout(_) | Place::Deserted => return Ok(self.flush()?),
+        };
+        let deserted = Self { to: Place::Deserted, is_plain: self.is_plain };
+        std::mem::replace(self, deserted).finish()?;
+        *self = Self::file(&path)?;
         Ok(())
     }
 

@@ -151,8 +151,8 @@ pub(super) enum Writing {
     Each,
     /// All together at the end.
     AtEnd,
-    /// One, of the whole run.
-    Whole,
+    /// One of all that was counted so far; each replaces the one before.
+    Anew,
     /// Samples instead of reports.
     Samples,
 }
@@ -162,7 +162,7 @@ impl Format {
         match self {
             Self::Jsonl | Self::Csv => Writing::Each,
             Self::Table | Self::Json => Writing::AtEnd,
-            Self::Openmetrics => Writing::Whole,
+            Self::Openmetrics => Writing::Anew,
             Self::Ppviz => Writing::Samples,
         }
     }
@@ -233,19 +233,28 @@ impl Arguments {
             }
         }
         let writing = self.format.writing();
+        let report = output::place_of_report(self.output.as_ref());
         if self.flows && writing == Writing::Samples {
             return usage("--format ppviz does not support --flows: it writes samples only");
         }
-        if self.flows && self.format == Format::Table && self.interval.is_some() {
-            return usage("--format table does not support --flows with --interval: use json, jsonl or csv");
-        }
-        if self.interval.is_some() && matches!(writing, Writing::Whole | Writing::Samples) {
+        if self.flows && matches!(self.format, Format::Table | Format::Openmetrics) && self.interval.is_some() {
             let format = self.format.to_possible_value().expect("no format is hidden");
             let name = format.get_name();
-            return usage(&format!("--format {name} does not support --interval: use table, json, jsonl or csv"));
+            return usage(&format!("--format {name} does not support --flows with --interval: use json, jsonl or csv"));
+        }
+        match writing {
+            Writing::Samples if self.interval.is_some() => {
+                return usage("--format ppviz does not support --interval: it writes samples only");
+            }
+            Writing::Anew if self.interval.is_some() && output::is_stdout(report) => {
+                return usage(
+                    "--format openmetrics with --interval replaces a file as each interval ends: expected -o FILE",
+                );
+            }
+            _ => {}
         }
         let others = self.samples.iter().chain(self.plot.as_ref().map(|(path, _)| path)).map(PathBuf::as_path);
-        let outputs = others.chain([output::place_of_report(self.output.as_ref())]);
+        let outputs = others.chain([report]);
         let inputs = self.paths().into_iter().chain(&self.events);
         output::check_apart(inputs, outputs)
     }

@@ -14,6 +14,9 @@ pub(super) struct Outputs {
     format: Format,
     /// Whether the column names of CSV have been written.
     has_head: bool,
+    /// What OpenMetrics has counted, and whether its file is replaced as each interval ends.
+    counted: openmetrics::Counted,
+    is_replaced: bool,
     plot: Option<(Output, Image)>,
     samples: Option<samples::Writer<Output>>,
     ppviz: Option<ppviz::Writer<Output>>,
@@ -30,6 +33,8 @@ impl Outputs {
             report: if is_ppviz { Output::stdout() } else { report()? },
             format: arguments.format,
             has_head: false,
+            counted: openmetrics::Counted::default(),
+            is_replaced: arguments.interval.is_some(),
             plot: Output::picture(arguments.plot.as_ref())?,
             samples: match &arguments.samples {
                 Some(path) => Some(samples::Writer::new(Output::file(path)?)?),
@@ -45,7 +50,7 @@ impl Outputs {
         self.plot.is_some() || self.format.writing() == Writing::AtEnd
     }
 
-    /// Writes a report, unless the format needs all reports at once.
+    /// Writes a report, or counts it, unless the format needs all reports at once.
     pub(super) fn report(&mut self, report: &RttReport) -> Result<()> {
         match self.format {
             Format::Jsonl => json::write_line(report, &mut self.report)?,
@@ -55,7 +60,15 @@ impl Outputs {
                 }
                 csv::write_rows(report, &mut self.report)?;
             }
-            Format::Table | Format::Json | Format::Openmetrics | Format::Ppviz => return Ok(()),
+            Format::Openmetrics => {
+                self.counted.add(report);
+                if self.is_replaced {
+                    self.counted.write(report, &mut self.report)?;
+                    self.report.finish_and_begin_anew()?;
+                }
+                return Ok(());
+            }
+            Format::Table | Format::Json | Format::Ppviz => return Ok(()),
         }
         self.report.publish()
     }
@@ -110,8 +123,8 @@ impl Outputs {
             (Format::Table, reports) => table::write_series(reports, to.plain())?,
             (Format::Json, [report]) if !is_series => json::write(report, to)?,
             (Format::Json, reports) => json::write_series(reports, to)?,
-            (Format::Openmetrics, [report]) => openmetrics::write(report, to)?,
-            // Jsonl and CSV are written already, ppviz has no report, and OpenMetrics no series.
+            (Format::Openmetrics, [.., last]) => self.counted.write(last, to)?,
+            // Jsonl and CSV are written already, and ppviz has no report.
             (Format::Jsonl | Format::Csv | Format::Ppviz | Format::Openmetrics, _) => (),
         }
         self.report.finish()?;

@@ -180,6 +180,59 @@ fn intervals_are_written_as_they_end() {
     }
 }
 
+/// OpenMetrics replaces its file as each interval ends. Its counters and histograms go on, and are in the end those of a
+/// run without intervals; everything else is that of the last interval.
+#[test]
+fn metrics_count_on_from_interval_to_interval() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mixed, file) = (testdata("mixed/mixed.pcap.zst"), folder.path().join("dwell.prom"));
+    let how = ["--format", "openmetrics", "--interval", "1s", "-o", file.to_str().unwrap()];
+    let packets = zstd::decode_all(File::open(&mixed).unwrap()).unwrap();
+    let mut child = command(&[&["rtt", "-"], &how[..]].concat()).stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let value = |text: &str, name: &str| -> Option<f64> {
+        let line = text.lines().find(|line| line.starts_with(name))?;
+        line.rsplit(' ').next()?.parse().ok()
+    };
+    let answered = "dwell_rtt_requests_total{match=\"dns\",leg=\"both\",group=\"all\",fate=\"matched\"}";
+    let mut seen = vec![0.0];
+    for part in packets.chunks(packets.len().div_ceil(5)) {
+        stdin.write_all(part).unwrap();
+        stdin.flush().unwrap();
+        // Until more has been counted than before: the last part may be buffered until the end.
+        for _ in 0..500 {
+            let text = fs::read_to_string(&file).unwrap_or_default();
+            assert!(text.is_empty() || text.ends_with("# EOF\n"), "{text}");
+            if let Some(now) = value(&text, answered).filter(|now| now > seen.last().unwrap()) {
+                seen.push(now);
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+    }
+    drop(stdin);
+    assert!(child.wait().unwrap().success());
+    assert!(seen.len() > 3 && seen.is_sorted(), "{seen:?}");
+    assert_eq!(names(folder.path()), ["dwell.prom"]);
+
+    let text = fs::read_to_string(&file).unwrap();
+    let whole =
+        String::from_utf8(dwell_in(folder.path(), &["rtt", &mixed, "--format", "openmetrics"]).ok().out).unwrap();
+    let is_counter = |line: &&str| ["_total{", "_bucket{", "_count{"].iter().any(|part| line.contains(part));
+    let counters: Vec<&str> = whole.lines().filter(is_counter).collect();
+    assert_eq!(text.lines().filter(is_counter).collect::<Vec<_>>(), counters);
+    assert!(counters.len() > 200);
+    let sum = "dwell_rtt_delay_seconds_sum{match=\"dns\"";
+    assert!((value(&text, sum).unwrap() / value(&whole, sum).unwrap() - 1.0).abs() < 1e-6);
+
+    let intervals = dwell_in(folder.path(), &["rtt", &mixed, "--interval", "1s", "--format", "jsonl"]).ok().out;
+    let last = str::from_utf8(&intervals).unwrap().lines().last().unwrap();
+    let last: serde_json::Value = serde_json::from_str(last).unwrap();
+    let exchanges: Vec<f64> = lines(&last).iter().filter_map(|line| line["exchanges"]["value"].as_f64()).collect();
+    let gauges = text.lines().filter(|line| line.starts_with("dwell_rtt_exchanges{") && line.contains("\"value\""));
+    assert_eq!(gauges.map(|line| line.rsplit(' ').next().unwrap().parse().unwrap()).collect::<Vec<f64>>(), exchanges);
+}
+
 /// A table waits for the end, and a user who watches a pipe is told; other formats and files need no note.
 #[test]
 fn a_table_of_intervals_says_that_it_waits() {

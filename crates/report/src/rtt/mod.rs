@@ -186,15 +186,14 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// All fates with their names in reports, in chronological order.
-    pub fn fates(&self) -> [(&'static str, u64); 6] {
+    /// The requests that are not open any more, by fate.
+    pub(crate) fn ended(&self) -> [(&'static str, u64); 5] {
         [
             ("matched", self.matched),
             ("not_admitted", self.not_admitted),
             ("evicted", self.evicted),
             ("expired", self.expired),
             ("ambiguous", self.ambiguous),
-            ("pending", self.pending),
         ]
     }
 }

@@ -1,29 +1,183 @@
 //! OpenMetrics 1.0 text, for Prometheus and compatible tools. Unknown values are left out.
 
 use super::answer::next_edge;
-use super::{Flow, OF_FLOWS, Quic, ResultLine, RttReport};
+use super::{Flow, OF_FLOWS, Quic, Requests, Responses, ResultLine, RttReport};
+use crate::facts::Frames;
 use crate::openmetrics::{bounds, common, escaped, family, number, seconds};
 use crate::quantiles::QUANTILES;
+use std::collections::HashMap;
 use std::io::{self, Write};
 
 /// Writes one report. No timestamps: values are current at the time of the scrape.
 pub fn write(report: &RttReport, to: &mut impl Write) -> io::Result<()> {
-    delay(&report.results, to)?;
-    quantiles(&report.results, to)?;
-    exchanges(&report.results, to)?;
-    counters(&report.results, to)?;
-    if !report.flows.is_empty() {
-        flows(&report.flows, to)?;
+    let mut counted = Counted::default();
+    counted.add(report);
+    counted.write(report, to)
+}
+
+/// What has been counted in the reports of successive intervals: counters and histograms must not fall from one to the
+/// next.
+#[derive(Clone, Debug, Default)]
+pub struct Counted {
+    /// In the order of their first reports.
+    lines: Vec<Line>,
+    places: HashMap<String, usize>,
+    frames: Option<Frames>,
+}
+
+/// The counters of one result.
+#[derive(Clone, Debug)]
+struct Line {
+    labels: String,
+    samples: u64,
+    ambiguous_samples: u64,
+    /// The requests that are not open any more, by fate.
+    requests: [(&'static str, u64); 5],
+    responses: Responses,
+    delays: Delays,
+}
+
+/// Exchanges whose delay is known.
+#[derive(Clone, Debug)]
+struct Delays {
+    /// Whether there were any.
+    are_known: bool,
+    /// Up to each of the [`edges`].
+    buckets: Vec<f64>,
+    all: f64,
+    /// In seconds; unknown if a delay was negative, since a sum that falls is no counter.
+    sum: Option<f64>,
+}
+
+impl Counted {
+    /// Counts what a report says.
+    pub fn add(&mut self, report: &RttReport) {
+        for line in &report.results {
+            let labels = labels(line);
+            let place = *self.places.entry(labels).or_insert_with_key(|labels| {
+                self.lines.push(Line::new(labels.clone()));
+                self.lines.len() - 1
+            });
+            self.lines[place].add(line);
+        }
+        if let Some(frames) = &report.frames {
+            self.frames.get_or_insert_default().add(frames);
+        }
     }
-    if let Some(quic) = &report.quic {
-        connections(quic, to)?;
+
+    /// Writes what was counted so far; all that is not counted is that of the last report.
+    pub fn write(&self, last: &RttReport, to: &mut impl Write) -> io::Result<()> {
+        self.delay(to)?;
+        quantiles(&last.results, to)?;
+        exchanges(&last.results, to)?;
+        self.counters(to)?;
+        pending(&last.results, to)?;
+        if !last.flows.is_empty() {
+            flows(&last.flows, to)?;
+        }
+        if let Some(quic) = &last.quic {
+            connections(quic, to)?;
+        }
+        common(self.frames.as_ref(), &last.memory, to)?;
+        // Not of type "info", which the older text format lacks: node_exporter rejects files that contain it.
+        family(
+            "dwell_rtt_method_info",
+            "gauge",
+            None,
+            "How delays were measured, and whether nothing was estimated.",
+            to,
+        )?;
+        let (name, exact) = (escaped(last.method.name), last.method.exact);
+        writeln!(to, "dwell_rtt_method_info{{method=\"{name}\",exact=\"{exact}\"}} 1")?;
+        writeln!(to, "# EOF")
     }
-    common(report.frames.as_ref(), &report.memory, to)?;
-    // Not of type "info", which the older text format lacks: node_exporter rejects files that contain it.
-    family("dwell_rtt_method_info", "gauge", None, "How delays were measured, and whether nothing was estimated.", to)?;
-    let (name, exact) = (escaped(report.method.name), report.method.exact);
-    writeln!(to, "dwell_rtt_method_info{{method=\"{name}\",exact=\"{exact}\"}} 1")?;
-    writeln!(to, "# EOF")
+
+    /// The histogram. Counts are estimates rounded to integers, since the format allows only integers.
+    fn delay(&self, to: &mut impl Write) -> io::Result<()> {
+        const NAME: &str = "dwell_rtt_delay_seconds";
+        family(NAME, "histogram", Some("seconds"), "Delay from request to response, estimated for all exchanges.", to)?;
+        for Line { labels, delays, .. } in self.lines.iter().filter(|line| line.delays.are_known) {
+            for (edge, exchanges) in edges().zip(&delays.buckets) {
+                let le = seconds(edge as f64);
+                writeln!(to, "{NAME}_bucket{{{labels},le=\"{le}\"}} {:.0}", exchanges.round())?;
+            }
+            let all = delays.all.round();
+            writeln!(to, "{NAME}_bucket{{{labels},le=\"+Inf\"}} {all:.0}")?;
+            // Without a sum there is no count (OpenMetrics 1.0, Histogram).
+            if let Some(sum) = delays.sum {
+                writeln!(to, "{NAME}_count{{{labels}}} {all:.0}")?;
+                writeln!(to, "{NAME}_sum{{{labels}}} {}", number(sum))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn counters(&self, to: &mut impl Write) -> io::Result<()> {
+        family("dwell_rtt_samples", "counter", None, "Measured delays that the estimates rest on.", to)?;
+        for Line { labels, samples, .. } in &self.lines {
+            writeln!(to, "dwell_rtt_samples_total{{{labels}}} {samples}")?;
+        }
+        family("dwell_rtt_ambiguous_samples", "counter", None, "Samples known only to lie between two bounds.", to)?;
+        for Line { labels, ambiguous_samples, .. } in &self.lines {
+            writeln!(to, "dwell_rtt_ambiguous_samples_total{{{labels}}} {ambiguous_samples}")?;
+        }
+        family("dwell_rtt_requests", "counter", None, "Requests that are not open any more, by fate.", to)?;
+        for Line { labels, requests, .. } in &self.lines {
+            for (fate, count) in requests {
+                writeln!(to, "dwell_rtt_requests_total{{{labels},fate=\"{fate}\"}} {count}")?;
+            }
+        }
+        family("dwell_rtt_responses", "counter", None, "Possible responses seen, by fate.", to)?;
+        for Line { labels, responses, .. } in &self.lines {
+            let matched = responses.seen.saturating_sub(responses.unmatched);
+            for (fate, count) in [("matched", matched), ("unmatched", responses.unmatched)] {
+                writeln!(to, "dwell_rtt_responses_total{{{labels},fate=\"{fate}\"}} {count}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Line {
+    fn new(labels: String) -> Self {
+        let delays = Delays { are_known: false, buckets: vec![0.0; edges().count()], all: 0.0, sum: Some(0.0) };
+        let requests = Requests::default().ended();
+        Self { labels, samples: 0, ambiguous_samples: 0, requests, responses: Responses::default(), delays }
+    }
+
+    fn add(&mut self, line: &ResultLine) {
+        self.samples += line.samples;
+        self.ambiguous_samples += line.ambiguous_samples;
+        for ((_, sum), (_, count)) in self.requests.iter_mut().zip(line.requests.ended()) {
+            *sum += count;
+        }
+        self.responses.seen += line.responses.seen;
+        self.responses.unmatched += line.responses.unmatched;
+        self.delays.add(line);
+    }
+}
+
+impl Delays {
+    fn add(&mut self, line: &ResultLine) {
+        let (Some(exchanges), Some(mean)) = (line.exchanges, line.delay_ns.mean) else { return };
+        let binned: f64 = line.histogram.iter().map(|b| b.exchanges.value).sum();
+        if !(binned.is_finite() && exchanges.value.is_finite()) {
+            return;
+        }
+        self.are_known = true;
+        let mut bins = line.histogram.iter().peekable();
+        let mut below = 0.0;
+        for (bucket, edge) in self.buckets.iter_mut().zip(edges()) {
+            while let Some(bin) = bins.next_if(|bin| bin.to_ns <= edge) {
+                below += bin.exchanges.value;
+            }
+            *bucket += below;
+        }
+        let all = binned.max(exchanges.value);
+        self.all += all;
+        let is_negative = line.histogram.iter().any(|bin| bin.to_ns < 0) || mean.value < 0;
+        self.sum = self.sum.filter(|_| !is_negative).map(|sum| sum + mean.value as f64 / 1e9 * all);
+    }
 }
 
 fn connections(quic: &Quic, to: &mut impl Write) -> io::Result<()> {
@@ -40,37 +194,6 @@ fn edges() -> impl Iterator<Item = i64> {
     const FIRST: i64 = 1_000;
     const LAST: i64 = 200_000_000_000_000;
     std::iter::successors(Some(FIRST), |&edge| Some(next_edge(edge))).take_while(|&edge| edge <= LAST)
-}
-
-/// The histogram. Counts are estimates rounded to integers, since the format allows only integers.
-fn delay(results: &[ResultLine], to: &mut impl Write) -> io::Result<()> {
-    const NAME: &str = "dwell_rtt_delay_seconds";
-    family(NAME, "histogram", Some("seconds"), "Delay from request to response, estimated for all exchanges.", to)?;
-    for line in results {
-        let (Some(exchanges), Some(mean)) = (line.exchanges, line.delay_ns.mean) else { continue };
-        let binned: f64 = line.histogram.iter().map(|b| b.exchanges.value).sum();
-        if !(binned.is_finite() && exchanges.value.is_finite()) {
-            continue;
-        }
-        let labels = labels(line);
-        let mut bins = line.histogram.iter().peekable();
-        let mut total = 0.0;
-        for edge in edges() {
-            while let Some(bin) = bins.next_if(|bin| bin.to_ns <= edge) {
-                total += bin.exchanges.value;
-            }
-            let le = seconds(edge as f64);
-            writeln!(to, "{NAME}_bucket{{{labels},le=\"{le}\"}} {:.0}", total.round())?;
-        }
-        let total = binned.max(exchanges.value);
-        writeln!(to, "{NAME}_bucket{{{labels},le=\"+Inf\"}} {:.0}", total.round())?;
-        // A sum that negative delays lower is no counter; without a sum there is no count (OpenMetrics 1.0, Histogram).
-        if line.histogram.iter().all(|bin| bin.to_ns >= 0) && mean.value >= 0 {
-            writeln!(to, "{NAME}_count{{{labels}}} {:.0}", total.round())?;
-            writeln!(to, "{NAME}_sum{{{labels}}} {}", number(mean.value as f64 / 1e9 * total))?;
-        }
-    }
-    Ok(())
 }
 
 fn quantiles(results: &[ResultLine], to: &mut impl Write) -> io::Result<()> {
@@ -100,29 +223,10 @@ fn exchanges(results: &[ResultLine], to: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-fn counters(results: &[ResultLine], to: &mut impl Write) -> io::Result<()> {
-    family("dwell_rtt_samples", "counter", None, "Measured delays that the estimates rest on.", to)?;
+fn pending(results: &[ResultLine], to: &mut impl Write) -> io::Result<()> {
+    family("dwell_rtt_pending_requests", "gauge", None, "Requests that are open.", to)?;
     for line in results {
-        writeln!(to, "dwell_rtt_samples_total{{{}}} {}", labels(line), line.samples)?;
-    }
-    family("dwell_rtt_ambiguous_samples", "counter", None, "Samples known only to lie between two bounds.", to)?;
-    for line in results {
-        writeln!(to, "dwell_rtt_ambiguous_samples_total{{{}}} {}", labels(line), line.ambiguous_samples)?;
-    }
-    family("dwell_rtt_requests", "counter", None, "Requests seen, by fate.", to)?;
-    for line in results {
-        let labels = labels(line);
-        for (fate, count) in line.requests.fates() {
-            writeln!(to, "dwell_rtt_requests_total{{{labels},fate=\"{fate}\"}} {count}")?;
-        }
-    }
-    family("dwell_rtt_responses", "counter", None, "Possible responses seen, by fate.", to)?;
-    for line in results {
-        let labels = labels(line);
-        let matched = line.responses.seen.saturating_sub(line.responses.unmatched);
-        for (fate, count) in [("matched", matched), ("unmatched", line.responses.unmatched)] {
-            writeln!(to, "dwell_rtt_responses_total{{{labels},fate=\"{fate}\"}} {count}")?;
-        }
+        writeln!(to, "dwell_rtt_pending_requests{{{}}} {}", labels(line), line.requests.pending)?;
     }
     Ok(())
 }

@@ -320,16 +320,16 @@ type Column = (&'static str, u64);
 
 /// The fates of a line's requests and responses; `is_first` and `is_last` tell the position of its report in a series.
 fn columns(line: &ResultLine, is_first: bool, is_last: bool) -> [Column; 11] {
-    let [matched, not_admitted, evicted, expired, ambiguous, pending] = line.requests.fates().map(|f| f.1);
+    let requests = &line.requests;
     [
-        ("carried over", if is_first { line.requests.carried_over } else { 0 }),
-        ("requests", line.requests.seen),
-        ("matched", matched),
-        ("not admitted", not_admitted),
-        ("evicted", evicted),
-        ("expired", expired),
-        ("ambiguous", ambiguous),
-        ("pending", if is_last { pending } else { 0 }),
+        ("carried over", if is_first { requests.carried_over } else { 0 }),
+        ("requests", requests.seen),
+        ("matched", requests.matched),
+        ("not admitted", requests.not_admitted),
+        ("evicted", requests.evicted),
+        ("expired", requests.expired),
+        ("ambiguous", requests.ambiguous),
+        ("pending", if is_last { requests.pending } else { 0 }),
         ("responses", line.responses.seen),
         ("unmatched", line.responses.unmatched),
         ("unresolved", line.ambiguous_samples),
