@@ -24,9 +24,11 @@ pub(crate) const BAND_BITS: u32 = 5;
 /// The last band in which exchanges are followed where loss is gradual. Later ones are found by luck only, and would
 /// weigh too much: they count as censored.
 pub(crate) const FOLLOWED: usize = 28;
-/// What is open when the last exchange was found counts as slow if it is at most this share of what ended since half
-/// that age: tails go on falling. If it is more, most of it never ends: [`SLOW_POWER`] of the ratio counts.
+/// In every octave, at most this share of what ended in the octave before is expected to end: tails go on falling by
+/// more than a third.
 const SLOW: f64 = 0.5;
+/// What is open when the last exchange was found counts as slow if it is at most what is expected to end later. If it is
+/// more, most of it never ends: this power of the ratio counts.
 const SLOW_POWER: i32 = 4;
 
 /// The responses of one series that were at risk, by band.
@@ -103,6 +105,38 @@ impl Risk {
         (responses - self.at_risk[1] - 3.0 * chance).max(0.0)
     }
 
+    /// How many exchanges may end after this band, the last one in which any did, if so many `ended` in the octave up to
+    /// there. In each of the next octaves that would be [`SLOW`] of the octave before; but where they would be found
+    /// with probability *φ*, and none was, no more than 3/*φ* (in one of twenty cases: "rule of three").
+    fn expected_later(&self, band: usize, ended: f64, open: f64) -> f64 {
+        let (mut next, mut expected) = (SLOW * (1.0 - SLOW) * ended, 0.0);
+        for found in self.found_later(band, open) {
+            next = next.min(3.0 / found);
+            expected += next;
+            next *= SLOW;
+        }
+        expected + next / (1.0 - SLOW)
+    }
+
+    /// The probabilities of finding an exchange that ends in the next octaves after a band, as far as these are followed
+    /// to their ends, where so many are open.
+    fn found_later(&self, band: usize, open: f64) -> Vec<f64> {
+        let found = |band: usize| (self.at_risk[band] / open).min(1.0) / self.each[band].max(1.0);
+        let bands = band + 1..=self.loss.last();
+        match self.loss {
+            Loss::AtBorders => bands.map(found).collect(),
+            Loss::Gradual => {
+                let end = begin(band + 1);
+                let octaves = std::iter::successors(Some(end), |start| Some(2.0 * start));
+                let followed = octaves.take_while(|&start| 2.0 * start <= begin(FOLLOWED + 1));
+                let within = |start: f64, band| (begin(band + 1).min(2.0 * start) - begin(band).max(start)).max(0.0);
+                let of_octave =
+                    |start: f64| bands.clone().map(|band| within(start, band) * found(band)).sum::<f64>() / start;
+                followed.map(of_octave).collect()
+            }
+        }
+    }
+
     /// The product limit, given by band the sums of the samples' weights and of their variances Σ (weight² − weight);
     /// `None` if there was no response.
     pub(crate) fn survival(&self, found_by_band: &[(f64, f64); BANDS]) -> Option<Survival> {
@@ -144,7 +178,7 @@ impl Risk {
         survival.factors[last + 1..].fill(0.0);
         survival.open[last..].fill(open);
         if let Some((band, weight)) = found {
-            survival.end_slowly(band, weight, self.loss, self.unheard());
+            survival.end_slowly(band, weight, self);
         }
         survival.set_losses(self);
         survival.set_borrowed(found_by_band);
@@ -270,12 +304,12 @@ pub(crate) struct Survival {
 
 impl Survival {
     /// Counts the slow part of what is left as ended together with the last exchanges found, in this band and with this
-    /// weight; `unheard` are open as well, and never end.
-    fn end_slowly(&mut self, band: usize, weight: f64, loss: Loss, unheard: f64) {
+    /// weight. What is open although its ids are not followed never ends.
+    fn end_slowly(&mut self, band: usize, weight: f64, risk: &Risk) {
         let open = self.open[band];
-        let ended = self.open_at_half(band, loss) - open;
-        let all_open = (open + unheard).max(f64::MIN_POSITIVE);
-        let slow = open * (SLOW * ended / all_open).min(1.0).powi(SLOW_POWER);
+        let ended = self.open_at_half(band, risk.loss) - open;
+        let all_open = (open + risk.unheard()).max(f64::MIN_POSITIVE);
+        let slow = open * (risk.expected_later(band, ended, open) / all_open).min(1.0).powi(SLOW_POWER);
         self.factors[band] += slow / weight;
         self.open[band..].iter_mut().for_each(|open| *open -= slow);
     }
@@ -382,9 +416,26 @@ mod tests {
     /// of the 12 that ended before, so it counts as slow.
     #[test]
     fn censored_ones_share_the_fate_of_those_that_last_longer() {
-        let (mass, survival) = limit(&[(1, 2.0), (3, 3.0)], &[(2, 4.0), (BANDS - 1, 1.0)]);
+        let (mass, survival) = limit(&[(1, 2.0), (3, 3.0)], &[(2, 4.0), (3, 1.0)]);
         assert!((mass[1] - 4.0).abs() < 1e-9 && (mass[3] - 16.0).abs() < 1e-9, "{mass:?}");
         assert_eq!(survival.open[BANDS - 1], 0.0);
+    }
+
+    /// Of many that end in the first two bands some are left, which may be slow. If 50, or some of them, were followed for
+    /// longer, they are not: some would have been found; of two, perhaps none.
+    #[test]
+    fn what_was_followed_for_longer_and_not_found_is_not_slow() {
+        let slow = |left: f64, followed: f64| {
+            let mut risk = Risk { each: [2.0; BANDS], ..Risk::none(Loss::AtBorders) };
+            risk.at_risk[1] = 2.0 * (1_000.0 + left);
+            risk.at_risk[2] = 2.0 * (500.0 + left);
+            risk.at_risk[3..8].fill(2.0 * followed);
+            let weights = std::array::from_fn(|band| if (1..3).contains(&band) { (1_000.0, 0.0) } else { (0.0, 0.0) });
+            1.0 - 0.5 * risk.survival(&weights).unwrap().open[BANDS - 1] / left
+        };
+        assert!((slow(50.0, 0.0) - 1.0).abs() < 1e-9);
+        assert!(slow(50.0, 50.0) < 0.1 && slow(50.0, 17.0) < 0.9);
+        assert!((slow(2.0, 2.0) - 1.0).abs() < 1e-9);
     }
 
     /// If 90 are left, far more than ended before, almost none of their exchanges counts as slow. If one is left, it

@@ -58,6 +58,19 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
     }
 }
 
+/// Where hardly anything is overwritten, a few responses without a request are not taken for slow exchanges: longer ones
+/// would have been found. Counting them, as if the tail went on, is the control that must fail.
+#[test]
+fn few_responses_without_a_request_are_no_slow_exchanges() {
+    for share in [0.01, 0.2] {
+        let settings = log_uniform().with_orphan_share(share);
+        let (distribution, truth) = estimate(&mut fridge(1 << 18, Some(1.0), true, 1), &settings, 1);
+        let (number, answered) = (distribution.exchanges().unwrap().value, truth.len() as f64);
+        let is_right = |number: f64| (number / answered - 1.0).abs() < 0.002;
+        assert!(is_right(number) && !is_right(number + share * answered), "{share}: {number} of {answered}");
+    }
+}
+
 /// If every response has its request, half of the slots are enough: the largest error between p5 and p95 is smaller
 /// than that of a plain fridge with as many slots, each with the best of four fixed probabilities. Eight runs are too
 /// few to show it for every choice of seeds: their ratio is .84, and its logarithm deviates by .17 (over 6), so that
