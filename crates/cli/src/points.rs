@@ -300,11 +300,11 @@ impl Point {
         }
     }
 
-    /// Whether the capture could not be read to its end.
+    /// Whether the capture or log could not be read to its end.
     pub(crate) fn is_damaged(&self) -> bool {
         match &self.source {
             Source::Capture { files, .. } => files.is_damaged(),
-            Source::Log(_) => false,
+            Source::Log(log) => log.is_damaged(),
         }
     }
 

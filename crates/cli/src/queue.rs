@@ -149,7 +149,10 @@ impl Source {
     }
 
     fn is_damaged(&self) -> bool {
-        matches!(self, Self::Sides(sides) if sides.points.is_damaged())
+        match self {
+            Self::Sides(sides) => sides.points.is_damaged(),
+            Self::Log(log) => log.is_damaged(),
+        }
     }
 
     fn warnings(&self) -> Vec<String> {

@@ -182,13 +182,17 @@ fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Resu
         reports.warn(words);
     }
     if events.backwards() > 0 {
-        reports.warn(format!("{}: {} out of time order", path.display(), text::are(events.backwards(), "line")));
+        let lines = text::are(events.backwards(), "line");
+        reports.warn(format!(
+            "{}: {lines} out of time order: delays may be wrong; sort the lines by time",
+            path.display()
+        ));
     }
     let is_sampled = meter.rules().any(|rule| rule.sampled_since.is_some());
     if is_sampled {
         reports.warn_of_reuse(&reuse);
     }
-    let code = reports.see_end(events.is_stopped(), false, signals);
+    let code = reports.see_end(events.is_stopped(), events.is_damaged(), signals);
     reports.finish(&mut meter, &Observed::Events(&events, &reuse), outputs)?;
     Ok(code)
 }

@@ -29,8 +29,13 @@ impl CrossingLog {
         Ok(Self { lines, at, packet, flow, bytes, packets: hash::word(seed, 1), flows: flows_of(seed) })
     }
 
-    /// The next packet; `None` at the end of the log.
+    /// The next packet; `None` at the end of the log, or at a line that cannot be used if others could.
     pub fn next_crossing(&mut self) -> Result<Option<Crossing>, LogError> {
+        let next = self.read();
+        self.lines.or_end(next)
+    }
+
+    fn read(&mut self) -> Result<Option<Crossing>, LogError> {
         if !self.lines.advance()? {
             return Ok(None);
         }
@@ -53,7 +58,12 @@ impl CrossingLog {
         self.lines.is_stopped()
     }
 
-    /// A warning if the log is truncated.
+    /// Whether the log ended at a line that cannot be used.
+    pub fn is_damaged(&self) -> bool {
+        self.lines.is_damaged()
+    }
+
+    /// A warning if the log is truncated, or ended at a line that cannot be used.
     pub fn warning(&self) -> Option<String> {
         self.lines.warning()
     }

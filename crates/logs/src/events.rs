@@ -101,8 +101,13 @@ impl EventLog {
         Ok(Self { lines, columns, groups, seed: hash::start(seed), at: 0, latest: i64::MIN, backwards: 0 })
     }
 
-    /// The next request or response; `None` at the end of the log.
+    /// The next request or response; `None` at the end of the log, or at a line that cannot be used if others could.
     pub fn next_event(&mut self) -> Result<Option<Observation>, LogError> {
+        let next = self.read();
+        self.lines.or_end(next)
+    }
+
+    fn read(&mut self) -> Result<Option<Observation>, LogError> {
         if !self.lines.advance()? {
             return Ok(None);
         }
@@ -161,7 +166,12 @@ impl EventLog {
         self.lines.is_stopped()
     }
 
-    /// A warning if the log is truncated.
+    /// Whether the log ended at a line that cannot be used.
+    pub fn is_damaged(&self) -> bool {
+        self.lines.is_damaged()
+    }
+
+    /// A warning if the log is truncated, or ended at a line that cannot be used.
     pub fn warning(&self) -> Option<String> {
         self.lines.warning()
     }

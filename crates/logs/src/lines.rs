@@ -60,6 +60,9 @@ pub struct Lines<R = BufReader<Decompressed>> {
     is_unfinished: bool,
     /// The error at which a truncated log ended early.
     cut: Option<io::Error>,
+    /// The line that could not be used, at which the log ended; and how many were used before.
+    unusable: Option<LogError>,
+    used: u64,
 }
 
 impl<R> fmt::Debug for Lines<R> {
@@ -98,6 +101,8 @@ impl<R: BufRead> Lines<R> {
             is_stopped: false,
             is_unfinished: false,
             cut: None,
+            unusable: None,
+            used: 0,
         }
     }
 
@@ -130,27 +135,48 @@ impl<R: BufRead> Lines<R> {
     /// Advances to the next non-empty line; false at the end, after a stop, or where the log is truncated (a partial last
     /// line is dropped there).
     pub fn advance(&mut self) -> Result<bool, LogError> {
-        if !self.read()? {
+        if self.unusable.is_some() || !self.read()? {
             self.fields.record.clear();
             return Ok(false);
         }
+        match self.split() {
+            Err(_) if self.is_unfinished && self.columns.is_some() => {
+                self.cut = Some(io::Error::new(io::ErrorKind::UnexpectedEof, "the last line is truncated"));
+                self.number -= 1;
+                self.fields.record.clear();
+                Ok(false)
+            }
+            split => split.map(|()| true),
+        }
+    }
+
+    /// Splits the current line into its fields.
+    fn split(&mut self) -> Result<(), LogError> {
         let Ok(line) = str::from_utf8(&self.line) else { return Err(self.error("expected text in UTF-8")) };
         if !self.fields.split(line) {
             return Err(self.error("expected a closing quotation mark in the line"));
         }
         let found = self.fields.record.len();
         match self.columns {
-            Some(expected) if found < expected && self.is_unfinished => {
-                self.cut = Some(io::Error::new(io::ErrorKind::UnexpectedEof, "the last line is truncated"));
-                self.number -= 1;
-                self.fields.record.clear();
-                Ok(false)
-            }
             Some(expected) if found != expected => {
                 Err(self.error(format!("expected as many fields as on the first line, {expected}, found {found}")))
             }
-            _ => Ok(true),
+            _ => Ok(()),
         }
+    }
+
+    /// Ends the log at a line that cannot be used, if others were used before: these count, as in a damaged capture.
+    /// `next` is the result of reading the next line.
+    pub fn or_end<T>(&mut self, next: Result<Option<T>, LogError>) -> Result<Option<T>, LogError> {
+        match next {
+            Err(error @ LogError::Line { .. }) if self.used > 0 => {
+                self.unusable = Some(error);
+                return Ok(None);
+            }
+            Ok(Some(_)) => self.used += 1,
+            _ => {}
+        }
+        next
     }
 
     /// Reads the next non-empty line, without its line ending.
@@ -215,8 +241,17 @@ impl<R: BufRead> Lines<R> {
         self.cut.take().map_or(Ok(()), |error| Err(LogError::Unread(self.path.clone(), error)))
     }
 
-    /// A warning if the log is truncated.
+    /// Whether the log ended at a line that cannot be used.
+    pub fn is_damaged(&self) -> bool {
+        self.unusable.is_some()
+    }
+
+    /// A warning if the log is truncated, or ended at a line that cannot be used.
     pub fn warning(&self) -> Option<String> {
+        if let Some(error) = &self.unusable {
+            let lines = if self.used == 1 { "line before is" } else { "lines before are" };
+            return Some(format!("{error}: only the {lines} used"));
+        }
         let cut = self.cut.as_ref()?;
         Some(format!("{}: {cut} after line {}: the rest is not used", self.path.display(), self.number))
     }

@@ -58,8 +58,13 @@ impl SojournLog {
         self.span
     }
 
-    /// The next departure; `None` at the end of the log.
+    /// The next departure; `None` at the end of the log, or at a line that cannot be used if others could.
     pub fn next_departure(&mut self) -> Result<Option<Departure>, LogError> {
+        let next = self.read();
+        self.lines.or_end(next)
+    }
+
+    fn read(&mut self) -> Result<Option<Departure>, LogError> {
         if !self.lines.advance()? {
             return Ok(None);
         }
@@ -91,6 +96,11 @@ impl SojournLog {
     /// Whether reading was stopped (see [`Stop`]) before the end.
     pub fn is_stopped(&self) -> bool {
         self.lines.is_stopped()
+    }
+
+    /// Whether the log ended at a line that cannot be used.
+    pub fn is_damaged(&self) -> bool {
+        self.lines.is_damaged()
     }
 
     /// Lines whose packet departed before it arrived.

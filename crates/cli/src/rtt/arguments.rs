@@ -31,7 +31,8 @@ pub(crate) struct Arguments {
     /// Same as CAPTURE, as in tcpdump.
     #[arg(short = 'r', value_name = "CAPTURE", conflicts_with = "captures")]
     pub(super) read: Vec<PathBuf>,
-    /// Read a log instead of captures: CSV with columns at_ns, kind (request or response), id and optionally group.
+    /// Read a log instead of captures: CSV in time order with columns at_ns, kind (request or response), id and optionally
+    /// group.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["captures", "read", "matches", "inside", "group", "key", "count"])]
     pub(super) events: Option<PathBuf>,
     /// Not supported; the message says what to do instead.

@@ -55,15 +55,36 @@ fn logs_may_be_compressed() {
     assert_eq!(lines("log.bin")[0]["samples"], 1);
 }
 
-/// A log that ends in the middle of a line: the whole lines count. A short line elsewhere is an error.
+/// A log that ends in the middle of a line, of a value or of a letter: the whole lines count.
 #[test]
 fn a_truncated_line_ends_the_log() {
-    let folder = log("at_ns,kind,id\n1,request,a\n5,response,a\n7,reque");
-    let run = rtt(&folder, &["--format", "json"]);
-    assert!(run.err.contains("log.csv: the last line is truncated after line 3: the rest is not used"), "{}", run.err);
-    assert_eq!((run.code, &run.json()["results"][0]["samples"]), (0, &1.into()));
-    let run = rtt(&log("at_ns,kind,id\n1,request,a\n5,response\n"), &[]);
-    assert!(run.code == 1 && run.err.contains("line 3: expected as many fields"), "{}", run.err);
+    for cut in ["7,reque", "7,request,\"b", "7,request,\u{fc}"] {
+        let folder = log("");
+        let text = format!("at_ns,kind,id\n1,request,a\n5,response,a\n{cut}");
+        let bytes = text.len() - usize::from(!cut.is_ascii());
+        std::fs::write(folder.path().join("log.csv"), &text.as_bytes()[..bytes]).unwrap();
+        let run = rtt(&folder, &["--format", "json"]);
+        let words = "log.csv: the last line is truncated after line 3: the rest is not used";
+        assert!(run.err.contains(words) && run.err.lines().count() == 1, "{}", run.err);
+        assert_eq!((run.code, &run.json()["results"][0]["samples"]), (0, &1.into()));
+    }
+}
+
+/// A line that cannot be used ends the log: the lines before count, as the packets before the damage of a capture.
+#[test]
+fn a_line_that_cannot_be_used_ends_the_log() {
+    for (line, words) in [
+        ("7,reply,b", "expected request or response as kind, found 'reply'"),
+        ("noon,request,b", "expected a whole number of nanoseconds as at_ns, found 'noon'"),
+        ("7,request", "expected as many fields as on the first line, 3, found 2"),
+    ] {
+        let folder = log(&format!("at_ns,kind,id\n1,request,a\n5,response,a\n{line}\n8,request,c\n9,response,c\n"));
+        let run = rtt(&folder, &["--format", "json"]);
+        let words = format!("dwell: warning: log.csv: line 4: {words}: only the lines before are used\n");
+        assert_eq!((run.code, run.err.as_str()), (1, words.as_str()));
+        let report = run.json();
+        assert_eq!((&report["results"][0]["samples"], report["warnings"].as_array().unwrap().len()), (&1.into(), 1));
+    }
 }
 
 /// `hash-sample` learns from fast exchanges how long to wait, and says so when it may have missed slow ones.
