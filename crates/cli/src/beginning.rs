@@ -52,7 +52,7 @@ impl Beginning {
     }
 
     /// A warning if a packet in a hundred goes where none arrives: these may be losses, or pass another way.
-    fn unreached(&self) -> Option<String> {
+    pub(crate) fn unreached(&self) -> Option<String> {
         const FEW: u64 = 20;
         const SHARE: u64 = 100;
         let Unreached { packets, sent, addresses } = self.unreached;

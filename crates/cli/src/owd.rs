@@ -69,8 +69,10 @@ fn compare(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
     let answer = comparison.answer();
     outputs.take(comparison.take_intervals())?;
     let mut warnings = points.warnings();
-    warnings.extend(beginning.warnings());
+    // What became of packets on the way says more than where they were going.
+    warnings.extend(beginning.unexamined());
     warnings.extend(self::warnings(arguments, &points, &pair.paths, [sent, received], &answer));
+    warnings.extend(beginning.unreached());
     warnings.extend(points.is_stopped().then(|| signals.warning()));
     let seen = Points {
         sender: facts(&points[0], sent, answer.unsent[0], answer.duplicates[0]),
@@ -155,11 +157,15 @@ fn warnings(
         let (total, unsent) = (&answer.total, answer.unsent[1]?);
         changed_between(total.sent, total.lost, unsent.saturating_sub(answer.surplus))
     };
-    let is_hardly_matched = answer.total.received > 0 && answer.total.received < answer.total.lost / 10;
+    // What few packets say that match by chance is of no use.
+    let is_hardly_matched = {
+        let Line { received, lost, uncovered, .. } = answer.total;
+        let is_strange = answer.unsent[1].is_some_and(|unsent| received < unsent / 10);
+        received > 0 && (received < lost / 10 || received < (lost + uncovered) / 10 && is_strange)
+    };
     let mut warnings = match arguments.method {
         Method::Auto | Method::Exact => Vec::from_iter(match is_hardly_matched {
-            // What few packets say that match by chance is of no use.
-            true => changed().or_else(doubts),
+            true => changed().or_else(|| Some(Doubt::HardlyAnythingInCommon.to_string())),
             false => doubts().or_else(changed),
         }),
         Method::Lda => {

@@ -319,7 +319,10 @@ impl Point {
             let words = undecoded(crossings.frames(), crossings.unknown_link());
             warnings.extend(words.map(|words| format!("{name}: {words}")));
         }
-        warnings.extend(self.disorder.warning("packet", false).map(|words| format!("{name}: {words}")));
+        let disorder = self.disorder.warning("packet", false);
+        warnings.extend(
+            disorder.map(|words| format!("{name}: {words}; if it is joined from parts, join them in their order")),
+        );
         if self.wild > 0 {
             let packets = text::are(self.wild, "packet");
             warnings.push(format!(
@@ -337,7 +340,7 @@ impl Point {
         if self.cut() > 0 {
             warnings.push(format!(
                 "{name}: {} truncated within the bytes that identify a packet, and match only packets truncated at \
-                 the same byte (--payload-bytes)",
+                 the same byte: truncate the other capture as well (editcap -s LENGTH)",
                 text::are(self.cut(), "packet")
             ));
         }

@@ -134,6 +134,9 @@ pub(crate) struct Arguments {
     /// The capture at the receiver's side.
     #[arg(value_name = "RECEIVER", required = true)]
     pub(super) receiver: Option<PathBuf>,
+    /// Not supported; the message says what to do instead.
+    #[arg(hide = true)]
+    more: Vec<PathBuf>,
     /// Swap the two: the first capture is the receiver's.
     #[arg(long)]
     pub(super) swap: bool,
@@ -274,6 +277,11 @@ impl Arguments {
     /// Checks combinations of arguments that their own parsers cannot.
     pub(super) fn check(&self) -> Result<(), Failure> {
         let usage = |words: &str| Err(Failure::Usage(words.to_owned()));
+        if !self.more.is_empty() {
+            return usage(
+                "expected two captures, one of each point; join the parts of one by cat (also if compressed), in their order",
+            );
+        }
         let pair = self.pair();
         pair.check()?;
         let weights = self.point.weights.as_ref();

@@ -74,6 +74,7 @@ pub(super) fn not_found(flow: &str, answer: &Answer) -> Option<String> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Doubt {
     NothingInCommon,
+    HardlyAnythingInCommon,
     TooEarly,
     TooLate,
     SomeTooEarly,
@@ -85,6 +86,11 @@ impl fmt::Display for Doubt {
             Self::NothingInCommon => {
                 "no packet was seen at both points: are these captures of the same traffic at the same time, with the same \
                  addresses (--nat), and clocks that agree (--longest, --clock-offset)?"
+            }
+            Self::HardlyAnythingInCommon => {
+                "hardly any packet was seen at both points, and those that were may be equal ones: do the clocks differ by more \
+                 than --longest (--clock-offset)? Are these captures of the same traffic at the same time, with the same \
+                 addresses (--nat)?"
             }
             Self::TooEarly => {
                 "packets arrived before they were sent: the captures are in the wrong order (--swap), or the clocks \
@@ -126,12 +132,16 @@ pub(super) fn disagreement(offset: ClockOffset, removed: Nanos, are_some_equal: 
     let ClockOffset { low, high } = offset;
     let (from, to) = (Nanos::new(low), Nanos::new(high));
     if low > high {
-        let or = if are_some_equal { "; or a packet was matched with an equal one sent later" } else { "" };
-        return Some(format!(
-            "the delays of both directions contradict each other: the clocks drifted apart by at least {}; measure \
-             shorter captures, or synchronise the clocks{or}",
-            Nanos::new(low.saturating_sub(high))
-        ));
+        let apart = Nanos::new(low.saturating_sub(high));
+        let drifted = "the clocks drifted apart: measure shorter captures, or synchronise them";
+        let why = match are_some_equal {
+            true => format!(
+                "a packet that one capture misses was taken for an equal one sent later (smallest delays and means \
+                 are wrong then; a smaller --longest avoids some of it), or {drifted}"
+            ),
+            false => drifted.to_owned(),
+        };
+        return Some(format!("the delays of both directions contradict each other by {apart}: {why}"));
     }
     (low > removed.get() || high < removed.get()).then(|| {
         format!(

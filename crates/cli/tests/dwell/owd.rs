@@ -878,3 +878,27 @@ fn what_is_not_found_is_said() {
     let run = dwell_in(folder.path(), &["owd", "--crossings", "a.csv", "late.csv"]);
     assert!(run.err.contains("clocks differ by more than --longest (--clock-offset)"), "{}", run.err);
 }
+
+/// A receiver's clock that is ahead by more than the longest delay, where a few packets equal earlier ones: hardly a match
+/// is real, although hardly anything counts as lost.
+#[test]
+fn clocks_too_far_apart_are_named_although_some_packets_match() {
+    let folder = tempfile::tempdir().unwrap();
+    let line = |i: i64, ahead: i64| format!("{},p{}\n", 10_000_000 * i + ahead, if i == 800 { 100 } else { i });
+    for (name, ahead) in [("a.csv", 0), ("b.csv", 7_000_000_000)] {
+        let lines: String = (0..1_000).map(|i| line(i, ahead)).collect();
+        fs::write(folder.path().join(name), format!("at_ns,packet\n{lines}")).unwrap();
+    }
+    let run = |more: &[&str]| dwell_in(folder.path(), &[&["owd", "--crossings", "a.csv", "b.csv"], more].concat());
+    let words = "hardly any packet was seen at both points";
+    assert!(run(&[]).err.contains(words), "{}", run(&[]).err);
+    assert_eq!(run(&["--longest", "10s"]).err, "");
+    assert_eq!(run(&["--clock-offset", "7s"]).err, "");
+}
+
+/// The parts of a capture are not further points.
+#[test]
+fn a_point_has_one_capture() {
+    let run = dwell(&["owd", "a.pcap", "b1.pcap", "b2.pcap"]);
+    assert!(run.code == 2 && run.err.contains("expected two captures") && run.err.contains("cat"), "{}", run.err);
+}

@@ -75,7 +75,8 @@ pub struct PointFacts {
     pub duplicates: Option<u64>,
 }
 
-/// Bounds of a clock offset, in nanoseconds; `low` > `high` means that the clocks drifted apart during the capture.
+/// Bounds of a clock offset, in nanoseconds; `low` > `high` means that delays contradict each other: the
+/// clocks drifted apart during the capture, or a packet was matched with another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ClockOffset {
     /// Minus the smallest delay of the reverse direction.

@@ -109,8 +109,8 @@ fn footing(report: &OwdReport, to: &mut impl Write) -> io::Result<()> {
             format!("the receiver's is ahead by {at_least} to {at_most}, bounded by delays of both directions")
         } else {
             format!(
-                "drifted apart: the receiver's was ahead by {at_most} or less at one time, {at_least} or more at \
-                     another"
+                "contradictory: by one delay the receiver's was ahead by {at_most} at most, by another by {at_least} at \
+                 least"
             )
         };
         item("clocks", &words, to)?;
