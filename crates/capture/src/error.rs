@@ -128,6 +128,13 @@ pub enum Warning {
     Cut(Cut),
     /// Nothing after the damage can be read.
     Damaged(CaptureError),
+    /// The file says that packets were dropped before they could be captured.
+    Dropped {
+        /// The file.
+        path: PathBuf,
+        /// Number of packets.
+        packets: u64,
+    },
 }
 
 impl Warning {
@@ -142,6 +149,11 @@ impl fmt::Display for Warning {
         match self {
             Self::Cut(cut) => cut.fmt(f),
             Self::Damaged(error) => write!(f, "{error}; the rest of the file was not read"),
+            Self::Dropped { path, packets } => write!(
+                f,
+                "{}: {packets} packets are missing: by the file's own statistics they were dropped before they could be captured",
+                path.display()
+            ),
         }
     }
 }

@@ -4,7 +4,8 @@
 mod common;
 
 use common::{Owned, Pcapng, frame, read};
-use dwell_capture::CaptureError;
+use dwell_capture::file::CaptureFile;
+use dwell_capture::{CaptureError, FrameSource};
 
 const RESOLUTION: u16 = 9;
 const OFFSET: u16 = 14;
@@ -181,6 +182,36 @@ fn interfaces_that_contradict_themselves_are_damage() {
 }
 
 /// A file that consists of interfaces must not exhaust memory.
+/// The latest statistics of each interface and section say how many packets are missing; statistics of no interface, or
+/// damaged ones, say nothing.
+#[test]
+fn statistics_say_what_was_dropped() {
+    for big_endian in [false, true] {
+        let mut file = Pcapng::new(big_endian);
+        let statistics = |file: &mut Pcapng, interface: u32, options: &[(u16, u64)]| {
+            let mut body = file.words(&[interface, 0, 0]);
+            options.iter().for_each(|&(code, count)| body.extend(file.option(code, &file.u64(count))));
+            file.block(5, &body);
+        };
+        file.interface(1, 0, &[]).interface(1, 0, &[]).enhanced(0, 7, 1, b"a");
+        statistics(&mut file, 0, &[(4, 1_000), (5, 3), (7, 4), (8, 900)]);
+        statistics(&mut file, 0, &[(4, 2_000), (5, 30), (7, 40)]);
+        statistics(&mut file, 1, &[(5, 200)]);
+        statistics(&mut file, 7, &[(5, 9_999)]);
+        file.section(!big_endian).interface(1, 0, &[]);
+        statistics(&mut file, 0, &[(7, 1_000)]);
+        file.block(5, &[]);
+        let short = [file.words(&[0, 0, 0]), file.option(5, b"12345678")[..8].to_vec()].concat();
+        file.section(big_endian).interface(1, 0, &[]).block(5, &short).enhanced(0, 8, 1, b"b");
+        let mut capture = CaptureFile::open("x", file.bytes.as_slice()).unwrap();
+        let mut frames = 0;
+        while capture.next_frame().unwrap().is_some() {
+            frames += 1;
+        }
+        assert_eq!((frames, capture.dropped()), (2, 1_270));
+    }
+}
+
 #[test]
 fn interfaces_are_bounded() {
     let mut file = Pcapng::new(false);

@@ -75,7 +75,7 @@ impl CaptureFiles {
         self.current.as_ref().is_none_or(CaptureFile::is_used_up)
     }
 
-    /// Warnings about truncated and damaged files, so far.
+    /// Warnings about truncated, damaged and incomplete files, so far.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
     }
@@ -121,6 +121,9 @@ impl CaptureFiles {
                 self.bytes_before += file.bytes_read();
                 self.frames_before += file.frames();
                 self.warnings.extend(file.cut().cloned().map(Warning::Cut));
+                if file.dropped() > 0 {
+                    self.warnings.push(Warning::Dropped { path: file.path().to_owned(), packets: file.dropped() });
+                }
                 self.current = None;
                 next?;
             }

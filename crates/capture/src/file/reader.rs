@@ -18,6 +18,8 @@ pub struct CaptureFile<R> {
     /// Frames yielded so far.
     frames: u64,
     cut: Option<Cut>,
+    /// Packets that the file says were dropped before they could be captured, once its end has been reached.
+    dropped: u64,
 }
 
 enum Format {
@@ -40,7 +42,7 @@ impl<R: Read> CaptureFile<R> {
     pub fn open(path: impl Into<PathBuf>, reader: R) -> Result<Self, CaptureError> {
         let path = path.into();
         match recognise(reader) {
-            Ok((window, format)) => Ok(Self { path, window, format, frames: 0, cut: None }),
+            Ok((window, format)) => Ok(Self { path, window, format, frames: 0, cut: None, dropped: 0 }),
             Err(Unreadable::Empty) => Err(CaptureError::Empty { path }),
             Err(Unreadable::NotACapture(found)) => Err(CaptureError::NotACapture { path, found }),
             Err(Unreadable::Trouble(trouble)) => Err(error(trouble, path, 0)),
@@ -72,6 +74,11 @@ impl<R: Read> CaptureFile<R> {
         self.cut.as_ref()
     }
 
+    /// Packets that the file says were dropped before they could be captured; known once its end has been reached.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
     /// The next record, if it is buffered and nothing about it is unusual: the path of nearly every call.
     ///
     /// This and [`CaptureFile::next`] are two functions so that records travel in registers here: a result that may
@@ -95,12 +102,15 @@ impl<R: Read> CaptureFile<R> {
             Format::Pcapng(pcapng) => pcapng.next(&mut self.window),
             Format::Ended => return Ok(None),
         };
+        if let Ok(Some(record)) = next {
+            self.frames += 1;
+            return Ok(Some(record));
+        }
+        if let Format::Pcapng(pcapng) = &self.format {
+            self.dropped = pcapng.dropped();
+        }
         match next {
-            Ok(Some(record)) => {
-                self.frames += 1;
-                return Ok(Some(record));
-            }
-            Ok(None) => self.format = Format::Ended,
+            Ok(_) => self.format = Format::Ended,
             Err(trouble) => {
                 self.format = Format::Ended;
                 let (path, frames) = (self.path.clone(), self.frames);

@@ -5,6 +5,8 @@ use dwell_types::LinkType;
 const END_OF_OPTIONS: u16 = 0;
 const TIMESTAMP_RESOLUTION: u16 = 9;
 const TIMESTAMP_OFFSET: u16 = 14;
+const DROPPED_BY_INTERFACE: u16 = 5;
+const DROPPED_BY_SYSTEM: u16 = 7;
 
 /// What an interface description block says about the packets of its interface.
 pub(super) struct Interface {
@@ -12,6 +14,8 @@ pub(super) struct Interface {
     /// In bytes; `u32::MAX` if the interface does not state one.
     pub(super) snap_length: u32,
     pub(super) clock: Clock,
+    /// Packets that were dropped before they could be captured, by its latest statistics.
+    pub(super) dropped: u64,
 }
 
 /// A defect of an interface description.
@@ -35,35 +39,62 @@ impl Interface {
             length => length,
         };
         let (mut resolution, mut offset_s) = (Clock::MICROSECONDS, 0);
-        let mut options = &body[8..];
-        while let Some((&[code_0, code_1, length_0, length_1], rest)) = options.split_first_chunk() {
-            let code = order.u16([code_0, code_1]);
-            let length = usize::from(order.u16([length_0, length_1]));
-            if code == END_OF_OPTIONS {
-                break;
-            }
-            let Some(value) = rest.get(..length) else {
-                return Err(Wrong {
-                    expected: format!("option {code} with at most {} bytes, the rest of the block", rest.len()),
-                    found: format!("{length} bytes"),
-                });
-            };
+        let options = Options { order, rest: &body[8..] };
+        for option in options {
+            let (code, value) = option?;
             match (code, value) {
                 (TIMESTAMP_RESOLUTION, &[value]) => resolution = value,
-                (TIMESTAMP_OFFSET, &[a, b, c, d, e, f, g, h]) => {
-                    let [first, second] = order.words(&[[a, b, c, d], [e, f, g, h]]).map(u64::from);
-                    let bits = if order.big_endian { first << 32 | second } else { second << 32 | first };
-                    offset_s = bits as i64;
+                (TIMESTAMP_OFFSET, value) => {
+                    let wrong = || option_length("if_tsoffset", 8, value.len());
+                    offset_s = long(order, value).ok_or_else(wrong)? as i64;
                 }
-                (TIMESTAMP_RESOLUTION, _) => return Err(option_length("if_tsresol", 1, length)),
-                (TIMESTAMP_OFFSET, _) => return Err(option_length("if_tsoffset", 8, length)),
+                (TIMESTAMP_RESOLUTION, _) => return Err(option_length("if_tsresol", 1, value.len())),
                 _ => {}
             }
-            options = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
         }
         let link = LinkType(order.u16([first[0], first[1]]));
-        Ok(Self { link, snap_length, clock: Clock::new(resolution, offset_s) })
+        Ok(Self { link, snap_length, clock: Clock::new(resolution, offset_s), dropped: 0 })
     }
+}
+
+/// The interface that the body of a statistics block is about, and the packets that it says were dropped. Statistics do
+/// not affect packets: what is wrong with them is ignored.
+pub(super) fn dropped(order: ByteOrder, body: &[u8]) -> Option<(usize, u64)> {
+    let [interface, ..] = order.words(first_words::<3>(body)?);
+    let options = Options { order, rest: &body[12..] }.map_while(Result::ok);
+    let counts = options.filter(|(code, _)| matches!(*code, DROPPED_BY_INTERFACE | DROPPED_BY_SYSTEM));
+    Some((interface as usize, counts.filter_map(|(_, value)| long(order, value)).fold(0, u64::saturating_add)))
+}
+
+/// The options of a block, with their codes.
+struct Options<'a> {
+    order: ByteOrder,
+    rest: &'a [u8],
+}
+
+impl<'a> Iterator for Options<'a> {
+    type Item = Result<(u16, &'a [u8]), Wrong>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (&[code_0, code_1, length_0, length_1], rest) = self.rest.split_first_chunk()?;
+        let code = self.order.u16([code_0, code_1]);
+        let length = usize::from(self.order.u16([length_0, length_1]));
+        if code == END_OF_OPTIONS {
+            return None;
+        }
+        self.rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some(rest.get(..length).map(|value| (code, value)).ok_or_else(|| Wrong {
+            expected: format!("option {code} with at most {} bytes, the rest of the block", rest.len()),
+            found: format!("{length} bytes"),
+        }))
+    }
+}
+
+/// An option's value of 64 bits.
+fn long(order: ByteOrder, value: &[u8]) -> Option<u64> {
+    let &[a, b, c, d, e, f, g, h] = value else { return None };
+    let [first, second] = order.words(&[[a, b, c, d], [e, f, g, h]]).map(u64::from);
+    Some(if order.big_endian { first << 32 | second } else { second << 32 | first })
 }
 
 fn option_length(name: &str, expected: usize, found: usize) -> Wrong {

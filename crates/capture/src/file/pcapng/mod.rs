@@ -1,4 +1,4 @@
-// Interface description blocks.
+// Interface description and statistics blocks.
 mod interface;
 // Conversion of an interface's timestamps.
 mod clock;
@@ -13,6 +13,7 @@ pub(super) const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const INTERFACE_DESCRIPTION: u32 = 1;
 const OBSOLETE_PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
+const INTERFACE_STATISTICS: u32 = 5;
 const ENHANCED_PACKET: u32 = 6;
 
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
@@ -31,12 +32,14 @@ const MAX_INTERFACES: usize = 1 << 16;
 pub(super) struct Pcapng {
     order: ByteOrder,
     interfaces: Vec<Interface>,
+    /// Packets that were dropped before they could be captured, in earlier sections.
+    dropped: u64,
 }
 
 impl Pcapng {
     /// Reads the first section header, whose type has been recognised already.
     pub(super) fn open<R: Read>(window: &mut Window<R>) -> Result<Self, Trouble> {
-        let mut file = Self { order: ByteOrder { big_endian: false }, interfaces: Vec::new() };
+        let mut file = Self { order: ByteOrder { big_endian: false }, interfaces: Vec::new(), dropped: 0 };
         file.section(window)?;
         Ok(file)
     }
@@ -87,6 +90,16 @@ impl Pcapng {
                     self.interfaces.push(interface);
                     window.advance(whole as usize);
                 }
+                INTERFACE_STATISTICS if whole <= MAX_BLOCK => {
+                    let body = self.block(window, offset, whole)?;
+                    let dropped = interface::dropped(self.order, &window.held()[8..8 + body]);
+                    if let Some((number, dropped)) = dropped
+                        && let Some(interface) = self.interfaces.get_mut(number)
+                    {
+                        interface.dropped = dropped;
+                    }
+                    window.advance(whole as usize);
+                }
                 OBSOLETE_PACKET | SIMPLE_PACKET | ENHANCED_PACKET => {
                     let body = self.block(window, offset, whole)?;
                     let record = self.packet(window, kind, offset, body)?;
@@ -96,6 +109,11 @@ impl Pcapng {
                 _ => self.skip(window, offset, whole)?,
             }
         }
+    }
+
+    /// Packets that were dropped before they could be captured, as far as statistics were read.
+    pub(super) fn dropped(&self) -> u64 {
+        self.interfaces.iter().fold(self.dropped, |sum, interface| sum.saturating_add(interface.dropped))
     }
 
     /// Reads a section header; discards the interfaces of the previous section.
@@ -127,6 +145,7 @@ impl Pcapng {
             return Err(Trouble::Damaged { offset: offset + 4, expected, found: format!("{whole} bytes") });
         }
         self.order = order;
+        self.dropped = self.dropped();
         self.interfaces.clear();
         self.skip(window, offset, whole)
     }
