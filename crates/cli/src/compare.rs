@@ -19,7 +19,7 @@ use dwell_observe::Observer;
 use dwell_observe::parse::Key;
 use dwell_report::json;
 use dwell_report::plot::{self, Image};
-use dwell_sketch::rtt::{self, Method};
+use dwell_sketch::rtt::Method;
 use dwell_types::{IdForm, Match, Nanos, Prefix};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -206,8 +206,6 @@ fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
         methods,
         memories,
         seeds: arguments.seeds.into(),
-        expiry: rtt::Settings::EXPIRY,
-        flow_expiry: rtt::Settings::FLOW_EXPIRY,
         longest: arguments.longest,
         rate: arguments.rate,
     })

@@ -9,9 +9,9 @@
 //! ```
 //! use dwell_sketch::distribution::Ambiguous;
 //! use dwell_sketch::rtt::{Method, RttMeter, Settings, SettingsError};
-//! use dwell_types::{ExchangeId, Leg, Match, Nanos, Observation, Series, Sighting, Sink, Timestamp, hash};
+//! use dwell_types::{ExchangeId, Leg, Match, Observation, Series, Sighting, Sink, Timestamp, hash};
 //!
-//! let settings = Settings::new(Method::Auto, vec![Match::Events], 64 << 10, Nanos::from_secs(10));
+//! let settings = Settings::new(Method::Auto, vec![Match::Events], 64 << 10);
 //! let mut meter = RttMeter::new(&settings)?;
 //! let seen = |call: u64, at_ns: i64| Sighting {
 //!     // All bits of an id must look random: those who sample compare them with thresholds.

@@ -9,7 +9,7 @@ use dwell_types::{ExchangeId, IdForm, Leg, Match, Nanos, Observation, Series, Si
 
 fn settings(method: Method, matches: &[Match], memory: usize) -> Settings {
     let measured = matches.iter().copied().filter(|&matching| method.measures(matching)).collect();
-    Settings::new(method, measured, memory, Nanos::from_secs(100))
+    Settings { expiry: Some(Nanos::from_secs(100)), ..Settings::new(method, measured, memory) }
 }
 
 fn sighting(matching: Match, leg: Leg, number: u64, at: i64) -> Sighting {
@@ -154,7 +154,7 @@ fn responses_in_other_groups_falsify_no_delay() {
 fn an_expiry_is_positive_and_no_longer_than_tables_hold() {
     for (expiry, is_valid) in [(-1, false), (0, false), (1, true), (36 * 3_600, true), (36 * 3_600 + 1, false)] {
         let expiry = Nanos::from_secs(expiry);
-        let settings = Settings { expiry, ..settings(Method::Auto, &[Match::Dns], 64 << 10) };
+        let settings = Settings { expiry: Some(expiry), ..settings(Method::Auto, &[Match::Dns], 64 << 10) };
         let expected = if is_valid { None } else { Some(SettingsError::Expiry(expiry)) };
         assert_eq!(RttMeter::new(&settings).err(), expected);
     }
@@ -288,7 +288,8 @@ fn futile_responses_answer_nothing() {
     let expiry = Nanos::from_secs(2);
     for (method, memory) in [(Method::Exact, 0), (Method::Auto, 64 << 20)] {
         for matching in [Match::TcpHandshake, Match::TcpAck, Match::TcpTs] {
-            let mut meter = RttMeter::new(&Settings::new(method, vec![matching], memory, expiry)).unwrap();
+            let settings = Settings { expiry: Some(expiry), ..Settings::new(method, vec![matching], memory) };
+            let mut meter = RttMeter::new(&settings).unwrap();
             let mut table = Exact::new(Exchanges { tags: 3, repeat: matching.repeat(), expiry, seed: 1 });
             let (mut samples, mut step) = (Vec::new(), 0u64);
             let mut give = |number: u64, at: i64, is_request: bool| {

@@ -10,7 +10,7 @@ use dwell_observe::group::Grouping;
 use dwell_observe::parse::Key;
 use dwell_report::plot::Image;
 use dwell_sketch::distribution::Ambiguous;
-use dwell_sketch::rtt::{Method, Settings};
+use dwell_sketch::rtt::Method;
 use dwell_types::{Match, Nanos, Prefix};
 use std::path::PathBuf;
 
@@ -187,16 +187,6 @@ impl Arguments {
     /// Whether each sample is written.
     pub(super) fn wants_samples(&self) -> bool {
         self.samples.is_some() || self.format.writing() == Writing::Samples
-    }
-
-    /// The expiry of requests other than flows.
-    pub(super) fn expiry(&self) -> Nanos {
-        self.expiry.unwrap_or(Settings::EXPIRY)
-    }
-
-    /// The expiry of flows.
-    pub(super) fn flow_expiry(&self) -> Nanos {
-        self.expiry.unwrap_or(Settings::FLOW_EXPIRY)
     }
 
     /// The matches to measure.

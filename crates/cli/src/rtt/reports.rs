@@ -19,7 +19,7 @@ use dwell_sketch::Structure;
 use dwell_sketch::dart;
 use dwell_sketch::distribution::Ambiguous;
 use dwell_sketch::reuse::Reuse;
-use dwell_sketch::rtt::{Answer, Method, RttMeter, RuleState};
+use dwell_sketch::rtt::{Answer, Method, RttMeter, RuleState, Settings};
 use dwell_types::{Match, Nanos, Timestamp};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -63,11 +63,10 @@ impl Reports {
         let mut parameters = BTreeMap::new();
         parameters.insert("ambiguous", Parameter::Text(arguments.ambiguous.name().to_owned()));
         parameters.insert("seed", Parameter::Integer(arguments.seed));
-        let expiry = arguments.expiry();
-        parameters.insert("expiry_ns", Parameter::Span(expiry.get()));
+        let expiry = |matching| arguments.expiry.unwrap_or(Settings::usual_expiry(matching));
+        parameters.insert("expiry_ns", Parameter::Span(expiry(Match::Events).get()));
         if arguments.matches().contains(&Match::TcpFlow) {
-            let flow_expiry = arguments.flow_expiry();
-            parameters.insert("flow_expiry_ns", Parameter::Span(flow_expiry.get()));
+            parameters.insert("flow_expiry_ns", Parameter::Span(expiry(Match::TcpFlow).get()));
         }
         if let Some(bits) = arguments.fingerprint_bits {
             parameters.insert("fingerprint_bits", Parameter::Integer(u64::from(bits)));

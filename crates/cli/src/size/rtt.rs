@@ -114,7 +114,7 @@ impl Arguments {
 
     /// A meter of the rule in `memory` bytes.
     fn meter(&self, method: Method, memory: usize) -> Result<RttMeter, SettingsError> {
-        RttMeter::new(&Settings::new(method, vec![self.matching], memory, self.expiry()))
+        RttMeter::new(&Settings { expiry: self.expiry, ..Settings::new(method, vec![self.matching], memory) })
     }
 
     /// The structure in which a meter of `memory` bytes holds requests; `None` if that is too little, or more than there

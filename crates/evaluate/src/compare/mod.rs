@@ -41,10 +41,6 @@ pub struct Settings {
     pub memories: Vec<usize>,
     /// The number of seeds, which are 1 to this number.
     pub seeds: u64,
-    /// Requests older than this expire.
-    pub expiry: Nanos,
-    /// The same for [`Match::TcpFlow`].
-    pub flow_expiry: Nanos,
     /// Prior knowledge for methods that can use it: see [`rtt::Settings::longest`].
     pub longest: Option<Nanos>,
     /// The same: see [`rtt::Settings::rate`].
@@ -133,11 +129,10 @@ impl Panel {
         let meter = |method, memory: usize, seed| {
             RttMeter::new(&rtt::Settings {
                 has_inside: settings.has_inside,
-                flow_expiry: settings.flow_expiry,
                 longest: settings.longest,
                 rate: settings.rate,
                 seed: method_seed(seed),
-                ..rtt::Settings::new(method, vec![matching], memory.saturating_sub(taken), settings.expiry)
+                ..rtt::Settings::new(method, vec![matching], memory.saturating_sub(taken))
             })
         };
         let mut panel = Self {

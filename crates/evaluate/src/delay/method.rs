@@ -228,8 +228,6 @@ impl Configuration {
             Size::Slots(slots) => (Some(slots), memory_of(slots)),
             Size::Memory(bytes) => (None, bytes),
         };
-        // The default of `dwell rtt`.
-        let expiry = self.expiry.unwrap_or(Settings::EXPIRY);
         let entry_probabilities = match &self.entering {
             Entering::Found => Vec::new(),
             Entering::With(p) => vec![*p],
@@ -240,6 +238,7 @@ impl Configuration {
         };
         RttMeter::new(&Settings {
             groups,
+            expiry: self.expiry,
             slots,
             entry_probabilities,
             fingerprint_bits: self.fingerprint_bits,
@@ -247,7 +246,7 @@ impl Configuration {
             longest: self.longest,
             rate: self.rate,
             seed,
-            ..Settings::new(self.method, vec![Match::Events], memory, expiry)
+            ..Settings::new(self.method, vec![Match::Events], memory)
         })
         .map_err(|error| error.to_string())
     }

@@ -53,7 +53,7 @@ mod tests {
     fn rules_lend_each_other_memory() {
         const MEMORY: usize = 64 << 20;
         let matches = Match::USUAL.to_vec();
-        let mut meter = RttMeter::new(&Settings::new(Method::Auto, matches, MEMORY, Nanos::from_secs(100))).unwrap();
+        let mut meter = RttMeter::new(&Settings::new(Method::Auto, matches, MEMORY)).unwrap();
         let mut now = 0;
         let mut see = |meter: &mut RttMeter, matching, number, is_request| {
             now += 1;

@@ -19,11 +19,9 @@ pub struct Settings {
     pub method: Method,
     /// Bytes for everything together; ignored by unbounded methods.
     pub memory: usize,
-    /// Requests older than this are given up, for every rule but [`Match::TcpFlow`]: above zero, and up to
-    /// [`Exchanges::LONGEST_WAIT`].
-    pub expiry: Nanos,
-    /// The same for [`Match::TcpFlow`], which measures how long flows last.
-    pub flow_expiry: Nanos,
+    /// Requests older than this are given up: above zero, and up to [`Exchanges::LONGEST_WAIT`]. `None` for what is usual
+    /// with each rule.
+    pub expiry: Option<Nanos>,
     /// Slots of a rule's table (with [`Method::Mis`], of all its fridges together), instead of as many as fit the
     /// memory.
     pub slots: Option<u32>,
@@ -48,26 +46,21 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The usual expiry of requests: longer than the retransmissions of a SYN take, 1 + 2 + … + 64 s.
-    pub const EXPIRY: Nanos = Nanos::from_secs(128);
-    /// The usual expiry of flows, which last longer.
-    pub const FLOW_EXPIRY: Nanos = Nanos::from_secs(86_400);
-
-    /// The usual expiry of a rule's requests.
+    /// The usual expiry of a rule's requests: longer than the retransmissions of a SYN take, 1 + 2 + … + 64 s; a day for
+    /// flows.
     pub fn usual_expiry(matching: Match) -> Nanos {
-        if matching == Match::TcpFlow { Self::FLOW_EXPIRY } else { Self::EXPIRY }
+        Nanos::from_secs(if matching == Match::TcpFlow { 86_400 } else { 128 })
     }
 
-    /// One group, all parameters found while running, no intervals, and one expiry for all rules.
-    pub fn new(method: Method, matches: Vec<Match>, memory: usize, expiry: Nanos) -> Self {
+    /// One group, the usual expiries, all other parameters found while running, no intervals.
+    pub fn new(method: Method, matches: Vec<Match>, memory: usize) -> Self {
         Self {
             matches,
             has_inside: false,
             groups: 1,
             method,
             memory,
-            expiry,
-            flow_expiry: expiry,
+            expiry: None,
             slots: None,
             entry_probabilities: Vec::new(),
             fingerprint_bits: None,
@@ -96,7 +89,7 @@ impl Settings {
 
     /// The expiry of a rule's requests.
     pub(super) fn expiry_of(&self, matching: Match) -> Nanos {
-        if matching == Match::TcpFlow { self.flow_expiry } else { self.expiry }
+        self.expiry.unwrap_or(Self::usual_expiry(matching))
     }
 
     /// Memory in which a rule may recognise unmatched responses.
