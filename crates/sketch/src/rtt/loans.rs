@@ -45,7 +45,7 @@ mod tests {
     use super::*;
     use crate::distribution::Ambiguous;
     use crate::rtt::{Method, RttMeter, Settings};
-    use dwell_types::{ExchangeId, Leg, Match, Nanos, Observation, Series, Sighting, Sink, hash};
+    use dwell_types::{ExchangeId, Leg, Match, Observation, Series, Sighting, Sink, hash};
 
     /// The plain entries of one rule borrow unused memory of others, and are packed when these need it. Memory is never
     /// exceeded and no request dropped.
