@@ -43,7 +43,7 @@ use std::fmt;
 /// How long a request is kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Lifetime {
-    /// This long, or as long as the expiry if that is shorter.
+    /// This long, or as long as the expiry if that is shorter. Not a choice of the commands, which learn it.
     Given(Nanos),
     /// This multiple, at least 1, of the 99.9th percentile of delays, once that is known; until then, and at most, the
     /// expiry.

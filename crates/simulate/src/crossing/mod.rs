@@ -7,7 +7,7 @@
 //! let mut truth = Truth::default();
 //! for passage in Passages::new(&settings, 1)? {
 //!     truth.update(&passage);
-//!     // the method under test takes passage.at_sender() at one point and passage.at_receiver() at the other
+//!     // the method under test sees the packet at passage.sent at one point and at passage.received at the other
 //! }
 //! assert_eq!(truth.sent, 10_000);
 //! assert!(truth.mean() > Some(180.0) && truth.lost > 50);

@@ -1,7 +1,7 @@
 use super::{FlowSizes, Flows, Loss, Settings, SettingsError};
 use crate::chance::Chance;
 use crate::distribution::{Sampler, rounded};
-use dwell_types::{Crossing, FlowId, Nanos, PacketId, Timestamp, hash};
+use dwell_types::{FlowId, Nanos, PacketId, Timestamp, hash};
 
 /// One packet, and when the two points saw it within their intervals.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,28 +18,11 @@ pub struct Passage {
     pub is_lost: bool,
 }
 
-/// Length of every packet, that of the LDA paper.
-const PACKET_BYTES: u32 = 250;
-
 impl Passage {
     /// The true delay of a packet that both points count.
     #[inline]
     pub fn delay(&self) -> Option<Nanos> {
         Some(self.received? - self.sent?)
-    }
-
-    /// The packet as the sender sees it.
-    pub fn at_sender(&self) -> Option<Crossing> {
-        self.crossing(self.sent?)
-    }
-
-    /// The packet as the receiver sees it.
-    pub fn at_receiver(&self) -> Option<Crossing> {
-        self.crossing(self.received?)
-    }
-
-    const fn crossing(&self, at: Timestamp) -> Option<Crossing> {
-        Some(Crossing { packet: self.packet, flow: self.flow, at, bytes: PACKET_BYTES })
     }
 }
 
