@@ -1,15 +1,16 @@
 use super::cell::{BIN_BITS, Cell, Dither, clear, merge, range_of};
 use super::code::{self, COARSEST, FINEST, PARTS};
 use super::ones::{Ones, plain};
-use super::query::Distribution;
-use super::view::{Bins, Shares, Sorted, View};
-use crate::survival::{BANDS, Risk};
-use crate::{NewBands, Sample};
-use dwell_types::Nanos;
+use super::view::Sorted;
+use crate::Sample;
 use std::borrow::Cow;
 use std::num::NonZeroU32;
-use std::ops::Range;
 use std::sync::Arc;
+
+// Samples that move: to other bands, to another series, or from another store.
+mod moves;
+// What the samples of a series say.
+mod read;
 
 /// How to count a sample whose request was repeated, if it is not known which copy was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -429,112 +430,6 @@ impl DelayStore {
         bins.truncate(end);
     }
 
-    /// Moves all samples of some series to other bands, as required by their meter ([`crate::Meter::take_new_bands`]).
-    pub fn rearrange(&mut self, series: Range<usize>, bands: &NewBands) {
-        self.settle();
-        self.sort_all_in();
-        let bins = Arc::make_mut(&mut self.bins);
-        for series in series {
-            let bits = self.series[series].bits;
-            let range = range_of(bins, series);
-            for cell in &mut bins[range] {
-                let band = match cell.part() {
-                    SINCE_FIRST => bands.of(cell.band()),
-                    _ => bands.of_delay(cell.band(), Nanos::new(code::range(cell.code(), bits).0)),
-                };
-                let band = band_at(band, bits);
-                cell.key = Cell::key(series, cell.code(), cell.part(), band);
-            }
-        }
-        let length = combine(bins, &mut self.dither);
-        bins.truncate(length);
-    }
-
-    /// Adds all samples of another store with the same number of series.
-    ///
-    /// # Panics
-    /// If the numbers of series differ.
-    pub fn merge(&mut self, other: &Self) {
-        assert_eq!(self.series.len(), other.series.len(), "stores of different series");
-        self.adopt(|series| other.series[series].bits);
-        for (ours, theirs) in self.series.iter_mut().zip(&other.series) {
-            ours.add(&theirs.parts);
-        }
-        let ones = other.ones.iter().flat_map(|ones| ones.all(|series| other.series[series].bits)).map(Cell::one);
-        for cell in other.bins.iter().chain(&other.recent).copied().chain(ones) {
-            let (low, _) = code::range(cell.code(), other.series[cell.series()].bits);
-            let series = cell.series();
-            let key = self.series[series].key(series, cell.part(), cell.band(), low);
-            self.push(Cell { key, ..cell });
-        }
-    }
-
-    /// Makes every series as coarse as this, at least.
-    fn adopt(&mut self, bits: impl Fn(usize) -> i8) {
-        if !(0..).zip(&self.series).any(|(number, series)| series.bits > bits(number)) {
-            return;
-        }
-        self.settle();
-        self.sort_all_in();
-        let mut left = self.lengths();
-        for (series, left) in left.iter_mut().enumerate() {
-            if self.series[series].bits > bits(series) {
-                *left = self.coarsen(series, *left, bits(series));
-            }
-        }
-        self.keep(&left);
-    }
-
-    /// Moves all samples of some series, in ascending order, to another one.
-    pub(crate) fn gather(&mut self, from: &[usize], to: usize) {
-        let Some(bits) = from.iter().map(|&series| self.series[series].bits).min() else { return };
-        if self.has_samples(to) {
-            self.adopt(|series| if series == to { bits } else { FINEST });
-        } else {
-            self.series[to].bits = bits;
-        }
-        for &series in from {
-            let parts = self.series[series].parts;
-            self.series[to].add(&parts);
-        }
-        let (series, target) = (&self.series, self.series[to]);
-        let moved = |key: u64| {
-            let cell = Cell::one(key);
-            let number = from.binary_search(&cell.series()).ok().map(|at| from[at])?;
-            let low = code::range(cell.code(), series[number].bits).0;
-            Some(target.key(to, cell.part(), cell.band(), low))
-        };
-        let rekey = |cell: &mut Cell| cell.key = moved(cell.key).unwrap_or(cell.key);
-        self.recent.iter_mut().for_each(rekey);
-        if let Some(ones) = &mut self.ones {
-            ones.gather(from, to, moved);
-        }
-        let bins = Arc::make_mut(&mut self.bins);
-        let cells: usize = from.iter().map(|&series| range_of(bins, series).len()).sum();
-        if self.recent.len() + cells < self.batch as usize {
-            // They become recent cells again: to sort them in at once would take as long as to sort in a whole batch.
-            let (mut kept, mut done) = (0, 0);
-            for &series in from {
-                let range = range_of(&bins[done..], series);
-                let (start, end) = (done + range.start, done + range.end);
-                self.recent.extend_from_slice(&bins[start..end]);
-                bins.copy_within(done..start, kept);
-                (kept, done) = (kept + start - done, end);
-            }
-            bins.drain(kept..done);
-            let first = self.recent.len() - cells;
-            self.recent[first..].iter_mut().for_each(rekey);
-        } else {
-            bins.iter_mut().for_each(rekey);
-            bins.sort_unstable_by_key(|cell| cell.key);
-            let length = combine(bins, &mut self.dither);
-            bins.truncate(length);
-        }
-        for &series in from {
-            self.series[series] = Series::EMPTY;
-        }
-    }
-
     /// Removes all samples, but keeps the memory for the next.
     pub fn reset(&mut self) {
         self.series.fill(Series::EMPTY);
@@ -553,81 +448,6 @@ impl DelayStore {
         let parts = &self.series[series].parts;
         parts[CLEAR].samples + parts[SINCE_LAST].samples > 0
     }
-
-    /// The estimated distribution of a series.
-    pub fn distribution(&self, series: usize, ambiguous: Ambiguous) -> Distribution {
-        self.settled().distribution_of(series, ambiguous, None, 1.0)
-    }
-
-    /// The same where each unit of weight stands for `scale` exchanges, 1 or more: if it is known that there are more
-    /// than the weights add up to.
-    pub fn distribution_of_more(&self, series: usize, ambiguous: Ambiguous, scale: f64) -> Distribution {
-        self.settled().distribution_of(series, ambiguous, None, scale)
-    }
-
-    /// The same where the samples are weighted by a product limit, given the responses of the series that were at risk.
-    pub fn distribution_at_risk(&self, series: usize, ambiguous: Ambiguous, risk: &Risk) -> Distribution {
-        self.settled().distribution_of(series, ambiguous, Some(risk), 1.0)
-    }
-
-    /// The distribution of a series when all cells are sorted in.
-    fn distribution_of(&self, series: usize, ambiguous: Ambiguous, risk: Option<&Risk>, scale: f64) -> Distribution {
-        let Series { bits, parts } = &self.series[series];
-        let sorted = self.sorted(series).scaled(scale);
-        let cells = || sorted.all();
-        let survival = risk.and_then(|risk| {
-            let mut by_band = [(0.0, 0.0); BANDS];
-            // Ambiguous samples are in two parts, but count once.
-            for cell in cells().filter(|cell| cell.part() != SINCE_FIRST) {
-                let (weight, excess) = &mut by_band[usize::from(cell.band())];
-                (*weight, *excess) = (*weight + cell.weight(), *excess + cell.excess());
-            }
-            risk.survival(&by_band)
-        });
-        let factors = survival.as_ref().map_or([1.0; BANDS], |survival| survival.factors);
-        let samples = parts[CLEAR].samples;
-        let unresolved = parts[SINCE_LAST].samples;
-        // Repeats that were not recognised are among the clear samples: as many as those recognised stand for.
-        let truly_clear = match &sorted {
-            _ if unresolved == 0 => 1.0,
-            Sorted::Ones(_) if survival.is_none() => truly_clear(parts.map(|part| part.samples as f64)),
-            Sorted::Ones(_) | Sorted::Bins(..) => truly_clear(weights_by_part(cells(), &factors)),
-        };
-        let both = 0.5 * (1.0 + truly_clear);
-        // Shares with which a sample counts at each of its delays; and with all at the shorter or at the longer one.
-        let (shares, ends) = match ambiguous {
-            Ambiguous::Drop => ([truly_clear, 0.0, 0.0], None),
-            Ambiguous::Last => ([1.0, 1.0, 0.0], None),
-            Ambiguous::First => ([truly_clear, 0.0, 1.0], None),
-            Ambiguous::Bounds if unresolved == 0 => ([1.0, 0.0, 0.0], None),
-            Ambiguous::Bounds => ([both, 0.5, 0.5], Some([Shares([1.0, 1.0, 0.0]), Shares([truly_clear, 0.0, 1.0])])),
-        };
-        // There is nothing outside the smallest and the largest delay.
-        let used = || parts.iter().zip(shares).filter(|&(_, share)| share > 0.0);
-        let min = used().map(|(part, _)| part.min).min().unwrap_or(i64::MIN);
-        let max = used().map(|(part, _)| part.max).max().unwrap_or(i64::MAX);
-        let view = View { bits: *bits, min, max, factors };
-        let bins = Bins::new(sorted, view);
-        let used = if ambiguous == Ambiguous::Drop { samples } else { samples.saturating_add(unresolved) };
-        Distribution::new(bins, Shares(shares), ends, used, unresolved, survival)
-    }
-}
-
-/// The total weight of the samples of each part.
-fn weights_by_part(cells: impl Iterator<Item = Cell>, factors: &[f64; BANDS]) -> [f64; PARTS] {
-    let (mut clear, mut weights) = (0.0, [0.0; PARTS]);
-    for cell in cells {
-        let weight = cell.weight() * factors[usize::from(cell.band())];
-        // Nearly all are clear.
-        *(if cell.part() == CLEAR { &mut clear } else { &mut weights[cell.part()] }) += weight;
-    }
-    weights[CLEAR] = clear;
-    weights
-}
-
-/// The share of a series' clear samples that were not unrecognised repeats.
-fn truly_clear([clear, last, first]: [f64; PARTS]) -> f64 {
-    if clear > 0.0 { (1.0 - (first - last) / clear).clamp(0.0, 1.0) } else { 1.0 }
 }
 
 /// Combines neighbours with equal keys; returns how many remain, all at the beginning.
@@ -648,8 +468,9 @@ fn combine(bins: &mut [Cell], dither: &mut Dither) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::NewBands;
     use crate::survival::{FOLLOWED, Loss, Risk};
-    use dwell_types::Timestamp;
+    use dwell_types::{Nanos, Timestamp};
     use proptest::prelude::*;
 
     fn sample(delay: i64, weight: f64) -> Sample {

@@ -1,0 +1,85 @@
+//! What the samples of a series say.
+
+use super::super::cell::Cell;
+use super::super::code::PARTS;
+use super::super::query::Distribution;
+use super::super::view::{Bins, Shares, Sorted, View};
+use super::{Ambiguous, CLEAR, DelayStore, SINCE_FIRST, SINCE_LAST, Series};
+use crate::survival::{BANDS, Risk};
+
+impl DelayStore {
+    /// The estimated distribution of a series.
+    pub fn distribution(&self, series: usize, ambiguous: Ambiguous) -> Distribution {
+        self.settled().distribution_of(series, ambiguous, None, 1.0)
+    }
+
+    /// The same where each unit of weight stands for `scale` exchanges, 1 or more: if it is known that there are more
+    /// than the weights add up to.
+    pub fn distribution_of_more(&self, series: usize, ambiguous: Ambiguous, scale: f64) -> Distribution {
+        self.settled().distribution_of(series, ambiguous, None, scale)
+    }
+
+    /// The same where the samples are weighted by a product limit, given the responses of the series that were at risk.
+    pub fn distribution_at_risk(&self, series: usize, ambiguous: Ambiguous, risk: &Risk) -> Distribution {
+        self.settled().distribution_of(series, ambiguous, Some(risk), 1.0)
+    }
+
+    /// The distribution of a series when all cells are sorted in.
+    fn distribution_of(&self, series: usize, ambiguous: Ambiguous, risk: Option<&Risk>, scale: f64) -> Distribution {
+        let Series { bits, parts } = &self.series[series];
+        let sorted = self.sorted(series).scaled(scale);
+        let cells = || sorted.all();
+        let survival = risk.and_then(|risk| {
+            let mut by_band = [(0.0, 0.0); BANDS];
+            // Ambiguous samples are in two parts, but count once.
+            for cell in cells().filter(|cell| cell.part() != SINCE_FIRST) {
+                let (weight, excess) = &mut by_band[usize::from(cell.band())];
+                (*weight, *excess) = (*weight + cell.weight(), *excess + cell.excess());
+            }
+            risk.survival(&by_band)
+        });
+        let factors = survival.as_ref().map_or([1.0; BANDS], |survival| survival.factors);
+        let samples = parts[CLEAR].samples;
+        let unresolved = parts[SINCE_LAST].samples;
+        // Repeats that were not recognised are among the clear samples: as many as those recognised stand for.
+        let truly_clear = match &sorted {
+            _ if unresolved == 0 => 1.0,
+            Sorted::Ones(_) if survival.is_none() => truly_clear(parts.map(|part| part.samples as f64)),
+            Sorted::Ones(_) | Sorted::Bins(..) => truly_clear(weights_by_part(cells(), &factors)),
+        };
+        let both = 0.5 * (1.0 + truly_clear);
+        // Shares with which a sample counts at each of its delays; and with all at the shorter or at the longer one.
+        let (shares, ends) = match ambiguous {
+            Ambiguous::Drop => ([truly_clear, 0.0, 0.0], None),
+            Ambiguous::Last => ([1.0, 1.0, 0.0], None),
+            Ambiguous::First => ([truly_clear, 0.0, 1.0], None),
+            Ambiguous::Bounds if unresolved == 0 => ([1.0, 0.0, 0.0], None),
+            Ambiguous::Bounds => ([both, 0.5, 0.5], Some([Shares([1.0, 1.0, 0.0]), Shares([truly_clear, 0.0, 1.0])])),
+        };
+        // There is nothing outside the smallest and the largest delay.
+        let used = || parts.iter().zip(shares).filter(|&(_, share)| share > 0.0);
+        let min = used().map(|(part, _)| part.min).min().unwrap_or(i64::MIN);
+        let max = used().map(|(part, _)| part.max).max().unwrap_or(i64::MAX);
+        let view = View { bits: *bits, min, max, factors };
+        let bins = Bins::new(sorted, view);
+        let used = if ambiguous == Ambiguous::Drop { samples } else { samples.saturating_add(unresolved) };
+        Distribution::new(bins, Shares(shares), ends, used, unresolved, survival)
+    }
+}
+
+/// The total weight of the samples of each part.
+fn weights_by_part(cells: impl Iterator<Item = Cell>, factors: &[f64; BANDS]) -> [f64; PARTS] {
+    let (mut clear, mut weights) = (0.0, [0.0; PARTS]);
+    for cell in cells {
+        let weight = cell.weight() * factors[usize::from(cell.band())];
+        // Nearly all are clear.
+        *(if cell.part() == CLEAR { &mut clear } else { &mut weights[cell.part()] }) += weight;
+    }
+    weights[CLEAR] = clear;
+    weights
+}
+
+/// The share of a series' clear samples that were not unrecognised repeats.
+fn truly_clear([clear, last, first]: [f64; PARTS]) -> f64 {
+    if clear > 0.0 { (1.0 - (first - last) / clear).clamp(0.0, 1.0) } else { 1.0 }
+}
