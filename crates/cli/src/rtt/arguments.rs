@@ -14,6 +14,9 @@ use dwell_sketch::rtt::Method;
 use dwell_types::{Match, Nanos, Prefix};
 use std::path::PathBuf;
 
+/// The usual value of `--max-groups`.
+pub(super) const MAX_GROUPS: u16 = 64;
+
 /// Response times: delay distributions of requests and responses seen at one point.
 ///
 /// Exact while everything fits --memory; beyond that, an unbiased estimate with 95% intervals. The report says which.
@@ -66,7 +69,7 @@ pub(crate) struct Arguments {
         requires = "flows", help_heading = "What is measured")]
     pub(super) top: usize,
     /// Number of groups reported separately; the rest is counted as "other".
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = crate::units::between::<u16>(1..=8191),
+    #[arg(long, value_name = "N", default_value_t = MAX_GROUPS, value_parser = crate::units::between::<u16>(1..=8191),
         requires = "grouped", help_heading = "What is measured")]
     pub(super) max_groups: u16,
     /// Which addresses of tunnelled packets to use.

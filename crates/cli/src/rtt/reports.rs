@@ -1,6 +1,6 @@
 //! The reports of a run: one, or one per interval.
 
-use super::arguments::{Arguments, Format};
+use super::arguments::{Arguments, Format, MAX_GROUPS};
 use super::copies::Copies;
 use super::intervals::Intervals;
 use super::observed::Observed;
@@ -20,7 +20,7 @@ use dwell_sketch::dart;
 use dwell_sketch::distribution::Ambiguous;
 use dwell_sketch::reuse::Reuse;
 use dwell_sketch::rtt::{Answer, Method, RttMeter, RuleState, Settings};
-use dwell_types::{Match, Nanos, Timestamp};
+use dwell_types::{Match, Nanos, Series, Timestamp};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
@@ -52,6 +52,9 @@ pub(super) struct Reports {
     /// Number of delays in all reports so far, and how many of their requests were seen more than once.
     matched: u64,
     unresolved: u64,
+    /// How many of the delays are of groups that have no line of their own, and whether the number of groups was chosen.
+    ungrouped: u64,
+    is_max_chosen: bool,
     frames_before: Option<Frames>,
     /// The reports of earlier intervals, if they are needed at the end.
     done: Vec<RttReport>,
@@ -97,6 +100,8 @@ impl Reports {
             has_copies: false,
             matched: 0,
             unresolved: 0,
+            ungrouped: 0,
+            is_max_chosen: arguments.max_groups != MAX_GROUPS,
             frames_before: None,
             done: Vec::new(),
         };
@@ -189,6 +194,7 @@ impl Reports {
             let of_frames = [self.disorder_of_frames(), self.captured_twice(), self.nothing_seen(&frames)];
             found.extend(of_frames.into_iter().flatten());
         }
+        found.extend(self.many_in_other());
         for words in found {
             self.warn(words.clone());
             last.warnings.push(words);
@@ -214,6 +220,17 @@ impl Reports {
             format!(
                 "{unresolved} of {matched} delays are unresolved, since their requests were seen more than once before the answer: \
                  {CAPTURED_TWICE}"
+            )
+        })
+    }
+
+    /// A warning if many delays are of groups that have no line of their own.
+    fn many_in_other(&self) -> Option<String> {
+        let &Self { matched, ungrouped, is_max_chosen, .. } = self;
+        (ungrouped > matched / 10 && !is_max_chosen).then(|| {
+            format!(
+                "{ungrouped} of {matched} delays are in other, of groups that came after the first {MAX_GROUPS} \
+                 (--max-groups): a group begins with a request, answered or not"
             )
         })
     }
@@ -267,6 +284,8 @@ impl Reports {
         self.has_negative |= results.iter().any(|line| line.delay_ns.min.is_some_and(|min| min.value < 0));
         self.matched += results.iter().map(|line| line.requests.matched).sum::<u64>();
         self.unresolved += results.iter().map(|line| line.ambiguous_samples).sum::<u64>();
+        let others = results.iter().filter(|line| line.group == Series::OTHER);
+        self.ungrouped += others.map(|line| line.requests.matched).sum::<u64>();
         RttReport {
             schema: SCHEMA,
             sources: self.sources.clone(),
