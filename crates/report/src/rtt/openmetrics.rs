@@ -20,28 +20,28 @@ pub fn write(report: &RttReport, to: &mut impl Write) -> io::Result<()> {
 #[derive(Clone, Debug, Default)]
 pub struct Counted {
     /// In the order of their first reports.
-    lines: Vec<Line>,
+    lines: Vec<Counters>,
     places: HashMap<String, usize>,
     frames: Option<Frames>,
 }
 
 /// The counters of one result.
 #[derive(Clone, Debug)]
-struct Line {
+struct Counters {
     labels: String,
     samples: u64,
     ambiguous_samples: u64,
     /// The requests that are not open any more, by fate.
     requests: [(&'static str, u64); 5],
     responses: Responses,
-    delays: Delays,
+    histogram: Histogram,
 }
 
 /// Exchanges whose delay is known.
 #[derive(Clone, Debug)]
-struct Delays {
+struct Histogram {
     /// Whether there were any.
-    are_known: bool,
+    has_any: bool,
     /// Up to each of the [`edges`].
     buckets: Vec<f64>,
     all: f64,
@@ -55,7 +55,7 @@ impl Counted {
         for line in &report.results {
             let labels = labels(line);
             let place = *self.places.entry(labels).or_insert_with_key(|labels| {
-                self.lines.push(Line::new(labels.clone()));
+                self.lines.push(Counters::new(labels.clone()));
                 self.lines.len() - 1
             });
             self.lines[place].add(line);
@@ -96,15 +96,15 @@ impl Counted {
     fn delay(&self, to: &mut impl Write) -> io::Result<()> {
         const NAME: &str = "dwell_rtt_delay_seconds";
         family(NAME, "histogram", Some("seconds"), "Delay from request to response, estimated for all exchanges.", to)?;
-        for Line { labels, delays, .. } in self.lines.iter().filter(|line| line.delays.are_known) {
-            for (edge, exchanges) in edges().zip(&delays.buckets) {
+        for Counters { labels, histogram, .. } in self.lines.iter().filter(|line| line.histogram.has_any) {
+            for (edge, exchanges) in edges().zip(&histogram.buckets) {
                 let le = seconds(edge as f64);
                 writeln!(to, "{NAME}_bucket{{{labels},le=\"{le}\"}} {:.0}", exchanges.round())?;
             }
-            let all = delays.all.round();
+            let all = histogram.all.round();
             writeln!(to, "{NAME}_bucket{{{labels},le=\"+Inf\"}} {all:.0}")?;
             // Without a sum there is no count (OpenMetrics 1.0, Histogram).
-            if let Some(sum) = delays.sum {
+            if let Some(sum) = histogram.sum {
                 writeln!(to, "{NAME}_count{{{labels}}} {all:.0}")?;
                 writeln!(to, "{NAME}_sum{{{labels}}} {}", number(sum))?;
             }
@@ -114,21 +114,21 @@ impl Counted {
 
     fn counters(&self, to: &mut impl Write) -> io::Result<()> {
         family("dwell_rtt_samples", "counter", None, "Measured delays that the estimates rest on.", to)?;
-        for Line { labels, samples, .. } in &self.lines {
+        for Counters { labels, samples, .. } in &self.lines {
             writeln!(to, "dwell_rtt_samples_total{{{labels}}} {samples}")?;
         }
         family("dwell_rtt_ambiguous_samples", "counter", None, "Samples known only to lie between two bounds.", to)?;
-        for Line { labels, ambiguous_samples, .. } in &self.lines {
+        for Counters { labels, ambiguous_samples, .. } in &self.lines {
             writeln!(to, "dwell_rtt_ambiguous_samples_total{{{labels}}} {ambiguous_samples}")?;
         }
         family("dwell_rtt_requests", "counter", None, "Requests that are not open any more, by fate.", to)?;
-        for Line { labels, requests, .. } in &self.lines {
+        for Counters { labels, requests, .. } in &self.lines {
             for (fate, count) in requests {
                 writeln!(to, "dwell_rtt_requests_total{{{labels},fate=\"{fate}\"}} {count}")?;
             }
         }
         family("dwell_rtt_responses", "counter", None, "Possible responses seen, by fate.", to)?;
-        for Line { labels, responses, .. } in &self.lines {
+        for Counters { labels, responses, .. } in &self.lines {
             let matched = responses.seen.saturating_sub(responses.unmatched);
             for (fate, count) in [("matched", matched), ("unmatched", responses.unmatched)] {
                 writeln!(to, "dwell_rtt_responses_total{{{labels},fate=\"{fate}\"}} {count}")?;
@@ -138,11 +138,11 @@ impl Counted {
     }
 }
 
-impl Line {
+impl Counters {
     fn new(labels: String) -> Self {
-        let delays = Delays { are_known: false, buckets: vec![0.0; edges().count()], all: 0.0, sum: Some(0.0) };
+        let histogram = Histogram { has_any: false, buckets: vec![0.0; edges().count()], all: 0.0, sum: Some(0.0) };
         let requests = Requests::default().ended();
-        Self { labels, samples: 0, ambiguous_samples: 0, requests, responses: Responses::default(), delays }
+        Self { labels, samples: 0, ambiguous_samples: 0, requests, responses: Responses::default(), histogram }
     }
 
     fn add(&mut self, line: &ResultLine) {
@@ -153,18 +153,18 @@ impl Line {
         }
         self.responses.seen += line.responses.seen;
         self.responses.unmatched += line.responses.unmatched;
-        self.delays.add(line);
+        self.histogram.add(line);
     }
 }
 
-impl Delays {
+impl Histogram {
     fn add(&mut self, line: &ResultLine) {
         let (Some(exchanges), Some(mean)) = (line.exchanges, line.delay_ns.mean) else { return };
         let binned: f64 = line.histogram.iter().map(|b| b.exchanges.value).sum();
         if !(binned.is_finite() && exchanges.value.is_finite()) {
             return;
         }
-        self.are_known = true;
+        self.has_any = true;
         let mut bins = line.histogram.iter().peekable();
         let mut below = 0.0;
         for (bucket, edge) in self.buckets.iter_mut().zip(edges()) {
