@@ -4,6 +4,9 @@
 //! times, prints the fastest and the median run in nanoseconds per packet and point, and the fastest as a multiple of a
 //! mere walk over the packets, and checks the answer: a sketch that is fast but wrong fails.
 
+mod common;
+
+use common::times;
 use dwell_sketch::lda::{Bank, CellSize, Lda, Params};
 use dwell_sketch::moments::{Level, Moments};
 use dwell_sketch::trajectory::Trajectory;
@@ -12,12 +15,6 @@ use std::hint::black_box;
 
 const PACKETS: u64 = 4_000_000;
 const MEAN: f64 = 500.0;
-
-/// CPU time of this thread: other work on the machine does not count.
-fn cpu_ns() -> f64 {
-    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux with scheduler statistics");
-    stat.split(' ').next().and_then(|ns| ns.parse().ok()).expect("the first field is a number")
-}
 
 /// Packets 200 ns apart, of which one in a thousand is lost; delays of 0 to 1,000 ns.
 fn streams() -> [Vec<(PacketId, Timestamp)>; 2] {
@@ -28,14 +25,15 @@ fn streams() -> [Vec<(PacketId, Timestamp)>; 2] {
     [sent, (0..PACKETS).filter(arrives).map(|i| (packet(i), at(i, hash::finish(i ^ 0x5555) % 1_001))).collect()]
 }
 
+/// Packets at both points.
+fn packets(streams: &[Vec<(PacketId, Timestamp)>; 2]) -> u64 {
+    (streams[0].len() + streams[1].len()) as u64
+}
+
 /// The lower limit: nanoseconds per packet and point of a walk over both streams that only reads them.
 fn walk(streams: &[Vec<(PacketId, Timestamp)>; 2]) -> f64 {
-    let mut fastest = f64::INFINITY;
-    for _ in 0..5 {
-        let start = cpu_ns();
-        black_box(streams.iter().flatten().fold(0, |sum, &(packet, at)| sum ^ packet.0 ^ at.as_nanos() as u64));
-        fastest = fastest.min((cpu_ns() - start) / (streams[0].len() + streams[1].len()) as f64);
-    }
+    let sum = || streams.iter().flatten().fold(0, |sum, &(packet, at)| sum ^ packet.0 ^ at.as_nanos() as u64);
+    let [fastest, _] = times(packets(streams), || black_box(sum()), |_| ());
     println!("{:36} {fastest:6.2}", "walk");
     fastest
 }
@@ -50,21 +48,18 @@ fn measure<S>(
     update: impl Fn(&mut S, &[(PacketId, Timestamp)]),
     answer: impl Fn(&S, &S) -> Option<Moments>,
 ) {
-    let mut times = Vec::new();
-    for _ in 0..5 {
-        let start = cpu_ns();
-        let [sender, receiver] = [0, 1].map(|point| {
+    let run = || {
+        [0, 1].map(|point| {
             let mut sketch = make();
             update(&mut sketch, &streams[point]);
             sketch
-        });
-        times.push((cpu_ns() - start) / (streams[0].len() + streams[1].len()) as f64);
+        })
+    };
+    let [fastest, median] = times(packets(streams), run, |[sender, receiver]| {
         let mean = answer(&sender, &receiver).expect("enough packets").mean(Level::P95);
         assert!((mean.value - MEAN).abs() < 5.0 * (mean.high - mean.low), "{name}: {mean:?}");
         black_box(mean);
-    }
-    times.sort_unstable_by(f64::total_cmp);
-    let (fastest, median) = (times[0], times[2]);
+    });
     let rate = 1e3 / median;
     println!("{name:36} {fastest:6.2} {median:6.2} ns/packet {rate:8.1} M/s, {:5.1} walks", fastest / floor);
 }

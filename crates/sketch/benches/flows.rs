@@ -4,6 +4,9 @@
 //! points five times, prints the fastest and the median run in nanoseconds per packet and point, and the fastest as a
 //! multiple of a mere walk over the packets, and checks the answer.
 
+mod common;
+
+use common::times;
 use dwell_sketch::flow_table::FlowTable;
 use dwell_sketch::lds::{Comparison, Lds, Params};
 use dwell_types::{Crossing, FlowId, PacketId, Timestamp, hash};
@@ -12,12 +15,6 @@ use std::hint::black_box;
 const PACKETS: u64 = 4_000_000;
 const FLOWS: u64 = 20_000;
 const DELAY: i64 = 500;
-
-/// CPU time of this thread: other work on the machine does not count.
-fn cpu_ns() -> f64 {
-    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux with scheduler statistics");
-    stat.split(' ').next().and_then(|ns| ns.parse().ok()).expect("the first field is a number")
-}
 
 /// Packets 200 ns apart, at the sender and at the receiver.
 fn streams() -> [Vec<Crossing>; 2] {
@@ -32,13 +29,9 @@ fn streams() -> [Vec<Crossing>; 2] {
 
 /// The lower limit: nanoseconds per packet and point of a walk over both streams that only reads them.
 fn walk(streams: &[Vec<Crossing>; 2]) -> f64 {
-    let mut fastest = f64::INFINITY;
-    for _ in 0..5 {
-        let start = cpu_ns();
-        let word = |crossing: &Crossing| crossing.packet.0 ^ crossing.flow.0 ^ crossing.at.as_nanos() as u64;
-        black_box(streams.iter().flatten().fold(0, |sum, crossing| sum ^ word(crossing)));
-        fastest = fastest.min((cpu_ns() - start) / (streams[0].len() + streams[1].len()) as f64);
-    }
+    let word = |crossing: &Crossing| crossing.packet.0 ^ crossing.flow.0 ^ crossing.at.as_nanos() as u64;
+    let sum = || streams.iter().flatten().fold(0, |sum, crossing| sum ^ word(crossing));
+    let [fastest, _] = times(2 * PACKETS, || black_box(sum()), |_| ());
     println!("{:36} {fastest:6.2}", "walk");
     fastest
 }
@@ -52,19 +45,16 @@ fn measure<S>(
     update: impl Fn(&mut S, &Crossing),
     mean: impl Fn(&S, &S) -> Option<f64>,
 ) {
-    let mut times = Vec::new();
-    for _ in 0..5 {
-        let start = cpu_ns();
-        let [sender, receiver] = [0, 1].map(|point| {
+    let run = || {
+        [0, 1].map(|point| {
             let mut sketch = make();
             streams[point].iter().for_each(|crossing| update(&mut sketch, crossing));
             sketch
-        });
-        times.push((cpu_ns() - start) / (2 * PACKETS) as f64);
+        })
+    };
+    let [fastest, median] = times(2 * PACKETS, run, |[sender, receiver]| {
         assert_eq!(black_box(mean(&sender, &receiver)), Some(DELAY as f64), "{name}");
-    }
-    times.sort_unstable_by(f64::total_cmp);
-    let (fastest, median) = (times[0], times[2]);
+    });
     let rate = 1e3 / median;
     println!("{name:36} {fastest:6.2} {median:6.2} ns/packet {rate:8.1} M/s, {:5.1} walks", fastest / floor);
 }

@@ -4,6 +4,9 @@
 //! same stream of 4 M observations five times, prints the fastest and the median run in nanoseconds per observation,
 //! and checks the result: a meter that is fast but wrong fails.
 
+mod common;
+
+use common::times;
 use dwell_simulate::exchange::{ExchangeWorkload, Settings};
 use dwell_sketch::ale::{self, Ale, Widths};
 use dwell_sketch::bloomtime;
@@ -23,12 +26,6 @@ use std::hint::black_box;
 
 const REQUESTS: u64 = 2_800_000;
 const DELAY: u64 = 2_000;
-
-/// CPU time of this thread: other work on the machine does not count.
-fn cpu_ns() -> f64 {
-    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux with scheduler statistics");
-    stat.split(' ').next().and_then(|ns| ns.parse().ok()).expect("the first field is a number")
-}
 
 /// Requests one microsecond apart, 40% of them answered after 2,000 more.
 fn stream() -> Vec<Event> {
@@ -107,40 +104,30 @@ fn measure_biased<M: Meter>(name: &str, stream: &[Event], make: impl Fn() -> M) 
 /// Prints the times; returns the estimated over the true number of exchanges.
 fn time<M: Meter>(name: &str, stream: &[Event], make: impl Fn() -> M) -> f64 {
     let mut ratio = 0.0;
-    let mut times = Vec::new();
     let mut samples = Vec::new();
-    for _ in 0..5 {
-        let mut meter = make();
-        let mut weights = 0.0;
-        let start = cpu_ns();
+    let run = || {
+        let (mut meter, mut weights) = (make(), 0.0);
         for batch in stream.chunks(64) {
             samples.clear();
             meter.update(batch, &mut samples);
             weights += samples.iter().map(|s| s.weight).sum::<f64>();
         }
-        times.push((cpu_ns() - start) / stream.len() as f64);
-        black_box(&meter);
-        let fates = meter.fates()[0];
+        (meter, weights)
+    };
+    let [fastest, median] = times(stream.len() as u64, run, |(meter, weights)| {
+        let fates = black_box(&meter).fates()[0];
         assert!(Fates::is_conserved(&fates) && fates.matched > 0, "{fates:?}");
         ratio = weights / fates.responses as f64;
-    }
-    times.sort_unstable_by(f64::total_cmp);
-    let (fastest, median) = (times[0], times[2]);
+    });
     println!("{name:28} {fastest:6.2} {median:6.2} ns/observation {:8.1} M/s", 1e3 / median);
     ratio
 }
 
 /// The lower limit: reads every event and hashes its id once.
 fn walk(stream: &[Event]) {
-    let mut times = Vec::new();
-    for _ in 0..5 {
-        let start = cpu_ns();
-        let sum = stream.iter().fold(0u64, |sum, event| sum.wrapping_add(hash::word(1, event.id.0)));
-        times.push((cpu_ns() - start) / stream.len() as f64);
-        black_box(sum);
-    }
-    times.sort_unstable_by(f64::total_cmp);
-    println!("{:28} {:6.2} {:6.2} ns/observation", "read and hash", times[0], times[2]);
+    let sum = || stream.iter().fold(0u64, |sum, event| sum.wrapping_add(hash::word(1, event.id.0)));
+    let [fastest, median] = times(stream.len() as u64, sum, |sum| _ = black_box(sum));
+    println!("{:28} {fastest:6.2} {median:6.2} ns/observation", "read and hash");
 }
 
 /// The competitors of the fridge, at 64 KiB and at 1 MiB. The simple array is biased, so only its share is printed.

@@ -4,6 +4,9 @@
 //! update and a query that reads nearly all snapshots, prints the fastest and the median run in nanoseconds per packet,
 //! and checks the answer: a sketch that is fast but wrong fails.
 
+mod common;
+
+use common::times;
 use dwell_sketch::conquest::{Cleaning, Conquest, Counter, Params, Rule};
 use dwell_types::{Departure, FlowId, Nanos, Timestamp, hash};
 use std::hint::black_box;
@@ -18,12 +21,6 @@ const LONGEST: u64 = 5_600_000;
 /// One in so many packets is of one flow; 1,000 others share the rest.
 const HEAVY: u64 = 4;
 
-/// CPU time of this thread: other work on the machine does not count.
-fn cpu_ns() -> f64 {
-    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux with scheduler statistics");
-    stat.split(' ').next().and_then(|ns| ns.parse().ok()).expect("the first field is a number")
-}
-
 fn departures() -> Vec<Departure> {
     let departure = |i: u64| {
         let random = hash::finish(i);
@@ -37,12 +34,10 @@ fn departures() -> Vec<Departure> {
 
 /// Prints the times; the packets of the heavy flow must find its share of the queue, on average.
 fn measure(name: &str, departures: &[Departure], params: &Params) {
-    let mut times = Vec::new();
     let mut state_bytes = 0;
-    for _ in 0..5 {
+    let run = || {
         let mut sketch = Conquest::new(params).expect("parameters are in range");
         let (mut shares, mut packets) = (0.0, 0.0);
-        let start = cpu_ns();
         for departure in departures {
             let queued = sketch.update(departure);
             // Branchless, since the branch would be unpredictable.
@@ -50,13 +45,14 @@ fn measure(name: &str, departures: &[Departure], params: &Params) {
             shares += is_heavy * queued.and_then(|queued| queued.share).unwrap_or(0.0);
             packets += is_heavy;
         }
-        times.push((cpu_ns() - start) / PACKETS as f64);
-        let error = black_box(shares / packets) * HEAVY as f64;
+        (sketch, shares / packets)
+    };
+    let [fastest, median] = times(PACKETS, run, |(sketch, share)| {
+        let error = black_box(share) * HEAVY as f64;
         assert!((0.98..1.1).contains(&error), "{name}: {error}");
         state_bytes = sketch.state_bytes();
-    }
-    times.sort_unstable_by(f64::total_cmp);
-    println!("{name:40} {state_bytes:7} bytes {:6.2} {:6.2} ns/packet {:6.1} M/s", times[0], times[2], 1e3 / times[2]);
+    });
+    println!("{name:40} {state_bytes:7} bytes {fastest:6.2} {median:6.2} ns/packet {:6.1} M/s", 1e3 / median);
 }
 
 fn main() {
