@@ -67,11 +67,18 @@ impl DelayStore {
 
     /// Moves all samples of some series, in ascending order, to another one.
     pub(crate) fn gather(&mut self, from: &[usize], to: usize) {
-        let Some(bits) = from.iter().map(|&series| self.series[series].bits).min() else { return };
+        if from.is_empty() {
+            return;
+        }
+        let coarsest = |store: &Self| from.iter().map(|&series| store.series[series].bits).min().unwrap_or(FINEST);
         if self.has_samples(to) {
-            self.adopt(|series| if series == to { bits } else { FINEST });
+            // Adopting may make room, and these series coarser for that.
+            while self.series[to].bits > coarsest(self) {
+                let bits = coarsest(self);
+                self.adopt(|series| if series == to { bits } else { FINEST });
+            }
         } else {
-            self.series[to].bits = bits;
+            self.series[to].bits = coarsest(self);
         }
         for &series in from {
             let parts = self.series[series].parts;
