@@ -119,6 +119,15 @@ impl Moments {
     }
 }
 
+/// How much delays differ.
+#[derive(Clone, Copy, Debug)]
+struct Spread {
+    /// Variance of Σ *w* *d* around as many times the mean: Σ (*w*² − *w*) (*d* − mean)², in squared nanoseconds.
+    excess: f64,
+    /// Variance of the delays of all packets, in squared nanoseconds.
+    variance: f64,
+}
+
 impl Tally {
     /// A tally of part of the packets: equal packets may be outside of it, and then it is unknown which of them were
     /// lost.
@@ -242,7 +251,7 @@ impl Tally {
             return None;
         }
         let rate = self.lost.weight / total;
-        let missed = 1.0 - 1.0 / self.scale(sent);
+        let missed = self.missed(sent);
         let excess = |fate: Total| fate.excess + missed * fate.weight;
         // The effective number of trials, from the variance due to sampling; infinite without sampling. As if the lost
         // packets had the weights of all; fewer if theirs are larger, since losses began with the sampling.
@@ -262,30 +271,56 @@ impl Tally {
 
     /// Mean delay in nanoseconds; `None` without samples. One packet that stands for several does not show how much they
     /// differ: by as much as its delay, it is assumed. `sent` is the number of packets sent.
+    ///
+    /// The interval reaches further up than down, since few samples of skewed delays mostly lack the longest ones. For
+    /// delays of skewness *γ* the upper end is *γ* (2*t*² + 1) *σ* / 6*n* higher, where the error is *t* *σ* / √*n*
+    /// (Johnson 1978). A sample does not tell its skewness, which cannot exceed √*n* in it: with the error's square
+    /// over *σ*, 2.6 to 3 are assumed, a bit more than the 2 of exponential delays. The lower end is as if there were
+    /// none.
     pub fn mean(&self, sent: u64) -> Option<Estimate<f64>> {
-        let Moments { weight, mean, squares, mean_excess, .. } = self.delays;
-        let missed = 1.0 - 1.0 / self.scale(sent);
-        let excess = match self.samples {
-            1 => (weight * weight - weight * (1.0 - missed)) * mean * mean,
-            _ => mean_excess + missed * squares,
-        };
+        let Moments { weight, mean, .. } = self.delays;
+        let Spread { excess, variance } = self.spread(sent);
         let error = self.student() * excess.sqrt() / weight;
-        (self.samples > 0).then_some(Estimate::within(mean, error))
+        let skewed = if error > 0.0 { error * error / variance.sqrt() } else { 0.0 };
+        (self.samples > 0).then(|| Estimate::around(mean, mean - error, mean + error + skewed))
     }
 
     /// Standard deviation of the delays of all packets in nanoseconds; `None` without samples, and for one that stands
     /// for several. `sent` is the number of packets sent.
+    ///
+    /// The variance's error is estimated from the samples, too, and is too small where they lack the longest delays: by
+    /// as large a share as itself, at most all of it, is assumed at the upper end.
     pub fn standard_deviation(&self, sent: u64) -> Option<Estimate<f64>> {
-        let Moments { weight, squares, mean_excess, variance_excess, .. } = self.delays;
-        let missed = 1.0 - 1.0 / self.scale(sent);
+        let Moments { weight, variance_excess, .. } = self.delays;
+        let missed = self.missed(sent);
         if self.samples == 0 || self.samples == 1 && (weight > 1.0 || missed > 0.0) {
             return None;
         }
-        // Around their own mean samples deviate less than around that of all packets, by its error.
-        let variance = self.delays.variance() + (mean_excess + missed * squares) / (weight * weight);
+        let Spread { variance, .. } = self.spread(sent);
         // Squared deviations vary by twice the squared variance, if delays are normal.
         let excess = variance_excess + missed * weight * 2.0 * variance * variance;
-        Some(Estimate::root(variance, self.student() / Z95 * excess.sqrt() / weight))
+        let standard_error = self.student() / Z95 * excess.sqrt() / weight;
+        let Estimate { value, low, high } = Estimate::root(variance, standard_error);
+        let share = if standard_error > 0.0 { (Z95 * standard_error / variance).min(1.0) } else { 0.0 };
+        Some(Estimate { value, low, high: high * (0.5 * share * share).exp() })
+    }
+
+    /// The share of the packets sent for which no weight stands (see [`Tally::scale`]).
+    fn missed(&self, sent: u64) -> f64 {
+        1.0 - 1.0 / self.scale(sent)
+    }
+
+    /// How much the delays of all packets differ, and how much of that the samples do not show.
+    fn spread(&self, sent: u64) -> Spread {
+        let Moments { weight, mean, squares, mean_excess, .. } = self.delays;
+        let missed = self.missed(sent);
+        if self.samples == 1 {
+            let variance = mean * mean;
+            return Spread { excess: (weight * weight - weight * (1.0 - missed)) * variance, variance };
+        }
+        let excess = mean_excess + missed * squares;
+        // Around their own mean samples deviate less than around that of all packets, by its error.
+        Spread { excess, variance: self.delays.variance() + excess / (weight * weight) }
     }
 
     /// Student's quantile for as many packets of equal weight as tell as much about delays as these do.
@@ -347,7 +382,7 @@ mod tests {
     }
 
     /// Merging equals having added all to one; the widths of intervals, which depend on means that were not final, to
-    /// 10%. The control, sums without the distance between the means, must fail.
+    /// 12%. The control, sums without the distance between the means, must fail.
     #[test]
     fn merging_equals_one_tally_fed_both() {
         for weights in [[1.0, 1.0], [4.0, 4.0], [2.0, 8.0]] {
@@ -367,7 +402,7 @@ mod tests {
                 for (merged, one) in moments(&merged).into_iter().zip(moments(&one)) {
                     let width = |e: Estimate<f64>| e.high - e.low;
                     assert!((merged.value / one.value - 1.0).abs() < 1e-3, "{merged:?} {one:?}");
-                    assert!((width(merged) - width(one)).abs() <= 0.1 * width(one), "{parts}: {merged:?} {one:?}");
+                    assert!((width(merged) - width(one)).abs() <= 0.12 * width(one), "{parts}: {merged:?} {one:?}");
                 }
                 let (a, b) = (merged.delays, one.delays);
                 assert!((a.mean / b.mean - 1.0).abs() < 1e-12 && (a.squares / b.squares - 1.0).abs() < 1e-12);
@@ -423,5 +458,69 @@ mod tests {
         }
         let shares = [covered, wrongly].map(|runs| runs as f64 / RUNS as f64);
         assert!((0.93..0.97).contains(&shares[0]) && shares[1] < 0.6, "{shares:?}");
+    }
+
+    /// Two numbers in `0..1`, above 0.
+    fn two_uniform(run: u64, number: u64) -> [f64; 2] {
+        [0, 1].map(|n| 1.0 - hash::unit(hash::finish(hash::finish(run) ^ (number << 1 | n))))
+    }
+
+    /// A delay from two such numbers.
+    type Draw = fn([f64; 2]) -> f64;
+
+    fn normal([a, b]: [f64; 2]) -> f64 {
+        (-2.0 * a.ln()).sqrt() * (core::f64::consts::TAU * b).cos()
+    }
+
+    /// How often the intervals of mean and deviation contain the true values of 4 times as many packets as there are
+    /// samples, in 2,000 runs; and the same for upper ends that are as far from the value as the lower ones: in
+    /// nanoseconds for the mean, by factors for the deviation. Last, how much wider those of the mean are, on average.
+    fn held(samples: u64, draw: Draw) -> ([f64; 2], [f64; 2], f64) {
+        const RUNS: u64 = 2_000;
+        const WEIGHT: u64 = 4;
+        let (mut held, mut narrow, mut wider) = ([0.0; 2], [0.0; 2], 0.0);
+        for run in 0..RUNS {
+            let (mut tally, mut all) = (Tally::default(), Moments::default());
+            for packet in 0..samples * WEIGHT {
+                let delay = (1e7 * (5.0 + draw(two_uniform(run, packet)))) as i64;
+                all.add(delay as f64, 1.0);
+                if packet % WEIGHT == 0 {
+                    tally.received.add(WEIGHT as f64);
+                    tally.delay(Nanos::new(delay), WEIGHT as f64);
+                }
+            }
+            let sent = samples * WEIGHT;
+            let (mean, deviation) = (tally.mean(sent).unwrap(), tally.standard_deviation(sent).unwrap());
+            let even = [2.0 * mean.value - mean.low, deviation.value * deviation.value / deviation.low];
+            let truths = [(mean, all.mean), (deviation, all.variance().sqrt())];
+            for (at, (estimate, truth)) in truths.into_iter().enumerate() {
+                held[at] += f64::from(u8::from((estimate.low..=estimate.high).contains(&truth)));
+                narrow[at] += f64::from(u8::from((estimate.low..=even[at]).contains(&truth)));
+            }
+            wider += (mean.high - mean.low) / (even[0] - mean.low);
+        }
+        (held.map(|held| held / RUNS as f64), narrow.map(|held| held / RUNS as f64), wider / RUNS as f64)
+    }
+
+    /// From 7 samples on, whether delays are normal, exponential or log-normal (skewness 0, 2 and 6), intervals of means
+    /// contain the true value in 94% and more of the runs (seen; 92% are required, 4.5 standard errors less), and from
+    /// 100 samples on they are at most 1.15 times as wide as even ones. Intervals of normal and exponential deviations
+    /// contain it in 91% and more; 88% are required, 4.7 standard errors less. Even ones, the control that must fail,
+    /// contain the means of up to 30 log-normal delays in 86 to 89%, and exponential deviations in 82 to 84%.
+    #[test]
+    fn few_samples_lack_the_longest_delays() {
+        let log_normal = |uniform| normal(uniform).exp();
+        let exponential = |[uniform, _]: [f64; 2]| -uniform.ln();
+        for samples in [7, 15, 30, 100, 1_000] {
+            let all: [(Draw, f64); 3] = [(normal, 0.0), (exponential, 2.0), (log_normal, 6.2)];
+            for (draw, skewness) in all {
+                let (held, narrow, wider) = held(samples, draw);
+                println!("{samples} of skewness {skewness}: {held:?} {narrow:?} {wider}");
+                assert!(held[0] >= 0.92 && (samples < 100 || wider < 1.15), "{samples}: {held:?} {wider}");
+                assert!(held[1] >= 0.88 || skewness > 2.0, "{samples}: {held:?}");
+                assert!(narrow[0] < 0.92 || samples > 30 || skewness < 6.0, "{samples}: {narrow:?}");
+                assert!(narrow[1] < 0.88 || samples > 30 || skewness < 2.0, "{samples}: {narrow:?}");
+            }
+        }
     }
 }
