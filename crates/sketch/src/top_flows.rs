@@ -137,13 +137,14 @@ impl Flow {
 pub struct FlowAnswer {
     /// The flow in the direction of its first packet; `None` for all others.
     pub key: Option<FlowKey>,
-    /// Packets of both directions.
+    /// Packets of both directions, since it got its place.
     pub packets: u64,
     /// Their bytes.
     pub bytes: u64,
     /// The most bytes that it may have had before it got its place; these are counted among the others.
     pub uncounted_bytes: u64,
-    /// Its delays, for each line that has samples.
+    /// Its delays since it got its place, for each line that has samples. Their intervals do not allow for what it had
+    /// before: bytes do not tell how many exchanges that were, nor how long they took.
     pub delays: Vec<(Line, Distribution)>,
 }
 

@@ -70,13 +70,13 @@ pub struct Quic {
 pub struct Flow {
     /// Its name; `other` for all others.
     pub flow: String,
-    /// Packets of both directions.
+    /// Packets of both directions, since the flow last got a place in the table.
     pub packets: u64,
     /// Their bytes, from the IP header on.
     pub bytes: u64,
-    /// Upper bound on further bytes of this flow that were counted as `other`.
+    /// Upper bound on further bytes of this flow that were counted as `other`, before that.
     pub uncounted_bytes: u64,
-    /// One per match and leg that has samples.
+    /// One per match and leg that has samples, since then as well: intervals do not allow for exchanges before that.
     pub results: Vec<FlowResult>,
 }
 
