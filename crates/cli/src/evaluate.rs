@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use dwell_evaluate::check::{self, Moved};
 use dwell_evaluate::record::{self, Facts, Record, Results};
 use dwell_evaluate::run::{self, Run};
-use dwell_evaluate::{Definition, Kind, Size, metrics};
+use dwell_evaluate::{Definition, Experiment, Size, metrics};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -108,7 +108,7 @@ fn measure(arguments: &Arguments, definition: &Definition) -> Result<()> {
     let results = Results::new(definition, size, seeds, metrics::summarise(definition.experiment(size), &runs));
     record.finish(&runs, &results, begin.elapsed().as_secs_f64())?;
     figure::write(definition, &results, &folder, arguments.png)?;
-    print(definition.kind, &results, arguments.format)?;
+    print(definition.experiment(size), &results, arguments.format)?;
     messages::say(&format!("record in {}", folder.display()));
     Ok(())
 }
@@ -134,10 +134,10 @@ fn runs(
     Ok(runs?)
 }
 
-fn print(kind: Kind, results: &Results, format: Format) -> Result<()> {
+fn print(experiment: &dyn Experiment, results: &Results, format: Format) -> Result<()> {
     let mut to = Output::stdout();
     match format {
-        Format::Table => results.write_table(kind, to.plain())?,
+        Format::Table => results.write_table(experiment, to.plain())?,
         Format::Json => results.write_json(&mut to)?,
         Format::Csv => record::write_csv(&results.summaries, &mut to)?,
     }

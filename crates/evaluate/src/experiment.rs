@@ -1,7 +1,9 @@
 //! The interface of an experiment to the code that runs it.
 
 use crate::case::{Case, Measurement, Shown};
+use crate::metrics::Summary;
 use std::fmt::Debug;
+use std::io::{self, Write};
 
 /// Streams, and the configurations of methods that process each of them.
 pub trait Experiment: Debug + Send + Sync {
@@ -17,4 +19,7 @@ pub trait Experiment: Debug + Send + Sync {
 
     /// Which quantities are shown in summaries.
     fn shown(&self) -> Shown;
+
+    /// Writes its summaries as a table for people.
+    fn write_table(&self, summaries: &[Summary], to: &mut dyn Write) -> io::Result<()>;
 }

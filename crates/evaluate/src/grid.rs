@@ -2,6 +2,8 @@
 
 use crate::case::{Case, Measurement, Shown};
 use crate::experiment::Experiment;
+use crate::metrics::Summary;
+use crate::table::{self, WriteTable};
 use crate::value::Invalid;
 use dwell_types::hash;
 use serde::Serialize;
@@ -9,6 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::io::{self, Write};
 
 /// An entry of a definition, under `workloads` or `methods`.
 pub(crate) trait Entry: DeserializeOwned {
@@ -41,6 +44,9 @@ pub(crate) trait Measured: Configured {
 
     /// Which quantities tables show: by default all, each individually.
     const SHOWN: Shown = Shown { quantities: &[], largest: None };
+
+    /// How the tables of a kind are written.
+    const WRITE_TABLE: WriteTable;
 
     /// Checks whether it can process a stream.
     fn suits(&self, _: &Self::Stream) -> Result<(), String> {
@@ -163,5 +169,9 @@ impl<C: Measured> Experiment for Grid<C> {
 
     fn shown(&self) -> Shown {
         C::SHOWN
+    }
+
+    fn write_table(&self, summaries: &[Summary], to: &mut dyn Write) -> io::Result<()> {
+        C::WRITE_TABLE(&table::cases(summaries), to)
     }
 }

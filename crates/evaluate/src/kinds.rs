@@ -3,12 +3,10 @@
 use crate::experiment::Experiment;
 use crate::grid::{Entry, Grid, Measured, Tables};
 use crate::queue::{self, control};
-use crate::table::CaseSummaries;
 use crate::value::Invalid;
 use crate::{crossing, delay, flows, network, ring};
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
-use std::io::{self, Write};
 use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeValue, Error};
@@ -65,19 +63,6 @@ impl Kind {
             Self::Queue => read::<queue::WorkloadEntry, queue::MethodEntry>(value),
             Self::Control => read::<control::WorkloadEntry, control::MethodEntry>(value),
             Self::Network => read::<network::WorkloadEntry, network::MethodEntry>(value),
-        }
-    }
-
-    /// Writes the cases of an experiment as a table.
-    pub(crate) fn write_table(self, cases: &[CaseSummaries<'_>], to: &mut impl Write) -> io::Result<()> {
-        match self {
-            Self::Delay => delay::table::write(cases, to),
-            Self::Crossing => crossing::table::write(cases, to),
-            Self::Flows => flows::table::write(cases, to),
-            Self::Ring => ring::table::write(cases, to),
-            Self::Queue => queue::table::write(cases, to),
-            Self::Control => control::table::write(cases, to),
-            Self::Network => network::table::write(cases, to),
         }
     }
 }

@@ -3,9 +3,13 @@
 
 use crate::case::label;
 use crate::metrics::Summary;
+use std::io::{self, Write};
 
 /// The summaries of one case.
 pub(crate) type CaseSummaries<'a> = Vec<&'a Summary>;
+
+/// Writes the cases of an experiment as a table for people.
+pub(crate) type WriteTable = fn(&[CaseSummaries<'_>], &mut dyn Write) -> io::Result<()>;
 
 /// The summaries of each case, which are adjacent.
 pub(crate) fn cases(summaries: &[Summary]) -> Vec<CaseSummaries<'_>> {

@@ -1,7 +1,9 @@
 use super::method::{Configuration, Pair};
+use super::table;
 use super::workload::Stream;
 use crate::case::{Measurement, STATE_BYTES, Scale};
 use crate::grid::{BLOCK, Measured, methods_seed, names};
+use crate::table::WriteTable;
 use dwell_simulate::crossing::{Passage, Passages, Truth};
 use dwell_sketch::estimate::Estimate;
 use dwell_sketch::moments::{Level, Moments};
@@ -27,6 +29,8 @@ const USABLE_CELLS: &str = "usable_cells";
 
 impl Measured for Configuration {
     type Stream = Stream;
+
+    const WRITE_TABLE: WriteTable = table::write;
 
     fn suits(&self, stream: &Stream) -> Result<(), String> {
         self.check_probes(&stream.settings)?;

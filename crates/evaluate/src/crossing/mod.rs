@@ -12,7 +12,7 @@ pub(crate) use method::{ALPHA, Pair, tuned};
 mod measure;
 pub(crate) use measure::{LOSS, MEAN, PACKETS, STD, compare};
 // The table of its results.
-pub(crate) mod table;
+mod table;
 
 #[cfg(test)]
 mod tests {

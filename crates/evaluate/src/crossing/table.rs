@@ -4,7 +4,7 @@ use crate::table::{CaseSummaries, by_workload, find, mean, name, percent, width}
 use std::io::{self, Write};
 
 /// Writes the cases of an experiment on one-way delays.
-pub(crate) fn write(cases: &[CaseSummaries<'_>], to: &mut impl Write) -> io::Result<()> {
+pub(super) fn write(cases: &[CaseSummaries<'_>], to: &mut dyn Write) -> io::Result<()> {
     let width = width(cases);
     for (case, begun) in by_workload(cases) {
         if let Some(workload) = begun {
@@ -23,7 +23,7 @@ pub(crate) fn write(cases: &[CaseSummaries<'_>], to: &mut impl Write) -> io::Res
     )
 }
 
-fn line(case: &CaseSummaries<'_>, width: usize, to: &mut impl Write) -> io::Result<()> {
+fn line(case: &CaseSummaries<'_>, width: usize, to: &mut dyn Write) -> io::Result<()> {
     let shown = |quantity: &str, of: fn(&Summary) -> Option<f64>, digits: usize| {
         percent(find(case, quantity).and_then(of), digits)
     };

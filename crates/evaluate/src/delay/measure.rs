@@ -1,8 +1,10 @@
 use super::method::Configuration;
+use super::table;
 use super::workload::Stream;
 use super::{LARGEST, QUANTILES, SHOWN};
 use crate::case::{Measurement, STATE_BYTES, Scale, Shown};
 use crate::grid::{BLOCK, Measured, methods_seed, names, numbered};
+use crate::table::WriteTable;
 use dwell_simulate::Delays;
 use dwell_simulate::exchange::{ExchangeWorkload, Workload};
 use dwell_sketch::distribution::{Ambiguous, Distribution};
@@ -23,6 +25,7 @@ impl Measured for Configuration {
     type Stream = Stream;
 
     const SHOWN: Shown = SHOWN;
+    const WRITE_TABLE: WriteTable = table::write;
 
     fn quantities(&self, _: &Stream) -> Vec<String> {
         let mut all = names(&[SHOWN.quantities, &[LARGEST, EXCHANGES]].concat());

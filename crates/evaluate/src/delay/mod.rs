@@ -12,7 +12,7 @@ pub(crate) use method::MethodEntry;
 mod measure;
 pub(crate) use measure::{SAMPLES, compare_quantiles};
 // The table of its results.
-pub(crate) mod table;
+mod table;
 
 /// Names and shares of the quantiles that are estimated.
 pub(crate) const QUANTILES: [(&str, f64); 20] = [

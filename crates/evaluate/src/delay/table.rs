@@ -9,7 +9,7 @@ use std::io::{self, Write};
 const BIASED: f64 = 3.0;
 
 /// Writes the cases of an experiment on response times.
-pub(crate) fn write(cases: &[CaseSummaries<'_>], to: &mut impl Write) -> io::Result<()> {
+pub(super) fn write(cases: &[CaseSummaries<'_>], to: &mut dyn Write) -> io::Result<()> {
     for (case, begun) in by_workload(cases) {
         if let Some(workload) = begun {
             head(case, workload, width(cases), to)?;
@@ -31,7 +31,7 @@ fn errors<'a>(case: &'a CaseSummaries<'a>) -> impl Iterator<Item = &'a Summary> 
     case.iter().copied().filter(|summary| summary.scale == Scale::Log2)
 }
 
-fn head(case: &CaseSummaries<'_>, workload: &str, width: usize, to: &mut impl Write) -> io::Result<()> {
+fn head(case: &CaseSummaries<'_>, workload: &str, width: usize, to: &mut dyn Write) -> io::Result<()> {
     writeln!(to, "\n{workload}")?;
     write!(to, "  {:width$}", "")?;
     for summary in errors(case) {
@@ -52,7 +52,7 @@ fn is_largest(summary: &Summary) -> bool {
     summary.quantity == LARGEST
 }
 
-fn line(case: &CaseSummaries<'_>, width: usize, to: &mut impl Write) -> io::Result<()> {
+fn line(case: &CaseSummaries<'_>, width: usize, to: &mut dyn Write) -> io::Result<()> {
     write!(to, "  {:width$}", name(case))?;
     for s in errors(case) {
         let [median, rms, ten] = [s.median_error, s.rms_error, s.ten_rms_error].map(|error| number(error, false));

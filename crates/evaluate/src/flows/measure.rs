@@ -1,7 +1,9 @@
 use super::method::{Arrival, Configuration, MethodName, Pair};
+use super::table;
 use super::workload::Stream;
 use crate::case::{Measurement, STATE_BYTES};
 use crate::grid::{BLOCK, Measured, methods_seed};
+use crate::table::WriteTable;
 use dwell_simulate::crossing::flows::{FlowPassage, FlowWorkload};
 use dwell_sketch::lds::{Comparison, Figure, Listed, Rule};
 use dwell_sketch::rli::Rli;
@@ -52,6 +54,8 @@ struct Flow {
 
 impl Measured for Configuration {
     type Stream = Stream;
+
+    const WRITE_TABLE: WriteTable = table::write;
 
     fn quantities(&self, stream: &Stream) -> Vec<String> {
         let mut groups: Vec<String> = SIZES.iter().map(|(.., name)| (*name).to_owned()).collect();

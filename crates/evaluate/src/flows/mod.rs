@@ -10,4 +10,4 @@ pub(crate) use method::MethodEntry;
 // Runs one stream through many pairs of sketches.
 mod measure;
 // The table of its results.
-pub(crate) mod table;
+mod table;

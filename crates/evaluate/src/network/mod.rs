@@ -14,7 +14,7 @@ mod tomography;
 // Runs a network once for all methods.
 mod measure;
 // The table of its results.
-pub(crate) mod table;
+mod table;
 
 #[cfg(test)]
 mod tests {

@@ -11,7 +11,7 @@ pub(crate) use method::MethodEntry;
 mod measure;
 pub(crate) use measure::{PRECISION, RECALL};
 // The table of its results.
-pub(crate) mod table;
+mod table;
 // Queue management based on the answers.
 pub(crate) mod control;
 

@@ -5,7 +5,7 @@ use crate::table::{CaseSummaries, by_workload, dash, find, mean, name, percent, 
 use std::io::{self, Write};
 
 /// Writes the cases of an experiment on queues.
-pub(crate) fn write<W: Write>(cases: &[CaseSummaries<'_>], to: &mut W) -> io::Result<()> {
+pub(super) fn write(cases: &[CaseSummaries<'_>], to: &mut dyn Write) -> io::Result<()> {
     let width = width(cases);
     for (case, begun) in by_workload(cases) {
         if let Some(workload) = begun {
@@ -32,7 +32,7 @@ pub(crate) fn write<W: Write>(cases: &[CaseSummaries<'_>], to: &mut W) -> io::Re
 }
 
 /// Properties of the stream, and of the exact reference method.
-fn facts(case: &CaseSummaries<'_>, to: &mut impl Write) -> io::Result<()> {
+fn facts(case: &CaseSummaries<'_>, to: &mut dyn Write) -> io::Result<()> {
     let of = |quantity| mean(case, quantity).unwrap_or(0.0);
     writeln!(
         to,

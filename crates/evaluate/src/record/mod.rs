@@ -14,10 +14,9 @@
 
 use crate::case::Case;
 use crate::definition::{Definition, Size};
-use crate::kinds::Kind;
+use crate::experiment::Experiment;
 use crate::metrics::Summary;
 use crate::run::Run;
-use crate::table;
 use dwell_report::plot::Sweep;
 use dwell_report::text;
 use serde::{Deserialize, Serialize};
@@ -72,11 +71,11 @@ impl Results {
         }
     }
 
-    /// Writes a table for people; `kind` is that of the definition.
-    pub fn write_table(&self, kind: Kind, to: &mut impl Write) -> io::Result<()> {
+    /// Writes a table for people, as the experiment of the definition shows it.
+    pub fn write_table(&self, experiment: &dyn Experiment, to: &mut impl Write) -> io::Result<()> {
         writeln!(to, "{}: {}", self.name, self.title)?;
         writeln!(to, "{}; {} size, {}", self.source, self.size, text::of(self.seeds, "seed"))?;
-        kind.write_table(&table::cases(&self.summaries), to)
+        experiment.write_table(&self.summaries, to)
     }
 
     /// The figure that the definition asks for; `None` if it asks for none, or if there is nothing that it shows. Title and

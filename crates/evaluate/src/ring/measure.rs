@@ -1,7 +1,9 @@
 use super::method::Configuration;
+use super::table;
 use super::workload::Stream;
 use crate::case::{Measurement, STATE_BYTES, Scale};
 use crate::grid::{Measured, methods_seed, names, numbered};
+use crate::table::WriteTable;
 use dwell_simulate::exchange::{ExchangeWorkload, Workload};
 use dwell_sketch::timebloom::{TimeBloom, false_positive_probability};
 use dwell_sketch::{Event, Meter, Sample};
@@ -31,6 +33,8 @@ const OCCUPANCY_AT: &str = "occupancy_";
 
 impl Measured for Configuration {
     type Stream = Stream;
+
+    const WRITE_TABLE: WriteTable = table::write;
 
     fn suits(&self, stream: &Stream) -> Result<(), String> {
         self.ring(stream, 0).map(drop)

@@ -11,7 +11,7 @@ pub(crate) use method::MethodEntry;
 mod measure;
 pub(crate) use measure::{FALSE_SHARE, WRONG_SHARE};
 // The table of its results.
-pub(crate) mod table;
+mod table;
 
 #[cfg(test)]
 mod tests {

@@ -1,8 +1,10 @@
 use super::action::{Action, Verdict};
 use super::method::Configuration;
+use super::table;
 use crate::case::Measurement;
 use crate::grid::{Measured, methods_seed, names, numbered};
 use crate::queue::workload::Stream;
+use crate::table::WriteTable;
 use dwell_simulate::queue::{Arrivals, Passage, Queue};
 use dwell_types::FlowId;
 use std::collections::VecDeque;
@@ -48,6 +50,8 @@ struct Tally {
 
 impl Measured for Configuration {
     type Stream = Stream;
+
+    const WRITE_TABLE: WriteTable = table::write;
 
     fn suits(&self, stream: &Stream) -> Result<(), String> {
         Action::new(stream, self, 0).map(drop)

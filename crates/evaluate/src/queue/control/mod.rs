@@ -13,7 +13,7 @@ mod action;
 // Runs one stream through a queue with each method.
 mod measure;
 // The table of its results.
-pub(crate) mod table;
+mod table;
 
 #[cfg(test)]
 mod tests {
