@@ -46,17 +46,6 @@ pub struct MethodFacts {
 impl MethodFacts {
     /// The facts of a method; the longest delay and the rate are those given to it, if any.
     pub fn new(method: Method, longest: Option<Nanos>, rate: Option<f64>) -> Self {
-        let tuning = match method {
-            Method::Auto => "every exchange while it fits, then by age the share with the least predicted error",
-            Method::Exact => "none to find",
-            Method::Fridge | Method::Km => "entry probability searched while running",
-            Method::HashSample => "sampling rate from the memory, lifetime learnt while running",
-            Method::Simple | Method::Stages => "none to find",
-            Method::Mis => "one to four lifetimes, searched while running",
-            Method::TimeBloom => "filters from the memory, delays learnt while running",
-            Method::BloomTime | Method::AleU | Method::AleE | Method::Ddbf => "filters from the memory",
-            Method::Dart => "half of the memory for ranges, half for packets; tcp-ack only",
-        };
         let told = || {
             let longest = match longest {
                 Some(longest) => format!("the longest delay, here {longest}"),
@@ -67,7 +56,7 @@ impl MethodFacts {
                 _ => longest,
             }
         };
-        Self { name: method.name(), tuning, prior_knowledge: method.has_longest().then(told) }
+        Self { name: method.name(), tuning: method.tuning(), prior_knowledge: method.has_longest().then(told) }
     }
 }
 

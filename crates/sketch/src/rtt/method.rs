@@ -183,6 +183,20 @@ impl Method {
         }
     }
 
+    /// How it finds its parameters, for users.
+    pub const fn tuning(self) -> &'static str {
+        match self {
+            Self::Auto => "every exchange while it fits, then by age the share with the least predicted error",
+            Self::Exact | Self::Simple | Self::Stages => "none to find",
+            Self::Fridge | Self::Km => "entry probability searched while running",
+            Self::HashSample => "sampling rate from the memory, lifetime learnt while running",
+            Self::Mis => "one to four lifetimes, searched while running",
+            Self::TimeBloom => "filters from the memory, delays learnt while running",
+            Self::BloomTime | Self::AleU | Self::AleE | Self::Ddbf => "filters from the memory",
+            Self::Dart => "half of the memory for ranges, half for packets; tcp-ack only",
+        }
+    }
+
     /// The name on the command line and in reports.
     pub const fn name(self) -> &'static str {
         match self {
