@@ -11,6 +11,7 @@ use crate::progress::Bar;
 use crate::rtt::matching;
 use crate::signals::Signals;
 use crate::units::{Memories, described, is_given};
+use anyhow::Result;
 use clap::builder::TypedValueParser;
 use clap::{Args, Subcommand, ValueEnum};
 use dwell_capture::{CaptureFiles, FrameSource};
@@ -18,9 +19,10 @@ use dwell_evaluate::compare::{Comparison, MethodFacts, Results, SCHEMA, Settings
 use dwell_observe::Observer;
 use dwell_observe::parse::Key;
 use dwell_report::json;
-use dwell_report::plot::{self, Image};
+use dwell_report::plot::{self, Image, Sweep};
 use dwell_sketch::rtt::Method;
 use dwell_types::{IdForm, Match, Nanos, Prefix};
+use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -114,6 +116,33 @@ enum Format {
     Csv,
 }
 
+/// Writes results in one of the formats.
+type Write<R> = fn(&R, &mut Output) -> io::Result<()>;
+
+/// Where the results go.
+struct Outputs {
+    format: Format,
+    report: Output,
+    plot: Option<(Output, Image)>,
+}
+
+impl Outputs {
+    /// Writes the results in the requested format, and plots them.
+    fn write<R>(mut self, results: &R, [table, json, csv]: [Write<R>; 3], sweep: fn(&R) -> Sweep) -> Result<()> {
+        match self.format {
+            Format::Table => table(results, self.report.plain())?,
+            Format::Json => json(results, &mut self.report)?,
+            Format::Csv => csv(results, &mut self.report)?,
+        }
+        self.report.finish()?;
+        if let Some((mut to, image)) = self.plot {
+            plot::write_sweep(&sweep(results), image, &mut to)?;
+            to.finish()?;
+        }
+        Ok(())
+    }
+}
+
 /// The name of a method; exact is what all are compared with.
 fn method() -> impl TypedValueParser<Value = Method> {
     described(Method::ALL.into_iter().filter(|&method| method != Method::Exact), Method::name, Method::summary)
@@ -134,8 +163,11 @@ fn exchanges(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failu
     let settings = settings(arguments)?;
     let mut comparison = Comparison::new(&settings).map_err(|error| Failure::Usage(error.to_string()))?;
     let mut source = CaptureFiles::open(&arguments.captures)?.until(signals.stop());
-    let mut to = Output::open(arguments.output.as_deref())?;
-    let plot = Output::picture(arguments.plot.as_ref())?;
+    let outputs = Outputs {
+        format: arguments.format,
+        report: Output::open(arguments.output.as_deref())?,
+        plot: Output::picture(arguments.plot.as_ref())?,
+    };
     let matches: Vec<Match> = settings.matches.iter().map(|&(matching, _)| matching).collect();
     let wants_plain = |matching| settings.methods.iter().any(|m| m.ids() == IdForm::Plain && m.measures(matching));
     let plain: Vec<Match> = matches.iter().copied().filter(|&matching| wants_plain(matching)).collect();
@@ -172,16 +204,7 @@ fn exchanges(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failu
         methods: settings.methods.iter().map(|&method| facts(method)).collect(),
         matches: comparison.finish(),
     };
-    match arguments.format {
-        Format::Table => table::write(&results, to.plain())?,
-        Format::Json => json::write(&results, &mut to)?,
-        Format::Csv => results.write_csv(&mut to)?,
-    }
-    to.finish()?;
-    if let Some((mut to, image)) = plot {
-        plot::write_sweep(&results.sweep(), image, &mut to)?;
-        to.finish()?;
-    }
+    outputs.write(&results, [table::write, json::write, Results::write_csv], Results::sweep)?;
     Ok(code)
 }
 

@@ -18,7 +18,7 @@ use dwell_report::net::{
 use dwell_report::text::{are, of};
 use dwell_report::{json, plot};
 use std::collections::HashMap;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -74,11 +74,8 @@ fn plan_network(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
         report.least_probe_hops = Some(plan::least_hops(&segments, &limits, end.probe_hops));
     }
     messages::warn(&report.warnings);
-    match arguments.report.format {
-        Format::Table => report::table::write_plan(&report, to.plain())?,
-        Format::Json => json::write(&report, &mut to)?,
-        Format::Csv => report::csv::write_plan(&report, &mut to)?,
-    }
+    let writers = [report::table::write_plan, json::write, report::csv::write_plan];
+    write(&report, arguments.report.format, &mut to, writers)?;
     if let Some((mut picture, image)) = picture {
         // The random strategy is the baseline.
         let mut reports = vec![report];
@@ -126,16 +123,25 @@ fn list_paths(arguments: &PathsArguments) -> Result<ExitCode, Failure> {
         network: map.network.clone(),
     };
     messages::warn(&report.warnings);
-    match arguments.report.format {
-        Format::Table => report::table::write_paths(&report, to.plain())?,
-        Format::Json => json::write(&report, &mut to)?,
-        Format::Csv => report::csv::write_paths(&report, &mut to)?,
-    }
+    let writers = [report::table::write_paths, json::write, report::csv::write_paths];
+    write(&report, arguments.report.format, &mut to, writers)?;
     if let Some((file, image)) = picture {
         picture::write(&picture::draw(&map, &segments, |_| None)?, image, file)?;
     }
     to.finish()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes a report in one of the formats.
+type Write<R> = fn(&R, &mut Output) -> io::Result<()>;
+
+/// Writes a report in the requested format.
+fn write<R>(report: &R, format: Format, to: &mut Output, [table, json, csv]: [Write<R>; 3]) -> io::Result<()> {
+    match format {
+        Format::Table => table(report, to.plain()),
+        Format::Json => json(report, to),
+        Format::Csv => csv(report, to),
+    }
 }
 
 /// A network and the paths in it.

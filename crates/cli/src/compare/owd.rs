@@ -2,7 +2,7 @@
 
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
-use super::{Format, check_sum, distinct};
+use super::{Format, Outputs, check_sum, distinct};
 use crate::Failure;
 use crate::messages;
 use crate::output::{self, Output};
@@ -12,7 +12,7 @@ use crate::units::Memories;
 use clap::Args;
 use dwell_evaluate::compare::owd::{Method, OwdComparison, Recommended, Results, SCHEMA, Settings, table};
 use dwell_report::json;
-use dwell_report::plot::{self, Image};
+use dwell_report::plot::Image;
 use dwell_sketch::owd::Side;
 use dwell_types::Nanos;
 use std::path::PathBuf;
@@ -95,8 +95,11 @@ pub(super) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
     let mut comparison = OwdComparison::new(&settings).map_err(Failure::Usage)?;
     let beginning = pair.look(signals)?;
     let mut points = pair.open(&beginning.directions, None, signals)?;
-    let mut to = Output::open(arguments.output.as_deref())?;
-    let plot = Output::picture(arguments.plot.as_ref())?;
+    let outputs = Outputs {
+        format: arguments.format,
+        report: Output::open(arguments.output.as_deref())?,
+        plot: Output::picture(arguments.plot.as_ref())?,
+    };
     follow(&mut points, |passing| {
         match passing {
             Next::Packet(side, seen, _) if !seen.is_reverse => comparison.update(side, &seen.crossing),
@@ -131,16 +134,7 @@ pub(super) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
         results: lines,
     };
     let code = points.code(signals);
-    match arguments.format {
-        Format::Table => table::write(&results, to.plain())?,
-        Format::Json => json::write(&results, &mut to)?,
-        Format::Csv => results.write_csv(&mut to)?,
-    }
-    to.finish()?;
-    if let Some((mut to, image)) = plot {
-        plot::write_sweep(&results.sweep(), image, &mut to)?;
-        to.finish()?;
-    }
+    outputs.write(&results, [table::write, json::write, Results::write_csv], Results::sweep)?;
     Ok(code)
 }
 

@@ -1,6 +1,6 @@
 //! `dwell net localize`: which segment is to blame for a slow path.
 
-use super::arguments::{Format, LocalizeArguments};
+use super::arguments::LocalizeArguments;
 use super::picture::Shade;
 use super::{Map, granularity, open, probe};
 use crate::Failure;
@@ -63,11 +63,8 @@ pub(super) fn run(arguments: &LocalizeArguments) -> Result<ExitCode, Failure> {
         network: map.network.clone(),
     };
     messages::warn(&report.warnings);
-    match arguments.report.format {
-        Format::Table => report::table::write_localize(&report, to.plain())?,
-        Format::Json => json::write(&report, &mut to)?,
-        Format::Csv => report::csv::write_localize(&report, &mut to)?,
-    }
+    let writers = [report::table::write_localize, json::write, report::csv::write_localize];
+    super::write(&report, arguments.report.format, &mut to, writers)?;
     if let Some((file, image)) = picture {
         let drawn = super::picture::draw(&map, &segments, |routers| answer.shade(routers))?;
         super::picture::write(&drawn, image, file)?;
