@@ -37,6 +37,9 @@ mod owd;
 #[command(
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
+    mut_arg("plot", |plot| plot.help(
+        "Plot error against memory, for each match on its worst leg, to a .svg or .png file",
+    )),
     after_help = "\
 How the methods are tuned: all with the same effort, none by hand.
 
@@ -88,15 +91,34 @@ pub(crate) struct Arguments {
     /// Number of seeds of each method's hashes; the average of ten needs at least ten.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = crate::units::between::<u16>(1..=1000))]
     seeds: u16,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+/// Where the results go, and in which form.
+#[derive(Args)]
+struct OutputArguments {
     /// Format of the results.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
     /// Write the results to a file instead of standard output.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Plot error against memory, for each match on its worst leg, to a .svg or .png file.
+    /// Plot error against memory to a .svg or .png file.
     #[arg(long, value_name = "FILE", value_parser = crate::output::picture)]
     plot: Option<(PathBuf, Image)>,
+}
+
+impl OutputArguments {
+    /// The files to be written.
+    fn paths(&self) -> impl Iterator<Item = &PathBuf> {
+        self.output.iter().chain(self.plot.as_ref().map(|(path, _)| path))
+    }
+
+    fn open(&self) -> Result<Outputs> {
+        let report = Output::open(self.output.as_deref())?;
+        Ok(Outputs { format: self.format, report, plot: Output::picture(self.plot.as_ref())? })
+    }
 }
 
 /// What else can be compared.
@@ -157,17 +179,12 @@ pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
 
 /// Compares all methods for exchanges seen at one point.
 fn exchanges(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure> {
-    let plot = arguments.plot.as_ref().map(|(path, _)| path);
     output::check_stdin(&arguments.captures)?;
-    output::check_apart(&arguments.captures, arguments.output.iter().chain(plot))?;
+    output::check_apart(&arguments.captures, arguments.output.paths())?;
     let settings = settings(arguments)?;
     let mut comparison = Comparison::new(&settings).map_err(|error| Failure::Usage(error.to_string()))?;
     let mut source = CaptureFiles::open(&arguments.captures)?.until(signals.stop());
-    let outputs = Outputs {
-        format: arguments.format,
-        report: Output::open(arguments.output.as_deref())?,
-        plot: Output::picture(arguments.plot.as_ref())?,
-    };
+    let outputs = arguments.output.open()?;
     let matches: Vec<Match> = settings.matches.iter().map(|&(matching, _)| matching).collect();
     let wants_plain = |matching| settings.methods.iter().any(|m| m.ids() == IdForm::Plain && m.measures(matching));
     let plain: Vec<Match> = matches.iter().copied().filter(|&matching| wants_plain(matching)).collect();

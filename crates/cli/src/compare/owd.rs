@@ -2,17 +2,16 @@
 
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
-use super::{Format, Outputs, check_sum, distinct};
+use super::{OutputArguments, check_sum, distinct};
 use crate::Failure;
 use crate::messages;
-use crate::output::{self, Output};
+use crate::output;
 use crate::owd::{Next, Pair, PointArguments, follow};
 use crate::signals::Signals;
 use crate::units::Memories;
 use clap::Args;
 use dwell_evaluate::compare::owd::{Method, OwdComparison, Recommended, Results, SCHEMA, Settings, table};
 use dwell_report::json;
-use dwell_report::plot::Image;
 use dwell_sketch::owd::Side;
 use dwell_types::Nanos;
 use std::path::PathBuf;
@@ -65,15 +64,8 @@ pub(super) struct Arguments {
     /// Number of seeds of each method's hashes.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = crate::units::between::<u16>(1..=1000), help_heading = "Method and memory")]
     seeds: u16,
-    /// Format of the results.
-    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
-    format: Format,
-    /// Write the results to a file instead of standard output.
-    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    output: Option<PathBuf>,
-    /// Plot error against memory to a .svg or .png file.
-    #[arg(long, value_name = "FILE", value_parser = crate::output::picture, help_heading = "Output")]
-    plot: Option<(PathBuf, Image)>,
+    #[command(flatten, next_help_heading = "Output")]
+    output: OutputArguments,
 }
 
 pub(super) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure> {
@@ -89,17 +81,12 @@ pub(super) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
             "--weights applies only to sketches of flows, which are not compared here".to_owned(),
         ));
     }
-    let plot = arguments.plot.as_ref().map(|(path, _)| path);
-    output::check_apart(&pair.paths, arguments.output.iter().chain(plot))?;
+    output::check_apart(&pair.paths, arguments.output.paths())?;
     let settings = settings(arguments)?;
     let mut comparison = OwdComparison::new(&settings).map_err(Failure::Usage)?;
     let beginning = pair.look(signals)?;
     let mut points = pair.open(&beginning.directions, None, signals)?;
-    let outputs = Outputs {
-        format: arguments.format,
-        report: Output::open(arguments.output.as_deref())?,
-        plot: Output::picture(arguments.plot.as_ref())?,
-    };
+    let outputs = arguments.output.open()?;
     follow(&mut points, |passing| {
         match passing {
             Next::Packet(side, seen, _) if !seen.is_reverse => comparison.update(side, &seen.crossing),
