@@ -2,6 +2,24 @@
 
 use crate::table::{Entry, Place, Table};
 use dwell_types::{FlowId, hash};
+use std::fmt;
+
+/// Too few bytes to hold any flows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooFewBytes {
+    /// Bytes given.
+    pub given: usize,
+    /// Bytes needed at least.
+    pub needed: usize,
+}
+
+impl fmt::Display for TooFewBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a table of flows needs {} bytes, not {}", self.needed, self.given)
+    }
+}
+
+impl std::error::Error for TooFewBytes {}
 
 /// What is stored for a flow.
 pub(crate) trait Kept: Entry {
@@ -18,13 +36,14 @@ pub(crate) struct FlowSample<E> {
 }
 
 impl<E: Kept> FlowSample<E> {
-    /// The least memory.
-    pub(crate) const LEAST_BYTES: usize = Table::<E>::LEAST_BYTES;
-
-    /// An empty table of at most `bytes`, which must be no less than [`FlowSample::LEAST_BYTES`].
-    pub(crate) fn new(bytes: usize, seed: u64) -> Self {
-        let slots = Table::<E>::slots_in(bytes);
-        Self { table: Table::new(slots, slots), start: hash::start(seed), threshold: u64::MAX }
+    /// An empty table of at most `bytes`, of which its owner takes `taken`.
+    pub(crate) fn new(bytes: usize, taken: usize, seed: u64) -> Result<Self, TooFewBytes> {
+        let needed = Table::<E>::LEAST_BYTES + taken;
+        if bytes < needed {
+            return Err(TooFewBytes { given: bytes, needed });
+        }
+        let slots = Table::<E>::slots_in(bytes - taken);
+        Ok(Self { table: Table::new(slots, slots), start: hash::start(seed), threshold: u64::MAX })
     }
 
     /// The entry of a flow, created if necessary; `None` if the flow is not sampled.

@@ -20,27 +20,10 @@
 //! **Source**: the comparison that reviewers of sanjuas11 ask for (`docs/papers/sanjuas11-lds.md`).
 
 use crate::cell::{Cell, Difference, digest};
+pub use crate::flow_sample::TooFewBytes;
 use crate::flow_sample::{FlowSample, Kept};
 use crate::table::Entry;
 use dwell_types::{Crossing, FlowId};
-use std::fmt;
-
-/// Too few bytes to hold any flows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooFewBytes {
-    /// Bytes given.
-    pub given: usize,
-    /// Bytes needed at least.
-    pub needed: usize,
-}
-
-impl fmt::Display for TooFewBytes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a table of flows needs {} bytes, not {}", self.needed, self.given)
-    }
-}
-
-impl std::error::Error for TooFewBytes {}
 
 /// The flows that one point has sampled.
 #[derive(Clone, Debug)]
@@ -69,11 +52,7 @@ impl Kept for Flow {
 impl FlowTable {
     /// An empty table of at most `bytes`.
     pub fn new(bytes: usize, seed: u64) -> Result<Self, TooFewBytes> {
-        let needed = FlowSample::<Flow>::LEAST_BYTES + size_of::<Self>();
-        if bytes < needed {
-            return Err(TooFewBytes { given: bytes, needed });
-        }
-        Ok(Self { flows: FlowSample::new(bytes - size_of::<Self>(), seed) })
+        Ok(Self { flows: FlowSample::new(bytes, size_of::<Self>(), seed)? })
     }
 
     /// Adds a packet.

@@ -20,8 +20,7 @@
 //! **Source**: M. Lee, N. Duffield, R. R. Kompella, *Two samples are enough*, INFOCOM 2010, as described in sanjuas11
 //! §5.1 (`docs/papers/sanjuas11-lds.md`).
 
-use crate::flow_sample::{FlowSample, Kept};
-use crate::flow_table::TooFewBytes;
+use crate::flow_sample::{FlowSample, Kept, TooFewBytes};
 use crate::table::Entry;
 use dwell_types::{Crossing, FlowId, Timestamp, hash};
 use std::collections::HashMap;
@@ -76,12 +75,8 @@ impl Record {
 impl Mpe {
     /// An empty table in at most `bytes`, for packets sampled at `rate`, which is clamped to `0..=1`.
     pub fn new(bytes: usize, rate: f64, seed: u64) -> Result<Self, TooFewBytes> {
-        let needed = FlowSample::<Record>::LEAST_BYTES + size_of::<Self>();
-        if bytes < needed {
-            return Err(TooFewBytes { given: bytes, needed });
-        }
         Ok(Self {
-            records: FlowSample::new(bytes - size_of::<Self>(), hash::word(seed, 1)),
+            records: FlowSample::new(bytes, size_of::<Self>(), hash::word(seed, 1))?,
             start: hash::start(hash::word(seed, 2)),
             threshold: (rate * (1u64 << 32) as f64) as u64,
         })

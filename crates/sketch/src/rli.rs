@@ -22,8 +22,7 @@
 //! **Source**: M. Lee, N. Duffield, R. R. Kompella, *Not all microseconds are equal*, SIGCOMM 2010, as described in
 //! sanjuas11 §5.1 (`docs/papers/sanjuas11-lds.md`).
 
-use crate::flow_sample::{FlowSample, Kept};
-use crate::flow_table::TooFewBytes;
+use crate::flow_sample::{FlowSample, Kept, TooFewBytes};
 use crate::table::Entry;
 use dwell_types::{Crossing, FlowId, Timestamp};
 
@@ -59,11 +58,7 @@ impl Kept for Flow {
 impl Rli {
     /// An empty table in at most `bytes`; the packets between two probes are extra.
     pub fn new(bytes: usize, seed: u64) -> Result<Self, TooFewBytes> {
-        let needed = FlowSample::<Flow>::LEAST_BYTES + size_of::<Self>();
-        if bytes < needed {
-            return Err(TooFewBytes { given: bytes, needed });
-        }
-        Ok(Self { flows: FlowSample::new(bytes - size_of::<Self>(), seed), probe: None, aside: Vec::new() })
+        Ok(Self { flows: FlowSample::new(bytes, size_of::<Self>(), seed)?, probe: None, aside: Vec::new() })
     }
 
     /// Adds a packet of the traffic.
