@@ -1,6 +1,6 @@
 //! `dwell compare`: errors are correct, and what does not fit or does not exist is reported.
 
-use crate::run::{dwell, dwell_in, line, testdata};
+use crate::run::{assert_refused, dwell, dwell_in, line, testdata};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -297,12 +297,7 @@ fn nonsense_is_refused_in_one_line() {
         (&[&capture, "-o", "nowhere/x.json"], 1, &["nowhere/x.json", "written"]),
     ];
     for (arguments, code, words) in cases {
-        let run = dwell(&[&["compare"], *arguments].concat());
-        assert_eq!((run.code, run.out.len()), (*code, 0), "{arguments:?}: {}", run.err);
-        assert!(run.err.starts_with("dwell: ") && run.err.lines().count() == 1, "{}", run.err);
-        for word in *words {
-            assert!(run.err.contains(word), "{} does not say {word}", run.err);
-        }
+        assert_refused(&[&["compare"], *arguments].concat(), *code, words);
     }
     let help = String::from_utf8(dwell(&["compare", "--help"]).ok().out).unwrap();
     for word in ["prior knowledge", "--longest", "km and fridge", "--seeds", "hash-sample its sampling rate"] {

@@ -1,6 +1,6 @@
 //! `dwell compare owd`, on a recorded pair of captures.
 
-use crate::run::{dwell, testdata};
+use crate::run::{assert_refused, dwell, testdata};
 use serde_json::Value;
 
 fn captures() -> [String; 2] {
@@ -118,8 +118,6 @@ fn nonsense_is_refused_in_one_line() {
         (&[&near, &server, "-o", &near], &["replaced"]),
     ];
     for (arguments, words) in cases {
-        let run = dwell(&[&["compare", "owd"], *arguments].concat());
-        assert_eq!((run.code, run.out.len()), (2, 0), "{arguments:?}: {}", run.err);
-        assert!(run.err.lines().count() == 1 && words.iter().all(|word| run.err.contains(word)), "{}", run.err);
+        assert_refused(&[&["compare", "owd"], *arguments].concat(), 2, words);
     }
 }

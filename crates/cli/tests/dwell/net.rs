@@ -1,4 +1,4 @@
-use crate::run::{command, data, dwell, finish, testdata};
+use crate::run::{assert_refusal, assert_refused, command, data, dwell, finish, testdata};
 
 fn plan(arguments: &[&str]) -> serde_json::Value {
     let map = testdata("net/ladder.toml");
@@ -145,10 +145,7 @@ fn wrong_maps_and_wishes_are_refused_in_one_line() {
         (vec!["net", "grow", &map], 2, "grow"),
     ];
     for (arguments, code, words) in cases {
-        let run = dwell(&arguments);
-        assert_eq!((run.code, run.err.lines().count()), (code, 1), "{arguments:?}: {}", run.err);
-        assert!(run.err.contains(words), "{arguments:?}: {}", run.err);
-        assert!(run.out.is_empty());
+        assert_refused(&arguments, code, &[words]);
     }
 }
 
@@ -323,10 +320,7 @@ fn wrong_measurements_are_refused_in_one_line() {
         (vec![], 2, "--measurements"),
     ];
     for (arguments, code, words) in cases {
-        let run = localize(&arguments.iter().map(std::ops::Deref::deref).collect::<Vec<_>>());
-        assert_eq!((run.code, run.err.lines().count()), (code, 1), "{arguments:?}: {}", run.err);
-        assert!(run.err.contains(words), "{arguments:?}: {}", run.err);
-        assert!(run.out.is_empty());
+        assert_refusal(&localize(&arguments), &arguments, code, &[words]);
     }
 }
 
@@ -413,9 +407,7 @@ fn inputs_may_be_compressed_or_piped() {
         (vec!["localize", "-", "--measurements", "-"], 2, "only one of the inputs can be standard input"),
         (vec!["plan", "-", "--costs", "-"], 2, "only one of the inputs can be standard input"),
     ] {
-        let run = piped(&arguments, "/dev/null");
-        assert_eq!((run.code, run.err.lines().count()), (code, 1), "{arguments:?}: {}", run.err);
-        assert!(run.err.contains(words), "{arguments:?}: {}", run.err);
+        assert_refusal(&piped(&arguments, "/dev/null"), &arguments, code, &[words]);
     }
 }
 

@@ -1,6 +1,6 @@
 //! `dwell owd`: logs with known truth, captures made from them, and recorded captures if they are present.
 
-use crate::run::{data, dwell, dwell_in, ends, names, testdata};
+use crate::run::{assert_refusal, data, dwell, dwell_in, ends, names, testdata};
 use serde_json::Value;
 use std::fmt::Write;
 use std::fs;
@@ -717,13 +717,8 @@ fn what_cannot_be_is_said_in_one_line() {
     ];
     for (code, arguments, words) in cases {
         let run = dwell_in(folder.path(), &[&["owd"], arguments].concat());
-        assert!(
-            run.code == code && run.err.contains(words) && run.err.lines().count() == 1,
-            "{} {}",
-            run.code,
-            run.err
-        );
-        assert!(run.out.is_empty() && names(folder.path()) == ["a.csv", "b.csv"]);
+        assert_refusal(&run, arguments, code, &[words]);
+        assert_eq!(names(folder.path()), ["a.csv", "b.csv"]);
     }
     for line in ["noon,y,1", "6,y,-1", "6,y,4294967296", "6,y,"] {
         fs::write(folder.path().join("b.csv"), format!("at_ns,packet,bytes\n5,x,7\n{line}\n")).unwrap();

@@ -1,6 +1,6 @@
 //! `dwell queue`: the log of a simulated queue, and captures on both sides of a real one.
 
-use crate::run::{dwell, dwell_in, names, testdata};
+use crate::run::{assert_refusal, dwell, dwell_in, names, testdata};
 use crate::truth_owd;
 use dwell_simulate::queue::{Passage, Passages, Settings};
 use serde_json::Value;
@@ -421,9 +421,8 @@ fn what_cannot_be_is_said_in_one_line() {
     ];
     for (code, arguments, words) in cases {
         let run = dwell_in(folder.path(), &[&["queue"], arguments].concat());
-        let is_told = run.code == code && run.err.contains(words) && run.err.lines().count() == 1;
-        assert!(is_told, "{arguments:?}: {} {}", run.code, run.err);
-        assert!(run.out.is_empty() && names(folder.path()) == ["log.csv"]);
+        assert_refusal(&run, arguments, code, &[words]);
+        assert_eq!(names(folder.path()), ["log.csv"]);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Queues made by `dwell simulate`, as captures on both sides and as a log: what `dwell queue` reports, and the errors
 //! for captures that cannot be replayed.
 
-use crate::run::{Run, dwell_in, names, testdata};
+use crate::run::{Run, assert_refusal, dwell_in, names, testdata};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -167,13 +167,7 @@ fn a_log_of_arrivals_is_fed() {
         (2, &["--arrivals", "at.csv", "--traffic", "speed"], "--traffic"),
     ];
     for (code, arguments, words) in refused {
-        let run = run(arguments);
-        assert!(
-            run.code == code && run.err.contains(words) && run.err.lines().count() == 1,
-            "{} {}",
-            run.code,
-            run.err
-        );
+        assert_refusal(&run(arguments), arguments, code, &[words]);
         assert_eq!(names(folder.path()), ["at.csv"]);
     }
     for bytes in ["many", "65536", "-1"] {

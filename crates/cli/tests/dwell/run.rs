@@ -52,6 +52,23 @@ pub(crate) fn finish(mut command: Command) -> Run {
     }
 }
 
+/// Fails unless `dwell` refuses these arguments with this code: without output, in one line that contains all words.
+#[track_caller]
+pub(crate) fn assert_refused(arguments: &[&str], code: i32, words: &[&str]) {
+    assert_refusal(&dwell(arguments), arguments, code, words);
+}
+
+/// The same of a run with these arguments.
+#[track_caller]
+pub(crate) fn assert_refusal(run: &Run, arguments: &[&str], code: i32, words: &[&str]) {
+    let Run { err, .. } = run;
+    assert_eq!((run.code, run.out.len()), (code, 0), "{arguments:?}: {err}");
+    assert!(err.starts_with("dwell: ") && err.lines().count() == 1, "{arguments:?}: not one line: {err}");
+    for word in words {
+        assert!(err.contains(word), "{arguments:?}: '{err}' does not say '{word}'");
+    }
+}
+
 /// A committed file below `testdata/`.
 pub(crate) fn testdata(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(name);

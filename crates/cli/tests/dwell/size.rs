@@ -1,6 +1,6 @@
 //! `dwell size`: predicted memory and errors.
 
-use crate::run::{dwell, dwell_in, testdata};
+use crate::run::{assert_refused, dwell, dwell_in, testdata};
 use serde_json::Value;
 
 /// Bytes, and the error at the largest loss, in percent.
@@ -69,9 +69,7 @@ fn nonsense_is_refused_in_one_line() {
         (&["--error", "0.0001%"], &["no aggregator"]),
     ];
     for (arguments, words) in cases {
-        let run = dwell(&[&["size", "owd"], &traffic[..], *arguments].concat());
-        assert_eq!((run.code, run.out.len()), (2, 0), "{arguments:?}: {}", run.err);
-        assert!(run.err.lines().count() == 1 && words.iter().all(|word| run.err.contains(word)), "{}", run.err);
+        assert_refused(&[&["size", "owd"], &traffic[..], *arguments].concat(), 2, words);
     }
     assert_eq!(dwell(&["size"]).code, 2);
 }
@@ -148,9 +146,8 @@ fn what_cannot_be_sized_is_refused_in_one_line() {
     for (arguments, words) in cases {
         let given = |name: &str| arguments.contains(&name);
         let rest = traffic.chunks(2).filter(|pair| !given(pair[0])).flatten().copied();
-        let run = dwell(&["size", "rtt"].into_iter().chain(arguments.iter().copied()).chain(rest).collect::<Vec<_>>());
-        assert_eq!((run.code, run.out.len()), (2, 0), "{arguments:?}: {}", run.err);
-        assert!(run.err.lines().count() == 1 && words.iter().all(|word| run.err.contains(word)), "{}", run.err);
+        let all: Vec<&str> = ["size", "rtt"].into_iter().chain(arguments.iter().copied()).chain(rest).collect();
+        assert_refused(&all, 2, words);
     }
 }
 
@@ -326,8 +323,6 @@ fn nonsense_of_flows_and_queues_is_refused_in_one_line() {
         (&["queue", "--error", "1%", "--format", "csv"], &["csv"]),
     ];
     for (arguments, words) in cases {
-        let run = dwell(&[&["size"], *arguments].concat());
-        assert_eq!((run.code, run.out.len()), (2, 0), "{arguments:?}: {}", run.err);
-        assert!(run.err.lines().count() == 1 && words.iter().all(|word| run.err.contains(word)), "{}", run.err);
+        assert_refused(&[&["size"], *arguments].concat(), 2, words);
     }
 }

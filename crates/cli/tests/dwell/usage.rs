@@ -1,6 +1,6 @@
 //! Wrong usage and bad input: one line says what is wrong and what would work, and no files are left behind.
 
-use crate::run::{Run, dwell, dwell_in, names, testdata};
+use crate::run::{Run, assert_refusal, assert_refused, dwell, dwell_in, names, testdata};
 use dwell_sketch::rtt::Method;
 use std::fs;
 use std::path::Path;
@@ -31,23 +31,12 @@ fn folder() -> tempfile::TempDir {
 
 /// Runs the command, and expects one line with these words, no output, and an unchanged folder.
 #[track_caller]
-fn assert_refused(code: i32, arguments: &[&str], words: &[&str]) {
+fn assert_nothing_done(arguments: &[&str], code: i32, words: &[&str]) {
     let folder = folder();
     let before = names(folder.path());
-    let run = dwell_in(folder.path(), arguments);
-    assert_refusal(&run, code, words);
+    assert_refusal(&dwell_in(folder.path(), arguments), arguments, code, words);
     assert_eq!(names(folder.path()), before, "{arguments:?}");
     assert_eq!(fs::read(folder.path().join("old.json")).unwrap(), b"an old result", "{arguments:?}");
-}
-
-#[track_caller]
-fn assert_refusal(run: &Run, code: i32, words: &[&str]) {
-    assert_eq!(run.code, code, "{}", run.err);
-    assert!(run.err.starts_with("dwell: ") && run.err.lines().count() == 1, "not one line: {}", run.err);
-    assert!(run.out.is_empty());
-    for word in words {
-        assert!(run.err.contains(word), "{} does not say {word}", run.err);
-    }
 }
 
 #[test]
@@ -137,7 +126,7 @@ fn wrong_flags_are_wrong_usage() {
         (&["simulate", "-w", "new.pcap", "--span", "long"], &["'long'", "--span", "10s"]),
     ];
     for (arguments, words) in cases {
-        assert_refused(2, arguments, words);
+        assert_nothing_done(arguments, 2, words);
     }
 }
 
@@ -158,8 +147,8 @@ fn numbers_below_zero_are_told_what_is_expected() {
             }
             options += 1;
             for number in ["-3", "-3.5", "-3ms", "-64KiB"] {
-                let run = dwell(&[command, &[name, number]].concat());
-                assert_refusal(&run, 2, &[&format!("'{number}'"), name, "expected"]);
+                let words = [&format!("'{number}'"), name, "expected"];
+                assert_refused(&[command, &[name, number]].concat(), 2, &words);
             }
         }
     }
@@ -219,9 +208,10 @@ fn what_cannot_be_read_fails_the_run() {
     ];
     for (arguments, expected) in cases {
         let all = [&["rtt"], *arguments, &output].concat();
-        assert_refused(1, &all, &[expected]);
+        assert_nothing_done(&all, 1, &[expected]);
     }
-    assert_refused(1, &["owd", "join", "ntp.pcap", "empty"], &["ntp.pcap: ", "dwell owd sketch, found a capture"]);
+    let words = ["ntp.pcap: ", "dwell owd sketch, found a capture"];
+    assert_nothing_done(&["owd", "join", "ntp.pcap", "empty"], 1, &words);
 }
 
 #[test]
@@ -236,10 +226,10 @@ fn what_cannot_be_written_fails_the_run() {
         (&["--format", "ppviz", "-o", "nowhere/x"], &["nowhere/x", missing]),
     ];
     for (arguments, words) in cases {
-        assert_refused(1, &[&["rtt", "ntp.pcap"], *arguments].concat(), words);
+        assert_nothing_done(&[&["rtt", "ntp.pcap"], *arguments].concat(), 1, words);
     }
-    assert_refused(1, &["simulate", "-w", "nowhere/x.pcap"], &["nowhere/x.pcap", missing]);
-    assert_refused(1, &["simulate", "-w", "x.pcap", "--truth", "nowhere/x.csv"], &["nowhere/x.csv", missing]);
+    assert_nothing_done(&["simulate", "-w", "nowhere/x.pcap"], 1, &["nowhere/x.pcap", missing]);
+    assert_nothing_done(&["simulate", "-w", "x.pcap", "--truth", "nowhere/x.csv"], 1, &["nowhere/x.csv", missing]);
 }
 
 /// The memory that the error names is enough, also if it is large, and 2 KiB and a hundredth less is not.
@@ -279,7 +269,7 @@ fn the_memory_that_is_enough_is_named() {
         fs::write(folder.path().join("log.csv"), "at_ns,kind,id,group\n1,request,a,x\n2,response,a,x\n").unwrap();
         let run = |memory: &str| dwell_in(folder.path(), &[command, more, &["--memory", memory]].concat());
         let refused = run("1");
-        assert_refusal(&refused, 2, &["--memory", "KiB is enough"]);
+        assert_refusal(&refused, command, 2, &["--memory", "KiB is enough"]);
         let enough: u64 = refused.err.split(' ').find_map(|word| word.strip_suffix("KiB")?.parse().ok()).unwrap();
         let least = run(&format!("{enough}KiB"));
         assert_eq!(least.code, 0, "{command:?} {more:?}: {}", least.err);
