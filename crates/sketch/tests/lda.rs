@@ -264,7 +264,7 @@ fn merging_is_seeing_both() {
 /// deviations: 2·10⁻⁹. Overlapping banks must fail.
 #[test]
 fn banks_are_disjoint() {
-    let banks = Params::by_leading_zeros(&[3, 7], 64);
+    let banks = Bank::by_leading_zeros(&[3, 7], 64);
     assert_eq!(banks.iter().map(|bank| bank.probability).collect::<Vec<_>>(), [0.125 - 0.0078125, 0.0078125]);
     let mut sketch = lda(banks, CellSize::Bits128, 0);
     (0..1_000_000).for_each(|id| sketch.update(PacketId(id), Timestamp::from_nanos(1)));
@@ -308,13 +308,13 @@ fn the_default_serves_every_loss() {
                 banks.iter().map(|b| b.probability * (-b.probability / f64::from(b.rows) * lost).exp()).sum()
             };
             let error = |share: f64| ((1.0 - share) / share).sqrt();
-            error(sample(banks)) / error(sample(&[Params::tuned(1024, lost, 0.5)]))
+            error(sample(banks)) / error(sample(&[Bank::tuned(1024, lost, 0.5)]))
         };
         (0..=30).map(ratio).fold(0.0, f64::max)
     };
     let default = worst(&Params::budget(9216).unwrap().banks);
     assert!(default < 1.6, "{default}");
-    let paper = worst(&[Params::tuned(512, 25_000.0, 0.5), Params::tuned(512, 500_000.0, 0.5)]);
+    let paper = worst(&[Bank::tuned(512, 25_000.0, 0.5), Bank::tuned(512, 500_000.0, 0.5)]);
     assert!((11.0..13.0).contains(&paper), "{paper}");
 }
 
@@ -358,7 +358,7 @@ fn nonsense_parameters_are_refused() {
 #[test]
 fn bytes_come_back() {
     for cell in CellSize::ALL {
-        let params = Params { banks: Params::by_leading_zeros(&[1, 4], 10), cell, seed: 7 };
+        let params = Params { banks: Bank::by_leading_zeros(&[1, 4], 10), cell, seed: 7 };
         let mut sketch = Lda::new(params).unwrap();
         (0..500).for_each(|id| sketch.update(PacketId(id), Timestamp::from_nanos(id as i64)));
         let bytes = sketch.to_bytes();
@@ -380,7 +380,7 @@ fn all_at_once_is_one_by_one() {
     for (zeros, packets) in [(&[0][..], 5_000), (&[0, 3, 7], 5_000), (&[2, 4], 129), (&[1], 128), (&[1], 0)] {
         for cell in CellSize::ALL {
             let packet = |id: u64| (PacketId(id), Timestamp::from_nanos(id as i64 * 77_777));
-            let mut expected = lda(Params::by_leading_zeros(zeros, 50), cell, 5);
+            let mut expected = lda(Bank::by_leading_zeros(zeros, 50), cell, 5);
             let mut found = expected.clone();
             (0..packets).map(packet).for_each(|(packet, at)| expected.update(packet, at));
             found.update_all((0..packets).map(packet));
@@ -392,7 +392,7 @@ fn all_at_once_is_one_by_one() {
 /// Serialised bytes of version 2 as first written: old files must remain readable.
 #[test]
 fn golden_bytes() {
-    let mut sketch = lda(Params::by_leading_zeros(&[0, 3], 8), CellSize::Bits72, 5);
+    let mut sketch = lda(Bank::by_leading_zeros(&[0, 3], 8), CellSize::Bits72, 5);
     (0..100).for_each(|id| sketch.update(PacketId(id), Timestamp::from_nanos(1_000 * id as i64)));
     let bytes = sketch.to_bytes();
     assert_eq!(bytes.len(), 6 + 8 + 1 + 8 + 8 + 2 * 24 + 8 + 16 * 9 + 8);
@@ -406,7 +406,7 @@ proptest::proptest! {
     #[test]
     fn hostile_bytes_do_not_panic(at in 0usize..300, value: u8, cut in 0usize..40, wide: bool) {
         let cell = if wide { CellSize::Bits128 } else { CellSize::Bits48 };
-        let mut sketch = lda(Params::by_leading_zeros(&[0, 2], 6), cell, 5);
+        let mut sketch = lda(Bank::by_leading_zeros(&[0, 2], 6), cell, 5);
         (0..100).for_each(|id| sketch.update(PacketId(id), Timestamp::from_nanos(1_000 * id as i64)));
         let mut body = sketch.to_bytes();
         body.truncate(body.len() - 8 - cut);

@@ -160,7 +160,7 @@ impl Configuration {
 
 /// Banks of 72-bit cells and `rows` rows each, tuned to these shares of lost packets; seed 0.
 pub(crate) fn tuned(rows: u32, losses: &[f64], packets: u64, alpha: f64) -> Params {
-    let bank = |&loss: &f64| Params::tuned(rows, loss * packets as f64, alpha);
+    let bank = |&loss: &f64| Bank::tuned(rows, loss * packets as f64, alpha);
     let mut banks: Vec<Bank> = losses.iter().map(bank).collect();
     // With short streams the probabilities could sum up to more than 1.
     let sum: f64 = banks.iter().map(|bank| bank.probability).sum();

@@ -10,6 +10,22 @@ pub struct Bank {
     pub probability: f64,
 }
 
+impl Bank {
+    /// One bank of *m* rows, tuned to `losses` lost packets among those that it samples: *p* = α *m*/(*L* + 1), at most
+    /// 1 [kompella12 §III-D]. α = 1 gives the largest effective sample; the paper uses ½.
+    pub fn tuned(rows: u32, losses: f64, alpha: f64) -> Self {
+        Self { rows, probability: (alpha * f64::from(rows) / (losses + 1.0)).min(1.0) }
+    }
+
+    /// Banks by the leading zeros of a hash: bank *k* samples hashes with at least `zeros[k]` of them, except those
+    /// that a bank with more zeros samples. So 3 and 7 zeros give 2⁻³ − 2⁻⁷ and 2⁻⁷ [kompella12 §III-B.4].
+    pub fn by_leading_zeros(zeros: &[u32], rows: u32) -> Vec<Self> {
+        let chance = |zeros: u32| 0.5f64.powi(zeros.min(64) as i32);
+        let next = |&zero: &u32| zeros.iter().filter(|&&other| other > zero).min().map_or(0.0, |&other| chance(other));
+        zeros.iter().map(|zero| Self { rows, probability: chance(*zero) - next(zero) }).collect()
+    }
+}
+
 /// Parameters of a sketch; must be equal at both points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Params {
@@ -71,20 +87,6 @@ pub(super) const UNIT: f64 = (1u64 << 32) as f64;
 impl Params {
     /// The largest number of banks.
     pub const MOST_BANKS: usize = 16;
-
-    /// One bank of *m* rows, tuned to `losses` lost packets among those that it samples: *p* = α *m*/(*L* + 1), at most
-    /// 1 [kompella12 §III-D]. α = 1 gives the largest effective sample; the paper uses ½.
-    pub fn tuned(rows: u32, losses: f64, alpha: f64) -> Bank {
-        Bank { rows, probability: (alpha * f64::from(rows) / (losses + 1.0)).min(1.0) }
-    }
-
-    /// Banks by the leading zeros of a hash: bank *k* samples hashes with at least `zeros[k]` of them, except those
-    /// that a bank with more zeros samples. So 3 and 7 zeros give 2⁻³ − 2⁻⁷ and 2⁻⁷ [kompella12 §III-B.4].
-    pub fn by_leading_zeros(zeros: &[u32], rows: u32) -> Vec<Bank> {
-        let chance = |zeros: u32| 0.5f64.powi(zeros.min(64) as i32);
-        let next = |&zero: &u32| zeros.iter().filter(|&&other| other > zero).min().map_or(0.0, |&other| chance(other));
-        zeros.iter().map(|zero| Bank { rows, probability: chance(*zero) - next(zero) }).collect()
-    }
 
     /// Number of cells in all banks.
     pub fn cells(&self) -> usize {
