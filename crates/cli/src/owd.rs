@@ -91,7 +91,7 @@ fn compare(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
             state_bytes: answer.state_bytes as u64,
         },
         method: MethodFacts { name: arguments.method.name(), exact: answer.is_exact, parameters: answer.parameters },
-        clock_offset_ns: answer.clock_offset,
+        clock_offset_ns: answer.clock_offset.filter(|offset| offset.low <= offset.high),
         total: answer.total,
         reverse: answer.reverse,
         intervals: Vec::new(),
@@ -119,6 +119,7 @@ trait Comparison {
 struct Answer {
     total: Line,
     reverse: Option<Line>,
+    /// `low` > `high` if the delays of both directions contradict each other.
     clock_offset: Option<ClockOffset>,
     flows: Vec<Flow>,
     /// Arrivals at the sender (reverse direction) and at the receiver that were not seen being sent.
@@ -185,7 +186,12 @@ fn warnings(
     warnings.extend_from_slice(&answer.warnings);
     warnings.extend(match answer.clock_offset {
         _ if is_hardly_matched => None,
-        Some(offset) => disagreement(offset, arguments.clock_offset, both().any(|line| line.ambiguous > 0)),
+        Some(offset) => {
+            let sum = |numbers: [Option<u64>; 2]| numbers.into_iter().flatten().sum::<u64>();
+            let unsent = sum(answer.unsent).saturating_sub(sum(answer.duplicates));
+            let may_be_mismatched = unsent > 0 || both().any(|line| line.ambiguous > 0);
+            disagreement(offset, arguments.clock_offset, points.span(), may_be_mismatched)
+        }
         None if answer.reverse.is_some() => too_early(both()),
         None => None,
     });

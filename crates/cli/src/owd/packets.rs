@@ -9,7 +9,7 @@ use dwell_logs::told_apart;
 use dwell_observe::crossing::Directions;
 use dwell_report::facts::Parameter;
 use dwell_report::owd::{ClockOffset, Flow, Interval, Line};
-use dwell_sketch::owd::{OwdMeter, Settings, SettingsError, Side, Totals};
+use dwell_sketch::owd::{Latest, OwdMeter, Settings, SettingsError, Side, Totals};
 use dwell_types::{FlowKey, Nanos, Series};
 use std::collections::BTreeMap;
 
@@ -18,6 +18,8 @@ pub(super) struct Packets<'a> {
     arguments: &'a Arguments,
     forward: OwdMeter,
     reverse: Option<OwdMeter>,
+    /// The latest delays of the forward direction and of the reverse one.
+    latest: [Latest; 2],
     /// Names of the flows, by their numbers.
     flows: Vec<Box<str>>,
     directions: Directions,
@@ -91,7 +93,8 @@ impl<'a> Packets<'a> {
             Failure::Usage(format!("--memory of {} bytes is too small: {enough} is enough", arguments.memory))
         })?;
         let flows = Vec::with_capacity(memory.map_or(0, |_| flows));
-        Ok(Self { forward, reverse, flows, directions: directions.clone(), arguments })
+        let latest = [Latest::default(); 2];
+        Ok(Self { forward, reverse, latest, flows, directions: directions.clone(), arguments })
     }
 
     /// Gives a number to a flow, in place of the one that had it before.
@@ -133,15 +136,17 @@ impl<'a> Packets<'a> {
 impl Comparison for Packets<'_> {
     /// The sender of one direction is the receiver of the other.
     fn update(&mut self, side: Side, seen: Seen, point: &Point) {
-        match &mut self.reverse {
+        let [there, back] = &mut self.latest;
+        let new = match &mut self.reverse {
             Some(reverse) if seen.is_reverse => {
-                reverse.update(side.opposite(), &seen.crossing);
+                reverse.update_against(side.opposite(), &seen.crossing, there, back);
+                None
             }
-            _ => {
-                if let Some(number) = self.forward.update(side, &seen.crossing) {
-                    self.name(number, point.flow_name().into());
-                }
-            }
+            Some(_) => self.forward.update_against(side, &seen.crossing, back, there),
+            None => self.forward.update(side, &seen.crossing),
+        };
+        if let Some(number) = new {
+            self.name(number, point.flow_name().into());
         }
     }
 

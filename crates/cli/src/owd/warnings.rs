@@ -127,21 +127,32 @@ pub(super) fn doubts(total: &Line, is_both_ways: bool, longest: Option<Nanos>) -
 }
 
 /// Warns if the delays of both directions cannot be right by the same clocks, from whose difference `removed` was
-/// subtracted. Where there were equal packets, one may have been matched with another.
-pub(super) fn disagreement(offset: ClockOffset, removed: Nanos, are_some_equal: bool) -> Option<String> {
+/// subtracted. Clocks cannot drift arbitrarily far while captures last (`span`); and if packets arrived that were not
+/// seen being sent, or some are equal, one may have been matched with another.
+pub(super) fn disagreement(
+    offset: ClockOffset,
+    removed: Nanos,
+    span: Option<Span>,
+    may_be_mismatched: bool,
+) -> Option<String> {
+    /// Clocks drift apart by less than one part in this many; crystals by one in 10,000.
+    const DRIFT: i64 = 1_000;
+    const MATCHED: &str = "packets that a capture lacks were taken for equal ones sent later (smallest delays are wrong \
+                           then, and others as far as these are many; a smaller --longest avoids some of it)";
+    const DRIFTED: &str = "the clocks drifted apart: measure shorter captures, or synchronise them";
     let ClockOffset { low, high } = offset;
     let (from, to) = (Nanos::new(low), Nanos::new(high));
     if low > high {
         let apart = Nanos::new(low.saturating_sub(high));
-        let drifted = "the clocks drifted apart: measure shorter captures, or synchronise them";
-        let why = match are_some_equal {
-            true => format!(
-                "a packet that one capture misses was taken for an equal one sent later (smallest delays and means \
-                 are wrong then; a smaller --longest avoids some of it), or {drifted}"
-            ),
-            false => drifted.to_owned(),
+        let lasts = Nanos::new(span.map_or(0, |span| span.end.saturating_sub(span.start)));
+        let why = if apart.get() > lasts.get() / DRIFT {
+            format!(", more than clocks drift apart in {lasts}: {MATCHED}, or a clock was set")
+        } else if may_be_mismatched {
+            format!(": {MATCHED}, or {DRIFTED}")
+        } else {
+            format!(": {DRIFTED}")
         };
-        return Some(format!("the delays of both directions contradict each other by {apart}: {why}"));
+        return Some(format!("the delays of both directions contradict each other by {apart}{why}"));
     }
     (low > removed.get() || high < removed.get()).then(|| {
         format!(

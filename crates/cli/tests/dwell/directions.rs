@@ -275,3 +275,70 @@ fn flows_with_other_names_at_the_other_point_are_said() {
     assert_eq!(sketches("src").err, "");
     assert_eq!(dwell_in(folder.path(), &[&how[..], &["dscp"]].concat()).err, "");
 }
+
+/// A packet between two hosts, and an equal one half a second later; the sender's capture lacks the first.
+fn repeat(captures: &mut Captures, at: i64, is_back: bool) {
+    let (client, server) = (0x1_0000, 0x2_0000);
+    let number = 0x1000_0000 + (at / MILLI) as u32;
+    for (again, at) in [(false, at), (true, at + 500 * MILLI)] {
+        let seen = if is_back { [at + 3 * MILLI, at + AHEAD] } else { [at, at + 5 * MILLI + AHEAD] };
+        let (source, destination) = if is_back { (server, client) } else { (client, server) };
+        for (point, at) in seen.into_iter().enumerate() {
+            if again || (point == 1) != is_back {
+                captures.0[point].push((at, Datagram { source, destination, number }));
+            }
+        }
+    }
+}
+
+/// Captures lack packets that are sent again later. Where the delays of the other direction show that an arrival is not
+/// that of the later one, it has no delay, and the clock offset is known; before they do, the warning says what happened.
+#[test]
+fn packets_that_a_capture_lacks_are_not_matched_with_later_ones() {
+    let counts = |line: &serde_json::Value| ["received", "lost", "ambiguous"].map(|name| line[name].as_u64().unwrap());
+    let extremes =
+        |line: &serde_json::Value| ["min", "max"].map(|name| line["delay_ns"][name]["value"].as_i64().unwrap() / MILLI);
+    let between_two = || {
+        let mut captures = Captures::default();
+        for at in 1_000..2_000 {
+            captures.there(at * MILLI, 0x1_0000, 0x2_0000);
+            captures.back(at * MILLI, 0x2_0000, 0x1_0000);
+        }
+        captures
+    };
+    let mut captures = between_two();
+    for number in 0..4 {
+        repeat(&mut captures, (1_100 + 20 * number) * MILLI, number % 2 > 0);
+    }
+    let lacking = run(captures, "owd");
+    assert!(!lacking.err.contains("contradict"), "{}", lacking.err);
+    let report = lacking.json();
+    for (line, delay) in [("total", 45), ("reverse", -37)] {
+        assert_eq!((counts(&report[line]), extremes(&report[line])), ([1_002, 0, 2], [delay; 2]), "{line}");
+    }
+    assert_eq!(report["clock_offset_ns"], serde_json::json!({ "low": 37 * MILLI, "high": 45 * MILLI }));
+
+    let mut captures = between_two();
+    repeat(&mut captures, 502 * MILLI, false);
+    let early = run(captures, "owd");
+    assert!(early.err.contains("taken for equal ones sent later"), "{}", early.err);
+    assert!(early.err.contains("more than clocks drift apart"), "{}", early.err);
+    assert!(early.json()["clock_offset_ns"].is_null());
+}
+
+/// The receiver's clock is set back by a second: of few packets of each direction the delay is not known, and none is
+/// lost.
+#[test]
+fn a_clock_that_is_set_costs_few_delays() {
+    for ahead in [-1_000, 1_000] {
+        let mut captures = exchanges(4_000, MILLI);
+        captures.0[1].iter_mut().filter(|(at, _)| *at > 2_000 * MILLI).for_each(|(at, _)| *at += ahead * MILLI);
+        let report = run(captures, "owd").json();
+        for line in ["total", "reverse"] {
+            let line = &report[line];
+            assert_eq!((&line["received"], &line["lost"]), (&4_000.into(), &0.into()), "{line}");
+            assert!(line["ambiguous"].as_u64() < Some(10), "{line}");
+        }
+        assert!(report["clock_offset_ns"].is_null());
+    }
+}

@@ -35,7 +35,7 @@ pub struct OwdReport {
     /// The method and its parameters.
     pub method: Method,
     /// How far the receiver's clock is ahead of the sender's, as far as delays of both directions bound it; `null`
-    /// without them.
+    /// without them, and if they contradict each other.
     pub clock_offset_ns: Option<ClockOffset>,
     /// All packets from the sender to the receiver.
     pub total: Line,
@@ -75,8 +75,7 @@ pub struct PointFacts {
     pub duplicates: Option<u64>,
 }
 
-/// Bounds of a clock offset, in nanoseconds; `low` > `high` means that delays contradict each other: the
-/// clocks drifted apart during the capture, or a packet was matched with another.
+/// Bounds of a clock offset, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ClockOffset {
     /// Minus the smallest delay of the reverse direction.

@@ -105,14 +105,7 @@ fn footing(report: &OwdReport, to: &mut impl Write) -> io::Result<()> {
     }
     if let Some(ClockOffset { low, high }) = report.clock_offset_ns {
         let [at_least, at_most] = [low, high].map(|ns| text::delay(Some(Estimate::exact(ns))));
-        let words = if low <= high {
-            format!("the receiver's is ahead by {at_least} to {at_most}, bounded by delays of both directions")
-        } else {
-            format!(
-                "contradictory: by one delay the receiver's was ahead by {at_most} at most, by another by {at_least} at \
-                 least"
-            )
-        };
+        let words = format!("the receiver's is ahead by {at_least} to {at_most}, bounded by delays of both directions");
         item("clocks", &words, to)?;
     }
     let unsent = if is_lda { NOT_JOINED } else { "not seen at the other point" };

@@ -1,3 +1,4 @@
+use super::latest::Latest;
 use crate::table::{Entry, Place, Table};
 use dwell_types::{Nanos, PacketId, Timestamp, hash};
 use std::collections::VecDeque;
@@ -237,15 +238,16 @@ impl Matching {
         f64::from(self.level).exp2()
     }
 
-    /// A packet was seen at the sender.
-    pub(super) fn sent(&mut self, sent: Sent) {
+    /// A packet was seen at the sender; `back` are the latest delays of the opposite direction, if that is measured.
+    /// Returns the packet's delay if it has arrived already.
+    pub(super) fn sent(&mut self, sent: Sent, back: Option<&Latest>) -> Option<Nanos> {
         let id = sent.packet.0;
         if !self.is_admitted(id) {
-            return;
+            return None;
         }
         self.make_room();
         if !self.is_admitted(id) {
-            return;
+            return None;
         }
         self.forget(sent.at);
         let state = match self.open.find(id) {
@@ -253,13 +255,14 @@ impl Matching {
                 self.open.put(slot, Open::sent(id, self.number()));
                 State::Waiting
             }
-            Place::Found(slot) => self.sent_again(slot, sent.at),
+            Place::Found(slot) => self.sent_again(slot, sent.at, back),
         };
         self.queue.push_back(Queued { sent, state });
+        if let State::Received(delay) = state { Some(delay) } else { None }
     }
 
     /// The state of a packet being sent now whose id has an entry in the table.
-    fn sent_again(&mut self, slot: usize, at: Timestamp) -> State {
+    fn sent_again(&mut self, slot: usize, at: Timestamp, back: Option<&Latest>) -> State {
         let (number, weight, window) = (self.number(), self.weight(), self.window);
         let open = self.open.get_mut(slot);
         match open.kind() {
@@ -317,18 +320,24 @@ impl Matching {
                     return State::Arrived;
                 }
                 self.remember(slot, Recent { packet, sent: at, received, copies });
-                if is_shared { State::Arrived } else { State::Received(received - at) }
+                let delay = received - at;
+                // An earlier equal packet arrived, which was not seen at the sender.
+                let is_impossible = || back.and_then(|back| back.least_against(at)).is_some_and(|least| delay < least);
+                if is_shared || is_impossible() { State::Arrived } else { State::Received(delay) }
             }
         }
     }
 
-    /// A packet was seen at the receiver.
-    pub(super) fn received(&mut self, packet: PacketId, at: Timestamp) {
+    /// A packet was seen at the receiver. Returns its delay if it was seen at the sender before.
+    pub(super) fn received(&mut self, packet: PacketId, at: Timestamp) -> Option<Nanos> {
         if !self.is_admitted(packet.0) {
-            return;
+            return None;
         }
         self.forget(at);
-        let Place::Found(slot) = self.open.find(packet.0) else { return self.wait_for_sender(packet, at) };
+        let Place::Found(slot) = self.open.find(packet.0) else {
+            self.wait_for_sender(packet, at);
+            return None;
+        };
         let (weight, window) = (self.weight(), self.window);
         let open = self.open.get_mut(slot);
         match open.kind() {
@@ -338,11 +347,12 @@ impl Matching {
                 if at - sent > self.longest {
                     // Overdue, but still in the queue because times went backwards.
                     self.unsent += weight;
-                    return;
+                    return None;
                 }
                 self.queue[there].state = State::Received(at - sent);
                 self.last = self.last.max(Some(sent));
                 self.remember(slot, Recent { packet: packet.0, sent, received: at, copies: 0 });
+                return Some(at - sent);
             }
             Kind::Shared => {
                 open.received += 1;
@@ -377,6 +387,7 @@ impl Matching {
                 }
             }
         }
+        None
     }
 
     /// Counts one more duplicate at the receiver; with negative weight, one fewer, since it was sent after all.

@@ -1,6 +1,7 @@
 use super::Sum;
 use super::flows::{Flows, OTHER};
 use super::intervals::{IntervalAnswer, Intervals};
+use super::latest::Latest;
 use super::matching::{Fate, Matching, Passed, Sent};
 use super::tally::Tally;
 use crate::Sample;
@@ -186,11 +187,39 @@ impl OwdMeter {
         self.update_each(side, crossing, |_| {})
     }
 
+    /// Like [`OwdMeter::update`], where another meter measures the opposite direction: its latest delays show which
+    /// negative ones are impossible. Adds the delay of this packet to the `latest` of this direction.
+    pub fn update_against(
+        &mut self,
+        side: Side,
+        crossing: &Crossing,
+        opposite: &Latest,
+        latest: &mut Latest,
+    ) -> Option<usize> {
+        let (new, delay) = self.cross(side, crossing, Some(opposite), |_| {});
+        if let Some(delay) = delay {
+            latest.add(crossing.at, delay);
+        }
+        new
+    }
+
     /// Like [`OwdMeter::update`]; also calls `each` for every packet whose fate became known before this crossing, in
     /// sending order.
     pub fn update_each(&mut self, side: Side, crossing: &Crossing, each: impl FnMut(&Passed)) -> Option<usize> {
+        self.cross(side, crossing, None, each).0
+    }
+
+    /// Processes a crossing. Returns the number of its flow, if it is new, and its delay, if it is the packet's second
+    /// crossing.
+    #[inline]
+    fn cross(
+        &mut self,
+        side: Side,
+        crossing: &Crossing,
+        opposite: Option<&Latest>,
+        each: impl FnMut(&Passed),
+    ) -> (Option<usize>, Option<Nanos>) {
         let &Crossing { packet, flow, at, bytes } = crossing;
-        let mut new = None;
         // Expire packets first: one that is overdue cannot be matched by this arrival.
         self.settle(Some(at), each);
         match side {
@@ -200,15 +229,14 @@ impl OwdMeter {
                     intervals.sent(at, bytes);
                 }
                 let (number, is_new) = self.count(flow, bytes);
-                new = is_new.then_some(number as usize);
-                self.matching.sent(Sent { packet, at, flow: number, bytes });
+                let delay = self.matching.sent(Sent { packet, at, flow: number, bytes }, opposite);
+                (is_new.then_some(number as usize), delay)
             }
             Side::Receiver => {
                 self.received.add(bytes);
-                self.matching.received(packet, at);
+                (None, self.matching.received(packet, at))
             }
         }
-        new
     }
 
     /// Counts a packet of a flow; returns the flow's number, and whether it is new.

@@ -19,7 +19,10 @@
 //! lost, and the delays, are estimates with intervals (Horvitz–Thompson: weight 1/*p*, variance Σ (1/*p*² − 1/*p*)).
 //!
 //! **Ambiguous**: packets with equal ids that are in flight at the same time count as received or lost by their number,
-//! but give no delay. The same holds where a clock is behind and such packets arrive before they are sent.
+//! but give no delay. The same holds where a clock is behind and such packets arrive before they are sent, and where a
+//! packet arrives so long before an equal one is sent that no difference of the clocks explains it: both directions are
+//! known, and this delay and the median of the latest delays of the other direction have a negative sum. Then an earlier
+//! one arrived, which the sender's capture lacks.
 //!
 //! **Duplicates**: a packet that arrives at most 10 ms after an equal one, while no equal packet sent is outstanding,
 //! is taken for a duplicate, such as mirror ports make. It is matched only with an equal packet sent at most 10 ms
@@ -40,6 +43,9 @@
 //!
 //! **Source**: own design; the exact counterpart of `lda` and `lds`.
 
+// The latest delays of one direction, which bound those of the other.
+mod latest;
+pub use latest::Latest;
 // Matches each packet sent with its arrival.
 mod matching;
 pub use matching::{DUPLICATE_WINDOW, Fate, Passed, Sent};

@@ -1,0 +1,72 @@
+use dwell_types::{Nanos, Timestamp};
+
+/// The latest delays of one direction. They bound those of the opposite direction at about the same time, whatever the
+/// clocks: the sum of two delays, one in each direction, is free of their offset and cannot be negative.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Latest {
+    /// Times at which delays became known, and the delays; in a ring.
+    delays: [(Timestamp, Nanos); Self::NUMBER],
+    /// How many there were.
+    seen: usize,
+}
+
+impl Latest {
+    /// Half of them may be wrong, for the median to be right.
+    const NUMBER: usize = 9;
+    /// Clocks differ from each other by less than one part in this many. Crystals: by one in 10,000.
+    const DRIFT: i64 = 1_000;
+    /// Allowed beyond that, for times that are out of order.
+    const SLACK: Nanos = Nanos::new(10_000_000);
+    /// After this time they tell nothing about now: clocks may have been set.
+    const AGE: Nanos = Nanos::from_secs(60);
+
+    /// A delay became known at this time.
+    pub(super) fn add(&mut self, at: Timestamp, delay: Nanos) {
+        self.delays[self.seen % Self::NUMBER] = (at, delay);
+        self.seen += 1;
+    }
+
+    /// The least delay that a packet of the opposite direction can have now; `None` if too little is known. By the median,
+    /// since single packets may have been matched with others.
+    pub(super) fn least_against(&self, now: Timestamp) -> Option<Nanos> {
+        let first = self.delays.iter().map(|&(at, _)| at).min()?;
+        let age = (now - first).get();
+        if self.seen < Self::NUMBER || !(0..=Self::AGE.get()).contains(&age) {
+            return None;
+        }
+        let mut delays = self.delays.map(|(_, delay)| delay.get());
+        delays.sort_unstable();
+        let against = delays[Self::NUMBER / 2].saturating_neg();
+        Some(Nanos::new(against.saturating_sub(Self::SLACK.get() + age / Self::DRIFT)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Delays of 8 ms by a clock that is ahead by 3: no packet of the opposite direction takes less than -8 ms by it.
+    #[test]
+    fn the_median_bounds_the_opposite_direction() {
+        const MILLI: i64 = 1_000_000;
+        let at = |millis: i64| Timestamp::from_nanos(millis * MILLI);
+        let mut latest = Latest::default();
+        for n in 0..9 {
+            assert_eq!(latest.least_against(at(n)), None, "too few");
+            latest.add(at(n), Nanos::new(8 * MILLI));
+        }
+        assert_eq!(latest.least_against(at(1_000)), Some(Nanos::new(-19 * MILLI)));
+        // Four may be wrong, even if all in the same way.
+        for n in 9..13 {
+            latest.add(at(n), Nanos::new(-4_000 * MILLI));
+        }
+        assert_eq!(latest.least_against(at(1_004)), Some(Nanos::new(-19 * MILLI)));
+        // Old ones tell nothing, nor do later ones of a clock that was set back.
+        assert_eq!((latest.least_against(at(60_005)), latest.least_against(at(3))), (None, None));
+        // No overflow at the ends of the range.
+        for n in 13..22 {
+            latest.add(at(n), Nanos::new(i64::MIN));
+        }
+        assert!(latest.least_against(at(30)) > Some(Nanos::ZERO));
+    }
+}
