@@ -6,7 +6,7 @@ use crate::Failure;
 use crate::disorder::Disorder;
 use crate::frames::undecoded;
 use crate::messages;
-use crate::output::{self, Output};
+use crate::output::{self, Output, ReportArguments};
 use crate::progress::Bar;
 use crate::rtt::matching;
 use crate::signals::Signals;
@@ -23,7 +23,7 @@ use dwell_report::plot::{self, Image, Sweep};
 use dwell_sketch::rtt::Method;
 use dwell_types::{IdForm, Match, Nanos, Prefix};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 // `dwell compare owd`: the same for two measurement points.
@@ -57,7 +57,7 @@ includes.
 Examples:
   dwell compare capture.pcapng.gz
   dwell compare capture.pcap --match tcp-ack --memory 8KiB,32KiB --methods km,auto --seeds 100
-  dwell compare mon.pcap tue.pcap --format json -o compared.json --plot error.svg
+  dwell compare mon.pcap tue.pcap -o compared.json --plot error.svg
   dwell compare owd sender.pcap receiver.pcap            delay and loss between two points"
 )]
 pub(crate) struct Arguments {
@@ -98,26 +98,22 @@ pub(crate) struct Arguments {
 /// Where the results go, and in which form.
 #[derive(Args)]
 struct OutputArguments {
-    /// Format of the results.
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
-    /// Write the results to a file instead of standard output.
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    report: ReportArguments<Format>,
     /// Plot error against memory to a .svg or .png file.
-    #[arg(long, value_name = "FILE", value_parser = crate::output::picture)]
+    #[arg(long, value_name = "FILE", value_parser = crate::output::picture, help_heading = "Output")]
     plot: Option<(PathBuf, Image)>,
 }
 
 impl OutputArguments {
     /// The files to be written.
-    fn paths(&self) -> impl Iterator<Item = &PathBuf> {
-        self.output.iter().chain(self.plot.as_ref().map(|(path, _)| path))
+    fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.report.paths(self.plot.as_ref())
     }
 
     fn open(&self) -> Result<Outputs> {
-        let report = Output::open(self.output.as_deref())?;
-        Ok(Outputs { format: self.format, report, plot: Output::picture(self.plot.as_ref())? })
+        let (format, report) = (self.report.format(), self.report.open()?);
+        Ok(Outputs { format, report, plot: Output::picture(self.plot.as_ref())? })
     }
 }
 
@@ -128,9 +124,10 @@ enum Question {
     Owd(owd::Arguments),
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// Human-readable.
+    #[default]
     Table,
     /// One document, schema dwell.compare/1 or dwell.compare-owd/1.
     Json,

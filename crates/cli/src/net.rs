@@ -41,10 +41,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 }
 
 fn plan_network(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
-    let plot = arguments.plot.as_ref().map(|(path, _)| path);
     let inputs = arguments.costs.iter().chain([&arguments.map.topology]);
     output::check_stdin(inputs.clone())?;
-    output::check_apart(inputs, arguments.report.output.iter().chain(plot))?;
+    output::check_apart(inputs, arguments.report.paths(arguments.plot.as_ref()))?;
     let map = Map::read(&arguments.map)?;
     let costs = match &arguments.costs {
         Some(path) => costs(path, &map.topology)?,
@@ -60,7 +59,7 @@ fn plan_network(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
         budget: arguments.budget,
         seed: arguments.seed,
     };
-    let mut to = Output::open(arguments.report.output.as_deref())?;
+    let mut to = arguments.report.open()?;
     let picture = Output::picture(arguments.plot.as_ref())?;
 
     let segments = Segments::new(map.paths.clone(), map.topology.routers());
@@ -75,7 +74,7 @@ fn plan_network(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
     }
     messages::warn(&report.warnings);
     let writers = [report::table::write_plan, json::write, report::csv::write_plan];
-    write(&report, arguments.report.format, &mut to, writers)?;
+    write(&report, arguments.report.format(), &mut to, writers)?;
     if let Some((mut picture, image)) = picture {
         // The random strategy is the baseline.
         let mut reports = vec![report];
@@ -90,8 +89,7 @@ fn plan_network(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
 }
 
 fn list_paths(arguments: &PathsArguments) -> Result<ExitCode, Failure> {
-    let plot = arguments.plot.as_ref().map(|(path, _)| path);
-    output::check_apart([&arguments.map.topology], arguments.report.output.iter().chain(plot))?;
+    output::check_apart([&arguments.map.topology], arguments.report.paths(arguments.plot.as_ref()))?;
     let map = Map::read(&arguments.map)?;
     let (segments, instrumented) = map.instrument(&arguments.instrumented)?;
     let overlap = map.before.as_ref().map(|(topology, paths)| {
@@ -105,7 +103,7 @@ fn list_paths(arguments: &PathsArguments) -> Result<ExitCode, Failure> {
             probe_hops_per_second: overlap.probe_hops as f64 * arguments.probes_per_second,
         }
     });
-    let mut to = Output::open(arguments.report.output.as_deref())?;
+    let mut to = arguments.report.open()?;
     let picture = Output::picture(arguments.plot.as_ref())?;
     let probes = Probes::new(&map.topology, &segments);
     let report = PathsReport {
@@ -124,7 +122,7 @@ fn list_paths(arguments: &PathsArguments) -> Result<ExitCode, Failure> {
     };
     messages::warn(&report.warnings);
     let writers = [report::table::write_paths, json::write, report::csv::write_paths];
-    write(&report, arguments.report.format, &mut to, writers)?;
+    write(&report, arguments.report.format(), &mut to, writers)?;
     if let Some((file, image)) = picture {
         picture::write(&picture::draw(&map, &segments, |_| None)?, image, file)?;
     }

@@ -4,11 +4,46 @@
 
 use crate::Failure;
 use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
 use dwell_report::plot::Image;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Where a report goes, and in which form.
+#[derive(Args)]
+pub(crate) struct ReportArguments<F: ValueEnum + Send + Sync + 'static> {
+    /// Format of the report. Default: the one that the name of --output ends in, such as report.json; else table.
+    #[arg(long, value_enum, help_heading = "Output")]
+    format: Option<F>,
+    /// Write the report to a file instead of standard output.
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    output: Option<PathBuf>,
+}
+
+impl<F: ValueEnum + Default + Send + Sync + 'static> ReportArguments<F> {
+    /// The format: chosen, implied by the file's name, or the usual one.
+    pub(crate) fn format(&self) -> F {
+        let implied = || F::from_str(self.output.as_ref()?.extension()?.to_str()?, true).ok();
+        self.format.clone().or_else(implied).unwrap_or_default()
+    }
+
+    /// The path of the report; `-` is standard output.
+    pub(crate) fn path(&self) -> &Path {
+        self.output.as_deref().unwrap_or(Path::new("-"))
+    }
+
+    /// The files of the report and of its plot.
+    pub(crate) fn paths<'a>(&'a self, plot: Option<&'a (PathBuf, Image)>) -> impl Iterator<Item = &'a Path> {
+        [self.path()].into_iter().chain(plot.map(|(path, _)| path.as_path()))
+    }
+
+    /// Opens the file of the report.
+    pub(crate) fn open(&self) -> Result<Output> {
+        Output::file(self.path())
+    }
+}
 
 /// Parses the name of a plot file.
 pub(crate) fn picture(path: &str) -> Result<(PathBuf, Image), String> {
@@ -71,11 +106,6 @@ pub(crate) fn check_apart(
         seen.push(place);
     }
     Ok(())
-}
-
-/// The path of the report: standard output by default.
-pub(crate) fn place_of_report(output: Option<&PathBuf>) -> &Path {
-    output.map_or(Path::new("-"), PathBuf::as_path)
 }
 
 /// The device of standard output must not be opened by name: it may be a file that is already partly written.
@@ -156,11 +186,6 @@ impl Drop for Partial {
 }
 
 impl Output {
-    /// A file, or standard output if `path` is `None`.
-    pub(crate) fn open(path: Option<&Path>) -> Result<Self> {
-        path.map_or_else(|| Ok(Self::stdout()), Self::file)
-    }
-
     /// A plot file, if one is requested.
     pub(crate) fn picture(asked: Option<&(PathBuf, Image)>) -> Result<Option<(Self, Image)>> {
         asked.map(|(path, image)| Ok((Self::file(path)?, *image))).transpose()

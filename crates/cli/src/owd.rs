@@ -7,6 +7,7 @@ use crate::points::{Point, Seen, changed_between};
 use crate::signals::Signals;
 use anyhow::Result;
 use dwell_report::facts::{Memory, Method as MethodFacts, Parameter};
+use dwell_report::owd::samples::Sample;
 use dwell_report::owd::{ClockOffset, Flow, Interval, Line, OwdReport, PointFacts, Points, SCHEMA};
 use dwell_sketch::owd::Side;
 use std::collections::BTreeMap;
@@ -58,15 +59,18 @@ fn compare(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
         Method::Auto | Method::Exact => Box::new(Packets::new(arguments, &beginning.directions)?),
         Method::Lda => Box::new(Sketches::new(arguments, &beginning, signals)?),
     };
-    let mut outputs = Outputs::open(&arguments.output, arguments.point.interval.is_some())?;
+    let mut outputs =
+        Outputs::open(&arguments.output, arguments.samples.as_deref(), arguments.point.interval.is_some())?;
     let [sent, received] = follow(&mut points, |step| {
         match step {
             Next::Packet(side, seen, point) => comparison.update(side, seen, point),
             Next::End(side) => comparison.end(side),
         }
+        outputs.write_samples(&comparison.take_samples())?;
         outputs.take(comparison.take_intervals())
     })?;
     let answer = comparison.answer();
+    outputs.write_samples(&comparison.take_samples())?;
     outputs.take(comparison.take_intervals())?;
     let mut warnings = points.warnings();
     // What became of packets on the way says more than where they were going.
@@ -110,6 +114,11 @@ trait Comparison {
 
     /// The intervals that ended since the last call.
     fn take_intervals(&mut self) -> Vec<Interval>;
+
+    /// The packets whose fate became known since the last call, if they are to be written and are compared one by one.
+    fn take_samples(&mut self) -> Vec<Sample> {
+        Vec::new()
+    }
 
     /// All other results, when both points have ended.
     fn answer(&mut self) -> Answer;

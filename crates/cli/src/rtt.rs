@@ -52,7 +52,7 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
     let paths = arguments.paths();
     let mut source = CaptureFiles::open(paths.iter().copied()).map_err(not_opened)?.until(signals.stop());
     let is_pipe = source.bytes_total().is_none();
-    if is_pipe && arguments.interval.is_some() && arguments.format.writing() == Writing::AtEnd {
+    if is_pipe && arguments.interval.is_some() && arguments.report.format().writing() == Writing::AtEnd {
         messages::say("all intervals are written at the end; --format jsonl or csv writes each one as it ends");
     }
     let mut observer = observer(arguments);

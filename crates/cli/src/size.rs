@@ -3,7 +3,7 @@
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
 use crate::Failure;
-use crate::output::Output;
+use crate::output::ReportArguments;
 use crate::units::{self, share};
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use dwell_report::json;
@@ -45,9 +45,8 @@ struct Asked {
     /// Predict the error in this much memory.
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     memory: Option<usize>,
-    /// Format of the report.
-    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
-    format: Format,
+    #[command(flatten)]
+    report: ReportArguments<Format>,
 }
 
 /// Smaller errors would need more memory than exists.
@@ -56,9 +55,10 @@ fn error(text: &str) -> Result<f64, String> {
     error.ok_or_else(|| "expected a share from 0.0001% to 100%, such as 1% or 0.01".to_owned())
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// Human-readable.
+    #[default]
     Table,
     /// One document, schema dwell.size/1.
     Json,
@@ -90,8 +90,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         exact: answer.exact,
         sizes: answer.sizes,
     };
-    let mut to = Output::open(None)?;
-    match asked.format {
+    let mut to = asked.report.open()?;
+    match asked.report.format() {
         Format::Table => table::write(&report, to.plain())?,
         Format::Json => json::write(&report, &mut to)?,
     }

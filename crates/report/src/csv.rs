@@ -2,7 +2,38 @@
 
 use crate::quantiles::names;
 use dwell_sketch::estimate::Estimate;
-use std::io;
+use serde::Serialize;
+use std::io::{self, Write};
+
+/// Rows below a header, written one by one.
+#[derive(Debug)]
+pub struct Rows<W: Write> {
+    to: csv::Writer<W>,
+}
+
+impl<W: Write> Rows<W> {
+    /// Writes the header.
+    pub fn new<C: AsRef<[u8]>>(to: W, columns: impl IntoIterator<Item = C>) -> io::Result<Self> {
+        let mut to = csv::WriterBuilder::new().has_headers(false).from_writer(to);
+        to.write_record(columns).map_err(io_error)?;
+        Ok(Self { to })
+    }
+
+    /// Writes a row: a sequence of cells.
+    pub fn write(&mut self, row: &impl Serialize) -> io::Result<()> {
+        self.to.serialize(row).map_err(io_error)
+    }
+
+    /// Flushes the buffer.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+
+    /// Flushes the buffer and returns the writer; without this call, buffered rows may be lost without an error.
+    pub fn finish(self) -> io::Result<W> {
+        self.to.into_inner().map_err(csv::IntoInnerError::into_error)
+    }
+}
 
 /// The underlying I/O error, so that a closed pipe can still be recognised.
 pub(crate) fn io_error(error: csv::Error) -> io::Error {

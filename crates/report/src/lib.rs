@@ -18,7 +18,7 @@ mod footing;
 mod grid;
 pub mod text;
 // Building blocks of the machine-readable formats.
-mod csv;
+pub mod csv;
 pub mod json;
 mod openmetrics;
 // Plots.

@@ -3,6 +3,7 @@
 
 mod common;
 
+use dwell_report::csv::Rows;
 use dwell_report::rtt::{RttReport, csv, openmetrics, ppviz, samples, table};
 use dwell_report::{json, plot};
 use dwell_types::{Leg, Match, Nanos, Timestamp};
@@ -22,7 +23,7 @@ const FORMS: [Form; 11] = [
     ("png", |r, to| plot::write(r, plot::Image::Png, to)),
     ("svg series", |r, to| plot::write_series(&[r.clone(), r.clone()], plot::Image::Svg, to)),
     ("samples", |_, to| {
-        let mut writer = samples::Writer::new(to)?;
+        let mut writer = Rows::new(to, samples::COLUMNS)?;
         for _ in 0..1_000 {
             writer.write(&sample())?;
         }
@@ -92,7 +93,7 @@ fn absurd_values_are_written_without_panic() {
 #[test]
 fn samples_have_one_row_each() {
     let mut text = Vec::new();
-    let mut writer = samples::Writer::new(&mut text).unwrap();
+    let mut writer = Rows::new(&mut text, samples::COLUMNS).unwrap();
     writer.write(&sample()).unwrap();
     writer.write(&samples::Sample { group: "all", weight: 1.0, ..sample() }).unwrap();
     writer.finish().unwrap();

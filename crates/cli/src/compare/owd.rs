@@ -64,7 +64,7 @@ pub(super) struct Arguments {
     /// Number of seeds of each method's hashes.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = crate::units::between::<u16>(1..=1000), help_heading = "Method and memory")]
     seeds: u16,
-    #[command(flatten, next_help_heading = "Output")]
+    #[command(flatten)]
     output: OutputArguments,
 }
 

@@ -2,6 +2,7 @@
 
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
+use crate::output::ReportArguments;
 use crate::units::one_of;
 use clap::{Args, Subcommand, ValueEnum};
 use dwell_network::plan::{Cost, Strategy};
@@ -64,17 +65,6 @@ pub(super) struct InstrumentedArguments {
     pub(super) routers: Option<usize>,
 }
 
-/// Where an answer goes, and in which form.
-#[derive(Args)]
-pub(super) struct ReportArguments {
-    /// Format of the report.
-    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
-    pub(super) format: Format,
-    /// Write the report to a file instead of standard output.
-    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    pub(super) output: Option<PathBuf>,
-}
-
 /// Which routers to instrument, in order, to reduce probe traffic and locate faults finely.
 #[derive(Args)]
 pub(super) struct PlanArguments {
@@ -100,7 +90,7 @@ pub(super) struct PlanArguments {
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = crate::units::whole::<u64>)]
     pub(super) seed: u64,
     #[command(flatten)]
-    pub(super) report: ReportArguments,
+    pub(super) report: ReportArguments<Format>,
     /// Plot probe hops and segment lengths, compared with a random order, to a .svg or .png file.
     #[arg(long, value_name = "FILE", value_parser = crate::output::picture, help_heading = "Output")]
     pub(super) plot: Option<(PathBuf, Image)>,
@@ -117,7 +107,7 @@ pub(super) struct PathsArguments {
     #[arg(long, value_name = "N", default_value_t = 1.0, value_parser = crate::units::above_zero("a number of probes per second above 0"))]
     pub(super) probes_per_second: f64,
     #[command(flatten)]
-    pub(super) report: ReportArguments,
+    pub(super) report: ReportArguments<Format>,
     /// Draw the map, with instrumented routers marked, to a .svg or .png file.
     #[arg(long, value_name = "FILE", value_parser = crate::output::picture, help_heading = "Output")]
     pub(super) plot: Option<(PathBuf, Image)>,
@@ -148,15 +138,16 @@ pub(super) struct LocalizeArguments {
     #[arg(long, value_name = "TIME", value_parser = crate::units::span)]
     pub(super) interval: Option<dwell_types::Nanos>,
     #[command(flatten)]
-    pub(super) report: ReportArguments,
+    pub(super) report: ReportArguments<Format>,
     /// Draw the map, with links coloured by delay, to a .svg or .png file.
     #[arg(long, value_name = "FILE", value_parser = crate::output::picture, help_heading = "Output")]
     pub(super) plot: Option<(PathBuf, Image)>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum Format {
     /// Human-readable.
+    #[default]
     Table,
     /// One document.
     Json,

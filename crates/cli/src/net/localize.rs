@@ -25,15 +25,14 @@ pub(super) fn run(arguments: &LocalizeArguments) -> Result<ExitCode, Failure> {
     let files: Vec<(Option<&str>, PathBuf)> = arguments.measurements.iter().map(|text| split(text)).collect();
     let inputs = files.iter().map(|(_, path)| path).chain([&arguments.map.topology]);
     output::check_stdin(inputs.clone())?;
-    let plot = arguments.plot.as_ref().map(|(path, _)| path);
-    output::check_apart(inputs, arguments.report.output.iter().chain(plot))?;
+    output::check_apart(inputs, arguments.report.paths(arguments.plot.as_ref()))?;
     let map = Map::read(&arguments.map)?;
     let (segments, instrumented) = map.instrument(&arguments.instrumented)?;
     let routes = Routes::new(&map.paths, &segments);
     let asked = arguments.path.as_ref().map(|ends| between(&map, &routes, ends)).transpose()?;
     let paths = asked.clone().unwrap_or_else(|| (0..routes.paths()).collect());
     let readings = read(&map, &routes, &files, arguments)?;
-    let mut to = Output::open(arguments.report.output.as_deref())?;
+    let mut to = arguments.report.open()?;
     let picture = Output::picture(arguments.plot.as_ref())?;
 
     let settings = Settings { baseline: arguments.baseline, false_alarms: arguments.false_alarms };
@@ -64,7 +63,7 @@ pub(super) fn run(arguments: &LocalizeArguments) -> Result<ExitCode, Failure> {
     };
     messages::warn(&report.warnings);
     let writers = [report::table::write_localize, json::write, report::csv::write_localize];
-    super::write(&report, arguments.report.format, &mut to, writers)?;
+    super::write(&report, arguments.report.format(), &mut to, writers)?;
     if let Some((file, image)) = picture {
         let drawn = super::picture::draw(&map, &segments, |routers| answer.shade(routers))?;
         super::picture::write(&drawn, image, file)?;

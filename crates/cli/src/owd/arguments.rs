@@ -3,6 +3,7 @@
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
 use super::Pair;
+use crate::output::ReportArguments;
 use crate::points::{NamingArguments, Reading};
 use crate::{Failure, output};
 use clap::{Args, Subcommand, ValueEnum};
@@ -12,7 +13,7 @@ use dwell_report::plot::Image;
 use dwell_sketch::lda::Expected;
 use dwell_types::{Nanos, Prefix};
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What a point looks at: the same for one point and for two.
 #[derive(Args, Clone)]
@@ -83,12 +84,8 @@ impl PointArguments {
 /// Where an answer goes, and in which form.
 #[derive(Args)]
 pub(super) struct OutputArguments {
-    /// Format of the report.
-    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
-    pub(super) format: Format,
-    /// Write the report to a file instead of standard output.
-    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    pub(super) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) report: ReportArguments<Format>,
     /// Plot delay and loss over time to a .svg or .png file.
     #[arg(long, value_name = "FILE", value_parser = crate::output::picture, help_heading = "Output")]
     pub(super) plot: Option<(PathBuf, Image)>,
@@ -96,8 +93,8 @@ pub(super) struct OutputArguments {
 
 impl OutputArguments {
     /// The files to be written.
-    pub(super) fn paths(&self) -> impl Iterator<Item = &PathBuf> {
-        self.output.iter().chain(self.plot.as_ref().map(|(path, _)| path))
+    pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.report.paths(self.plot.as_ref())
     }
 }
 
@@ -179,6 +176,10 @@ pub(crate) struct Arguments {
     pub(super) memory: usize,
     #[command(flatten)]
     pub(super) output: OutputArguments,
+    /// Write every compared packet as CSV when its fate is known: when it was sent, its delay, its weight. Not with
+    /// --method lda.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(super) samples: Option<PathBuf>,
 }
 
 /// Sketch the packets at one point, a few kilobytes per interval, to join with the sketches of another point later.
@@ -259,9 +260,10 @@ impl Method {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum Format {
     /// Human-readable.
+    #[default]
     Table,
     /// One document, schema dwell.owd/1.
     Json,
@@ -270,6 +272,7 @@ pub(super) enum Format {
     /// One row for the total, each interval and each flow.
     Csv,
     /// For Prometheus.
+    #[value(alias = "prom")]
     Openmetrics,
 }
 
@@ -316,10 +319,13 @@ impl Arguments {
                  auto), or define flows with --group by what is not translated, such as dst-port",
             );
         }
-        if self.output.format == Format::Openmetrics && self.point.interval.is_some() {
+        if self.output.report.format() == Format::Openmetrics && self.point.interval.is_some() {
             return usage("--format openmetrics does not support --interval: use jsonl or csv");
         }
-        let outputs = self.output.paths();
+        if self.samples.is_some() && self.method == Method::Lda {
+            return usage("--samples does not apply to --method lda, which does not know single packets");
+        }
+        let outputs = self.output.paths().chain(self.samples.as_deref());
         output::check_apart(pair.paths.iter().chain(weights), outputs)
     }
 

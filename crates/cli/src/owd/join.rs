@@ -61,7 +61,7 @@ pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
         warnings.extend(unlisted(&total, &list));
     }
 
-    let mut outputs = Outputs::open(&arguments.output, arguments.intervals)?;
+    let mut outputs = Outputs::open(&arguments.output, None, arguments.intervals)?;
     outputs.take(joined.iter().map(Interval::from).collect())?;
     outputs.finish(OwdReport {
         schema: SCHEMA,

@@ -2,14 +2,18 @@ use super::arguments::{Format, OutputArguments};
 use crate::messages;
 use crate::output::Output;
 use anyhow::Result;
+use dwell_report::csv::Rows;
 use dwell_report::json;
+use dwell_report::owd::samples::{COLUMNS, Sample};
 use dwell_report::owd::{self as report, Interval, OwdReport};
 use dwell_report::plot::{self, Image};
+use std::path::Path;
 
 /// Output files, and the intervals for them: written as they end, or kept for the end.
 pub(super) struct Outputs {
     report: Output,
     plot: Option<(Output, Image)>,
+    samples: Option<Rows<Output>>,
     format: Format,
     /// Whether the report includes the intervals.
     has_intervals: bool,
@@ -19,18 +23,27 @@ pub(super) struct Outputs {
 
 impl Outputs {
     /// Opens every file, so that one that cannot be written is reported before the work begins.
-    pub(super) fn open(arguments: &OutputArguments, has_intervals: bool) -> Result<Self> {
+    pub(super) fn open(arguments: &OutputArguments, samples: Option<&Path>, has_intervals: bool) -> Result<Self> {
         Ok(Self {
-            report: Output::open(arguments.output.as_deref())?,
+            report: arguments.report.open()?,
             plot: Output::picture(arguments.plot.as_ref())?,
-            format: arguments.format,
-            has_intervals: match arguments.format {
+            samples: match samples {
+                Some(path) => Some(Rows::new(Output::file(path)?, COLUMNS)?),
+                None => None,
+            },
+            format: arguments.report.format(),
+            has_intervals: match arguments.report.format() {
                 Format::Table => has_intervals,
                 Format::Json | Format::Csv => true,
                 Format::Jsonl | Format::Openmetrics => false,
             },
             intervals: Vec::new(),
         })
+    }
+
+    pub(super) fn write_samples(&mut self, samples: &[Sample]) -> Result<()> {
+        let Some(rows) = &mut self.samples else { return Ok(()) };
+        Ok(samples.iter().try_for_each(|sample| rows.write(sample))?)
     }
 
     pub(super) fn take(&mut self, intervals: Vec<Interval>) -> Result<()> {
@@ -65,6 +78,9 @@ impl Outputs {
             Format::Openmetrics => report::openmetrics::write(&report, to)?,
         }
         self.report.finish()?;
+        if let Some(rows) = self.samples {
+            rows.finish()?.finish()?;
+        }
         match self.plot {
             Some((to, _)) => to.finish(),
             None => Ok(()),

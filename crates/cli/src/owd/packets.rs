@@ -8,8 +8,9 @@ use crate::units;
 use dwell_logs::told_apart;
 use dwell_observe::crossing::Directions;
 use dwell_report::facts::Parameter;
+use dwell_report::owd::samples::Sample;
 use dwell_report::owd::{ClockOffset, Flow, Interval, Line};
-use dwell_sketch::owd::{Latest, OwdMeter, Settings, SettingsError, Side, Totals};
+use dwell_sketch::owd::{Latest, OwdMeter, Passed, Settings, SettingsError, Side, Totals};
 use dwell_types::{FlowKey, Nanos, Series};
 use std::collections::BTreeMap;
 
@@ -23,6 +24,8 @@ pub(super) struct Packets<'a> {
     /// Names of the flows, by their numbers.
     flows: Vec<Box<str>>,
     directions: Directions,
+    /// The packets whose fate became known, if all are to be written.
+    samples: Option<Vec<Sample>>,
 }
 
 /// One meter for each direction, and the maximum number of flows reported individually.
@@ -94,7 +97,8 @@ impl<'a> Packets<'a> {
         })?;
         let flows = Vec::with_capacity(memory.map_or(0, |_| flows));
         let latest = [Latest::default(); 2];
-        Ok(Self { forward, reverse, latest, flows, directions: directions.clone(), arguments })
+        let samples = arguments.samples.is_some().then(Vec::new);
+        Ok(Self { forward, reverse, latest, flows, directions: directions.clone(), samples, arguments })
     }
 
     /// Gives a number to a flow, in place of the one that had it before.
@@ -133,17 +137,31 @@ impl<'a> Packets<'a> {
     }
 }
 
+/// Keeps a packet, if all are to be written; `names` are those of the flows, by their numbers, if flows are counted.
+fn keep(samples: &mut Option<Vec<Sample>>, passed: &Passed, is_reverse: bool, names: Option<&[Box<str>]>) {
+    let Some(samples) = samples else { return };
+    let name = |names: &[Box<str>]| {
+        let at = (passed.sent.flow as usize).checked_sub(1)?;
+        names.get(at).map(|name| told_apart(name))
+    };
+    let flow = names.map(|names| name(names).unwrap_or(Series::OTHER.to_owned()));
+    samples.push(Sample { passed: *passed, is_reverse, flow });
+}
+
 impl Comparison for Packets<'_> {
     /// The sender of one direction is the receiver of the other.
     fn update(&mut self, side: Side, seen: Seen, point: &Point) {
-        let [there, back] = &mut self.latest;
-        let new = match &mut self.reverse {
+        let Self { forward, reverse, latest: [there, back], flows, samples, arguments, .. } = self;
+        let names = arguments.wants_flows().then_some(&flows[..]);
+        let keep_there = |passed: &Passed| keep(samples, passed, false, names);
+        let new = match reverse {
             Some(reverse) if seen.is_reverse => {
-                reverse.update_against(side.opposite(), &seen.crossing, there, back);
+                let keep_back = |passed: &Passed| keep(samples, passed, true, None);
+                reverse.update_against(side.opposite(), &seen.crossing, there, back, keep_back);
                 None
             }
-            Some(_) => self.forward.update_against(side, &seen.crossing, back, there),
-            None => self.forward.update(side, &seen.crossing),
+            Some(_) => forward.update_against(side, &seen.crossing, back, there, keep_there),
+            None => forward.update_each(side, &seen.crossing, keep_there),
         };
         if let Some(number) = new {
             self.name(number, point.flow_name().into());
@@ -165,10 +183,16 @@ impl Comparison for Packets<'_> {
         self.forward.take_intervals().iter().map(Interval::from).collect()
     }
 
+    fn take_samples(&mut self) -> Vec<Sample> {
+        self.samples.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
     fn answer(&mut self) -> Answer {
-        self.forward.end();
-        if let Some(reverse) = &mut self.reverse {
-            reverse.end();
+        let Self { forward, reverse, flows, samples, arguments, .. } = self;
+        let names = arguments.wants_flows().then_some(&flows[..]);
+        forward.end_each(|passed| keep(samples, passed, false, names));
+        if let Some(reverse) = reverse {
+            reverse.end_each(|passed| keep(samples, passed, true, None));
         }
         let flows = self.flows();
         let totals = self.forward.total();

@@ -2,6 +2,7 @@
 
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
+use crate::output::ReportArguments;
 use crate::points::{NamingArguments, Reading};
 use crate::{Failure, output, units};
 use clap::{Args, ValueEnum};
@@ -106,12 +107,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", value_parser = units::between::<u16>(1..=65_535), default_value_t = Taps::WAYS as u16, help_heading = "Method and memory")]
     pub(super) ways: u16,
 
-    /// Format of the report.
-    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
-    pub(super) format: Format,
-    /// Write the report to a file instead of standard output.
-    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    pub(super) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) report: ReportArguments<Format>,
     /// Write what was in the queue with each packet, as CSV: departed_ns, flow, delay_ns, bytes_in_queue, share and
     /// culprit.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
@@ -132,9 +129,10 @@ pub(super) enum CounterChoice {
     SpaceSaving,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum Format {
     /// Human-readable.
+    #[default]
     Table,
     /// One document, schema dwell.queue/1.
     Json,
@@ -179,8 +177,8 @@ impl Arguments {
         if self.rows.is_some() && self.counter == Some(CounterChoice::SpaceSaving) {
             return usage("--rows applies only to --counter cms and cms-conservative");
         }
-        let others = self.per_packet.iter().chain(self.plot.as_ref().map(|(path, _)| path)).map(PathBuf::as_path);
-        output::check_apart(self.inputs(), others.chain([output::place_of_report(self.output.as_ref())]))
+        let per_packet = self.per_packet.iter().map(PathBuf::as_path);
+        output::check_apart(self.inputs(), per_packet.chain(self.report.paths(self.plot.as_ref())))
     }
 
     /// The files to be read.

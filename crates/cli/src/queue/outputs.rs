@@ -2,6 +2,7 @@ use super::arguments::{Arguments, Format};
 use crate::messages;
 use crate::output::Output;
 use anyhow::Result;
+use dwell_report::csv::Rows;
 use dwell_report::json;
 use dwell_report::plot::{self, Image};
 use dwell_report::queue::{self as report, Episode, QueueReport};
@@ -13,7 +14,7 @@ use dwell_types::{Departure, Nanos};
 pub(super) struct Outputs {
     report: Output,
     plot: Option<(Output, Image)>,
-    packets: Option<csv::Writer<Output>>,
+    packets: Option<Rows<Output>>,
     has_rate_change: bool,
     format: Format,
     unit: Unit,
@@ -26,22 +27,19 @@ impl Outputs {
     /// Opens every file, so that a write error is found before the work begins.
     pub(super) fn open(arguments: &Arguments) -> Result<Self> {
         let unit = arguments.unit;
-        let mut packets = match &arguments.per_packet {
-            Some(path) => Some(csv::Writer::from_writer(Output::file(path)?)),
+        let size = format!("{}_in_queue", unit.name());
+        let columns = ["departed_ns", "flow", "delay_ns", &size, "share", "culprit"];
+        let columns = columns.into_iter().chain(arguments.rate_change.then_some("rate_change"));
+        let packets = match &arguments.per_packet {
+            Some(path) => Some(Rows::new(Output::file(path)?, columns)?),
             None => None,
         };
-        if let Some(writer) = &mut packets {
-            let size = format!("{}_in_queue", unit.name());
-            let last = arguments.rate_change.then_some("rate_change");
-            writer
-                .write_record(["departed_ns", "flow", "delay_ns", &size, "share", "culprit"].into_iter().chain(last))?;
-        }
         Ok(Self {
-            report: Output::open(arguments.output.as_deref())?,
+            report: arguments.report.open()?,
             plot: Output::picture(arguments.plot.as_ref())?,
             packets,
             has_rate_change: arguments.rate_change,
-            format: arguments.format,
+            format: arguments.report.format(),
             unit,
             threshold: arguments.threshold,
             episodes: Vec::new(),
@@ -68,8 +66,7 @@ impl Outputs {
             text(queued.and_then(|queued| queued.share).map(|share| share.to_string())),
             text(queued.map(|queued| queued.is_culprit.to_string())),
         ];
-        writer.write_record(record.into_iter().chain(rate_change))?;
-        Ok(())
+        Ok(writer.write(&record.into_iter().chain(rate_change).collect::<Vec<_>>())?)
     }
 
     pub(super) fn take(&mut self, episodes: Vec<queue::Episode>) -> Result<()> {
@@ -105,7 +102,7 @@ impl Outputs {
         }
         self.report.finish()?;
         if let Some(writer) = self.packets {
-            writer.into_inner().map_err(csv::IntoInnerError::into_error)?.finish()?;
+            writer.finish()?.finish()?;
         }
         match self.plot {
             Some((to, _)) => to.finish(),

@@ -2,6 +2,7 @@
 
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
+use crate::output::ReportArguments;
 use crate::units::{described, one_of};
 use crate::{Failure, output};
 use clap::builder::TypedValueParser;
@@ -118,12 +119,8 @@ pub(crate) struct Arguments {
     /// Report each interval of this length separately.
     #[arg(long, value_name = "TIME", value_parser = crate::units::span, help_heading = "Output")]
     pub(super) interval: Option<Nanos>,
-    /// Format of the report.
-    #[arg(long, value_enum, default_value_t = Format::Table, help_heading = "Output")]
-    pub(super) format: Format,
-    /// Write the report to a file instead of standard output.
-    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
-    pub(super) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) report: ReportArguments<Format>,
     /// Plot the distributions, or with --interval the delays over time, to a .svg or .png file.
     #[arg(long, value_name = "FILE", value_parser = crate::output::picture, help_heading = "Output")]
     pub(super) plot: Option<(PathBuf, Image)>,
@@ -132,9 +129,10 @@ pub(crate) struct Arguments {
     pub(super) samples: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum Format {
     /// Human-readable.
+    #[default]
     Table,
     /// One document, schema dwell.rtt/1.
     Json,
@@ -143,6 +141,7 @@ pub(super) enum Format {
     /// One row per result.
     Csv,
     /// For Prometheus.
+    #[value(alias = "prom")]
     Openmetrics,
     /// Every sample in the output format of pping, for ppviz.
     Ppviz,
@@ -189,7 +188,7 @@ impl Arguments {
 
     /// Whether each sample is written.
     pub(super) fn wants_samples(&self) -> bool {
-        self.samples.is_some() || self.format.writing() == Writing::Samples
+        self.samples.is_some() || self.report.format().writing() == Writing::Samples
     }
 
     /// The matches to measure.
@@ -226,13 +225,13 @@ impl Arguments {
                 return usage(&format!("{flag} applies only to --method {}", methods.join(", ")));
             }
         }
-        let writing = self.format.writing();
-        let report = output::place_of_report(self.output.as_ref());
+        let writing = self.report.format().writing();
         if self.flows && writing == Writing::Samples {
             return usage("--format ppviz does not support --flows: it writes samples only");
         }
-        if self.flows && matches!(self.format, Format::Table | Format::Openmetrics) && self.interval.is_some() {
-            let format = self.format.to_possible_value().expect("no format is hidden");
+        if self.flows && matches!(self.report.format(), Format::Table | Format::Openmetrics) && self.interval.is_some()
+        {
+            let format = self.report.format().to_possible_value().expect("no format is hidden");
             let name = format.get_name();
             return usage(&format!("--format {name} does not support --flows with --interval: use json, jsonl or csv"));
         }
@@ -240,16 +239,15 @@ impl Arguments {
             Writing::Samples if self.interval.is_some() => {
                 return usage("--format ppviz does not support --interval: it writes samples only");
             }
-            Writing::Anew if self.interval.is_some() && output::is_stdout(report) => {
+            Writing::Anew if self.interval.is_some() && output::is_stdout(self.report.path()) => {
                 return usage(
                     "--format openmetrics with --interval replaces a file as each interval ends: expected -o FILE",
                 );
             }
             _ => {}
         }
-        let others = self.samples.iter().chain(self.plot.as_ref().map(|(path, _)| path)).map(PathBuf::as_path);
-        let outputs = others.chain([report]);
+        let samples = self.samples.iter().map(PathBuf::as_path);
         let inputs = self.paths().into_iter().chain(&self.events);
-        output::check_apart(inputs, outputs)
+        output::check_apart(inputs, samples.chain(self.report.paths(self.plot.as_ref())))
     }
 }

@@ -1,6 +1,7 @@
 use super::arguments::{Arguments, Format, Writing};
 use crate::output::Output;
 use anyhow::Result;
+use dwell_report::csv::Rows;
 use dwell_report::json;
 use dwell_report::plot::{self, Image};
 use dwell_report::rtt::{RttReport, csv, openmetrics, ppviz, samples, table};
@@ -18,7 +19,7 @@ pub(super) struct Outputs {
     counted: openmetrics::Counted,
     is_replaced: bool,
     plot: Option<(Output, Image)>,
-    samples: Option<samples::Writer<Output>>,
+    samples: Option<Rows<Output>>,
     ppviz: Option<ppviz::Writer<Output>>,
     ambiguous: Ambiguous,
 }
@@ -26,18 +27,18 @@ pub(super) struct Outputs {
 impl Outputs {
     /// Opens every file, so that one that cannot be written is known before the work begins.
     pub(super) fn open(arguments: &Arguments) -> Result<Self> {
-        let report = || Output::open(arguments.output.as_deref());
-        let is_ppviz = arguments.format.writing() == Writing::Samples;
+        let (format, report) = (arguments.report.format(), || arguments.report.open());
+        let is_ppviz = format.writing() == Writing::Samples;
         Ok(Self {
             // With ppviz the samples are the only report.
             report: if is_ppviz { Output::stdout() } else { report()? },
-            format: arguments.format,
+            format,
             has_head: false,
             counted: openmetrics::Counted::default(),
             is_replaced: arguments.interval.is_some(),
             plot: Output::picture(arguments.plot.as_ref())?,
             samples: match &arguments.samples {
-                Some(path) => Some(samples::Writer::new(Output::file(path)?)?),
+                Some(path) => Some(Rows::new(Output::file(path)?, samples::COLUMNS)?),
                 None => None,
             },
             ppviz: if is_ppviz { Some(ppviz::Writer::new(report()?)) } else { None },

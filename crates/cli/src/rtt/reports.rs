@@ -91,7 +91,7 @@ impl Reports {
             top: arguments.top,
             intervals: Intervals::new(arguments.interval),
             are_cdfs_drawn: arguments.interval.is_none()
-                && (arguments.plot.is_some() || arguments.format == Format::Table),
+                && (arguments.plot.is_some() || arguments.report.format() == Format::Table),
             span: NOTHING,
             disorder: Disorder::NONE,
             matches: arguments.matches(),

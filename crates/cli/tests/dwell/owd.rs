@@ -120,6 +120,89 @@ fn logs_give_the_truth() {
     }
 }
 
+/// One row of `--samples`.
+struct Row {
+    at: i64,
+    delay: Option<i64>,
+    weight: f64,
+    /// Fate and direction.
+    kind: String,
+    bytes: u64,
+    flow: String,
+}
+
+fn rows(path: &Path) -> Vec<Row> {
+    let text = fs::read_to_string(path).unwrap();
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("at_ns,delay_ns,weight,fate,direction,bytes,flow"));
+    let row = |line: &str| {
+        let [at, delay, weight, fate, direction, bytes, flow] = line.split(',').collect::<Vec<_>>()[..] else {
+            panic!("{line}")
+        };
+        Row {
+            at: at.parse().unwrap(),
+            delay: delay.parse().ok(),
+            weight: weight.parse().unwrap(),
+            kind: format!("{fate} {direction}"),
+            bytes: bytes.parse().unwrap(),
+            flow: flow.to_owned(),
+        }
+    };
+    lines.map(row).collect()
+}
+
+/// Rows of samples are the packets sent, each once in the order of sending, with its delay, size and flow; where packets
+/// are sampled, the weights of each fate are as large a share of all as in the report.
+#[test]
+fn samples_are_the_packets() {
+    let packets = packets();
+    let folder = logs(&packets);
+    let samples = folder.path().join("samples.csv");
+    json(folder.path(), &["--samples", "samples.csv", "--flows"]);
+    let all = rows(&samples);
+    assert_eq!(all.len(), packets.len());
+    for (row, packet) in all.iter().zip(&packets) {
+        let fate = if packet.delay.is_some() { "received forward" } else { "lost forward" };
+        assert_eq!((row.at, row.delay, row.weight), (packet.sent, packet.delay, 1.0));
+        assert_eq!((row.kind.as_str(), row.bytes), (fate, packet.bytes));
+        assert_eq!(row.flow, format!("f{}", packet.flow));
+    }
+    let report = json(folder.path(), &["--samples", "samples.csv", "--memory", "20KiB"]);
+    let some = rows(&samples);
+    let weight = |fate: &str| some.iter().filter(|row| row.kind.starts_with(fate)).map(|row| row.weight).sum::<f64>();
+    for fate in ["received", "lost"] {
+        let told = report["total"][fate].as_f64().unwrap() / packets.len() as f64;
+        assert!((weight(fate) / weight("") - told).abs() < 1e-3, "{fate}: {} {told}", weight(fate));
+    }
+    assert!(some.len() < packets.len() / 2 && some.iter().any(|row| row.weight > 1.0));
+    let truth = |row: &&Row| packets[(row.at / MILLI) as usize].delay == row.delay && row.flow.is_empty();
+    assert_eq!(some.iter().filter(truth).count(), some.len());
+}
+
+/// Both directions of recorded captures: numbers of each fate, and extreme delays, are those of the report.
+#[test]
+fn samples_of_both_directions_add_up_to_the_report() {
+    let captures = ["one-way/near.pcap.xz", "one-way/server.pcap.xz"].map(testdata);
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["owd", &captures[0], &captures[1], "--samples", "samples.csv", "--format", "json"];
+    let report = dwell_in(folder.path(), &arguments).ok().json();
+    let rows = rows(&folder.path().join("samples.csv"));
+    for (name, direction) in [("total", "forward"), ("reverse", "reverse")] {
+        let line = &report[name];
+        let own = |fate: &str| {
+            let kind = format!("{fate} {direction}");
+            rows.iter().filter(move |row| row.kind == kind)
+        };
+        for fate in ["received", "lost", "uncovered"] {
+            assert_eq!(line[fate].as_u64(), Some(own(fate).count() as u64), "{fate} {name}");
+        }
+        let delays = || own("received").filter_map(|row| row.delay);
+        assert_eq!(line["effective_samples"].as_u64(), Some(delays().count() as u64));
+        assert_eq!(line["delay_ns"]["min"]["value"].as_i64(), delays().min());
+        assert_eq!(line["delay_ns"]["max"]["value"].as_i64(), delays().max());
+    }
+}
+
 /// Of 40 intervals of 95%, fewer than 27 contain the true value with a probability of 4·10⁻⁹; those a quarter as wide,
 /// the control, must fail. A mean has a standard error of .55%, and seven of these are allowed.
 #[test]

@@ -419,6 +419,33 @@ fn help_names_the_methods_of_a_flag() {
 }
 
 /// An old result is replaced only when the new one is complete.
+/// The name of a file says in which format it is written, unless a flag does: as when the flag is given.
+#[test]
+fn the_name_of_a_report_implies_its_format() {
+    let capture = testdata("icmp/icmp.pcapng");
+    let map = "net/ladder.toml";
+    let folder = tempfile::tempdir().unwrap();
+    let written = |arguments: &[&str]| {
+        dwell_in(folder.path(), arguments).ok();
+        fs::read(folder.path().join(arguments.last().unwrap())).unwrap()
+    };
+    for (name, format) in [
+        ("a.json", "json"),
+        ("b.JSONL", "jsonl"),
+        ("c.csv", "csv"),
+        ("d.prom", "openmetrics"),
+        ("e.ppviz", "ppviz"),
+        ("f.txt", "table"),
+        ("csv", "table"),
+    ] {
+        let asked = dwell(&["rtt", &capture, "--match", "icmp-echo", "--format", format]).ok();
+        assert_eq!(written(&["rtt", &capture, "--match", "icmp-echo", "-o", name]), asked.out, "{name}");
+    }
+    let as_csv = dwell(&["net", "plan", &testdata(map), "--format", "csv"]).ok();
+    assert_eq!(written(&["net", "plan", &testdata(map), "--format", "csv", "-o", "plan.json"]), as_csv.out);
+    assert_eq!(written(&["net", "plan", &testdata(map), "-o", "plan.csv"]), as_csv.out);
+}
+
 #[test]
 fn results_appear_whole() {
     let folder = folder();

@@ -10,6 +10,7 @@ mod answer;
 // Output formats.
 pub mod csv;
 pub mod openmetrics;
+pub mod samples;
 pub mod table;
 
 /// The name and version of this schema.

@@ -1,8 +1,7 @@
-//! Every weighted sample, in the order measured: CSV with the columns [`COLUMNS`].
+//! Every weighted sample, in the order measured: rows of CSV with the columns [`COLUMNS`].
 
-use crate::csv::io_error;
 use dwell_types::{FlowKey, Leg, Match, Nanos, Timestamp};
-use std::io::{self, Write};
+use serde::{Serialize, Serializer};
 
 /// The columns of the file, in order.
 pub const COLUMNS: [&str; 7] = ["at_ns", "delay_ns", "weight", "inserted_since", "match", "group", "leg"];
@@ -28,41 +27,10 @@ pub struct Sample<'a> {
     pub flow: Option<FlowKey>,
 }
 
-/// Writes samples to a file.
-#[derive(Debug)]
-pub struct Writer<W: Write> {
-    to: csv::Writer<W>,
-}
-
-impl<W: Write> Writer<W> {
-    /// Creates the writer and writes the header.
-    pub fn new(to: W) -> io::Result<Self> {
-        let mut to = csv::Writer::from_writer(to);
-        to.write_record(COLUMNS).map_err(io_error)?;
-        Ok(Self { to })
-    }
-
-    /// Writes one sample.
-    pub fn write(&mut self, sample: &Sample<'_>) -> io::Result<()> {
-        let row = (
-            sample.at.as_nanos(),
-            sample.delay.get(),
-            sample.weight,
-            sample.inserted_since,
-            sample.matching.name(),
-            sample.group,
-            sample.leg.name(),
-        );
-        self.to.serialize(row).map_err(io_error)
-    }
-
-    /// Flushes the buffer.
-    pub fn flush(&mut self) -> io::Result<()> {
-        self.to.flush()
-    }
-
-    /// Flushes the buffer and returns the writer; without this call, buffered samples may be lost without an error.
-    pub fn finish(self) -> io::Result<W> {
-        self.to.into_inner().map_err(csv::IntoInnerError::into_error)
+/// A row with these columns.
+impl Serialize for Sample<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let &Self { at, delay, weight, inserted_since, matching, leg, group, .. } = self;
+        (at.as_nanos(), delay.get(), weight, inserted_since, matching.name(), group, leg.name()).serialize(to)
     }
 }

@@ -187,7 +187,7 @@ impl OwdMeter {
         self.update_each(side, crossing, |_| {})
     }
 
-    /// Like [`OwdMeter::update`], where another meter measures the opposite direction: its latest delays show which
+    /// Like [`OwdMeter::update_each`], where another meter measures the opposite direction: its latest delays show which
     /// negative ones are impossible. Adds the delay of this packet to the `latest` of this direction.
     pub fn update_against(
         &mut self,
@@ -195,8 +195,9 @@ impl OwdMeter {
         crossing: &Crossing,
         opposite: &Latest,
         latest: &mut Latest,
+        each: impl FnMut(&Passed),
     ) -> Option<usize> {
-        let (new, delay) = self.cross(side, crossing, Some(opposite), |_| {});
+        let (new, delay) = self.cross(side, crossing, Some(opposite), each);
         if let Some(delay) = delay {
             latest.add(crossing.at, delay);
         }
