@@ -2,16 +2,20 @@
 
 use crate::codec::{CodecError, MOST_COUNTED, Reader, Writer};
 use dwell_types::{Nanos, Timestamp};
+use std::ops::RangeInclusive;
 
-/// Times of every *n*-th insertion, and of the latest changes of *p*.
+/// Times of past insertions, densely for the latest ones, and ever more sparsely for those before; and the latest changes
+/// of *p*.
 ///
-/// The number of insertions since an entry is determined from the checkpoints around its time, assuming equal intervals
-/// in between. With *M*/8 insertions from one checkpoint to the next the error is √(*M*/32) insertions if requests
-/// arrive at random (1.6% of a weight at 128 slots, .3% at 4,096), and at most *M*/8, in either direction, under any
-/// bursts.
+/// The number of insertions since an entry is determined from the two checkpoints around its time, assuming equal
+/// intervals in between. These are apart by 4/7 of that number or less, or by *M*/1024 (less than 2¹¹ slots: *M*/256):
+/// that is the largest error, under any bursts. If requests arrive at random, *n* insertions from one checkpoint to the
+/// next give an error of √*n*/2 at most. Equally spaced checkpoints would know nothing about the course of a burst that
+/// is shorter than their distance, and whose requests are answered before the next one.
 #[derive(Clone, Debug)]
 pub(super) struct History {
-    /// Times of the insertions whose number is a multiple of 2^`step_bits`; a ring buffer.
+    /// Times of insertions: of each level, a ring buffer of the latest ones whose number is a multiple of its step. The
+    /// first level has steps of 2^`step_bits`, and each further one four times as long ones.
     checkpoints: Vec<i64>,
     step_bits: u32,
     step_mask: u64,
@@ -21,6 +25,17 @@ pub(super) struct History {
     began: i64,
     /// Times when *p* changed, each with its step from then on, in order. Empty if not needed.
     changes: Vec<(i64, u8)>,
+}
+
+/// Checkpoints of each level.
+const OF_LEVEL: usize = 8;
+/// A level's step over that of the one before, as a power of two.
+const LEVEL_BITS: u32 = 2;
+
+/// The place of a checkpoint in its level.
+#[inline]
+const fn place(checkpoint: u64) -> usize {
+    checkpoint as usize % OF_LEVEL
 }
 
 /// More changes of *p* than occur during the life of an entry.
@@ -46,11 +61,12 @@ impl History {
         }
     }
 
-    /// Number of checkpoints, and insertions between two of them as a power of two: together 8 *M* insertions or more,
-    /// which one entry in 3,000 survives.
+    /// Number of checkpoints, and insertions between two of the first level as a power of two. The last level comprises
+    /// 8 *M* insertions or more, which one entry in 3,000 survives.
     fn shape(slots: u32) -> (usize, u32) {
-        let (checkpoints, of_slots) = if slots < 1 << 11 { (32, 4) } else { (64, 8) };
-        (checkpoints, (slots / of_slots).max(1).next_power_of_two().ilog2())
+        let levels = if slots < 1 << 11 { 5 } else { 6 };
+        let step_of_first = slots.div_ceil(1 << (LEVEL_BITS * (levels - 1)));
+        (OF_LEVEL * levels as usize, step_of_first.next_power_of_two().ilog2())
     }
 
     /// Bytes for so many slots.
@@ -69,52 +85,75 @@ impl History {
         self.inserted
     }
 
-    /// Time of the first insertion; valid only while few have followed.
+    /// Time of the first insertion; valid only for 8 *M* insertions.
     pub(super) fn first(&self) -> Timestamp {
-        Timestamp::from_nanos(self.checkpoints[0])
+        Timestamp::from_nanos(self.checkpoints[self.checkpoints.len() - OF_LEVEL])
     }
 
     /// Counts an insertion.
     #[inline]
     pub(super) fn insert(&mut self, at: Timestamp) {
         self.last = at.as_nanos();
-        // If the clock was set back, the interval begins anew.
         if self.inserted & self.step_mask == 0 || self.last < self.began {
-            let at = self.place(self.inserted >> self.step_bits);
-            self.checkpoints[at] = self.last;
-            self.began = self.last;
+            self.check();
         }
         self.inserted += 1;
     }
 
-    #[inline]
-    fn place(&self, checkpoint: u64) -> usize {
-        checkpoint as usize & (self.checkpoints.len() - 1)
+    /// Notes the time of the insertion in all levels of which it is one. Where the clock was set back, or requests come out
+    /// of order, those intervals begin anew that seem to begin later.
+    fn check(&mut self) {
+        self.began = self.last;
+        let mut bits = self.step_bits;
+        for level in self.checkpoints.chunks_exact_mut(OF_LEVEL) {
+            let checkpoint = self.inserted >> bits;
+            let time = &mut level[place(checkpoint)];
+            if checkpoint << bits != self.inserted && *time <= self.last {
+                break;
+            }
+            *time = self.last;
+            bits += LEVEL_BITS;
+        }
     }
 
     /// Requests inserted after one that was inserted at `at`. An entry older than the first checkpoint counts from
     /// there.
     #[inline]
     pub(super) fn since(&self, at: Timestamp) -> f64 {
-        let at = at.as_nanos();
-        let newest = self.inserted.saturating_sub(1) >> self.step_bits;
-        let oldest = newest.saturating_sub(self.checkpoints.len() as u64 - 1);
+        let (at, last) = (at.as_nanos(), self.inserted.saturating_sub(1));
+        let (mut bits, mut levels) = (self.step_bits, self.checkpoints.chunks_exact(OF_LEVEL));
+        let mut level = levels.next().unwrap_or_default();
+        loop {
+            let newest = last >> bits;
+            let oldest = newest.saturating_sub(OF_LEVEL as u64 - 1);
+            let is_enough = oldest == 0 || level[place(oldest)] <= at;
+            match levels.next() {
+                Some(next) if !is_enough => (level, bits) = (next, bits + LEVEL_BITS),
+                _ => return self.since_in(level, bits, at, oldest..=newest),
+            }
+        }
+    }
+
+    /// The same by the checkpoints of one level, of which these are known.
+    #[inline]
+    fn since_in(&self, level: &[i64], bits: u32, at: i64, known: RangeInclusive<u64>) -> f64 {
+        let (oldest, newest) = known.into_inner();
         let (mut checkpoint, mut next) = (newest, self.last);
         loop {
-            let time = self.checkpoints[self.place(checkpoint)];
+            let time = level[place(checkpoint)];
             if time <= at || checkpoint == oldest {
-                return self.since_between(checkpoint, newest, (time, at, next));
+                break self.since_between(bits, checkpoint, newest, (time, at, next));
             }
             (checkpoint, next) = (checkpoint - 1, time);
         }
     }
 
     #[inline]
-    fn since_between(&self, checkpoint: u64, newest: u64, (time, at, next): (i64, i64, i64)) -> f64 {
-        let first = checkpoint << self.step_bits;
+    fn since_between(&self, bits: u32, checkpoint: u64, newest: u64, (time, at, next): (i64, i64, i64)) -> f64 {
+        let first = checkpoint << bits;
         let left = (next.saturating_sub(at).max(0) as f64 / next.saturating_sub(time).max(1) as f64).min(1.0);
         // In the interval up to the last insertion, both ends are insertions; up to a checkpoint, only the start is.
-        let step = (1u64 << self.step_bits) as f64;
+        let step = (1u64 << bits) as f64;
         if checkpoint == newest {
             return left * self.inserted.saturating_sub(first + 1) as f64;
         }
@@ -196,6 +235,7 @@ mod tests {
         let mut history = History::new(1 << 12, false);
         for i in 0..50_000 {
             history.insert(at(i * 1_000));
+            assert!(history.first() == at(0) || i >= 8 * 4_096, "{i}");
         }
         for i in (50_000 - 7 * 4_096)..50_000 {
             let since = history.since(at(i * 1_000));
@@ -204,9 +244,14 @@ mod tests {
         assert!(history.since(at(0)) >= f64::from(7 << 12));
     }
 
+    /// The largest distance of the checkpoints around an entry with so many insertions behind it, at 4,096 slots.
+    fn distance(since: u64) -> f64 {
+        (since as f64 / 1.75).max(4.0)
+    }
+
     /// At random times the error is within seven standard deviations for insertions between two checkpoints, which
-    /// 10,000 exceed by chance once in 4·10⁷ choices of seeds; in bursts, even with clocks set back, it is within a
-    /// step. Being off by a checkpoint, the control, must fail.
+    /// 10,000 exceed by chance once in 4·10⁷ choices of seeds; in bursts it is within the distance of the checkpoints,
+    /// after a clock was set back within one of the last level. Being off by a checkpoint, the control, must fail.
     #[test]
     fn irregular_insertions_are_counted_nearly() {
         let mut history = History::new(1 << 12, false);
@@ -217,10 +262,11 @@ mod tests {
             times.push(now);
             history.insert(at(now));
         }
-        for (i, &time) in times.iter().enumerate().skip(20_000) {
-            let error = history.since(at(time)) - (29_999 - i) as f64;
-            let is_small = |error: f64| error.abs() < 7.0 * 512f64.sqrt() / 2.0;
-            assert!(is_small(error) && !is_small(error + 512.0), "{i}: {error}");
+        for (i, &time) in (0..30_000).zip(&times).skip(20_000) {
+            let since = 29_999 - i;
+            let error = history.since(at(time)) - since as f64;
+            let is_small = |error: f64| error.abs() < 7.0 * distance(since).sqrt() / 2.0;
+            assert!(is_small(error) && !is_small(error + 1.5 * distance(since).max(200.0)), "{i}: {error}");
         }
         let mut history = History::new(1 << 12, false);
         for i in 0..5_000 {
@@ -228,10 +274,10 @@ mod tests {
         }
         for i in 0..5_000 {
             let error = history.since(at(i / 100 * 1_000_000 + i)) - (4_999 - i) as f64;
-            assert!(error.abs() <= 512.0, "{i}: {error}");
+            assert!(error.abs() <= distance(4_999 - i as u64), "{i}: {error}");
         }
         history.insert(at(-1_000_000_000));
-        assert!(history.since(at(-1_000_000_000)) <= 512.0);
+        assert!(history.since(at(-1_000_000_000)) <= 4_096.0);
     }
 
     #[test]
