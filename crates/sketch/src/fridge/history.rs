@@ -152,13 +152,10 @@ impl History {
     fn since_between(&self, bits: u32, checkpoint: u64, newest: u64, (time, at, next): (i64, i64, i64)) -> f64 {
         let first = checkpoint << bits;
         let left = (next.saturating_sub(at).max(0) as f64 / next.saturating_sub(time).max(1) as f64).min(1.0);
-        // In the interval up to the last insertion, both ends are insertions; up to a checkpoint, only the start is.
-        let step = (1u64 << bits) as f64;
-        if checkpoint == newest {
-            return left * self.inserted.saturating_sub(first + 1) as f64;
-        }
-        let later = self.inserted - first;
-        later as f64 - step + (left * step - 1.0).max(0.0)
+        let later = self.inserted.saturating_sub(first + 1) as f64;
+        // Of the insertions that follow, those up to the last one, or as many as a step: at random times both are
+        // unbiased, since the entry's own insertion is one of them.
+        if checkpoint == newest { left * later } else { later - (1.0 - left) * (1u64 << bits) as f64 }
     }
 
     /// Writes checkpoints, insertions, the times of the last insertion and checkpoint; then the number of changes, and
@@ -278,6 +275,26 @@ mod tests {
         }
         history.insert(at(-1_000_000_000));
         assert!(history.since(at(-1_000_000_000)) <= 4_096.0);
+    }
+
+    /// In small tables, an insertion is .4% of a weight: on average over 200,000 insertions at random times, and entries with
+    /// 1 to 7 behind them, the error is below a tenth of one. Where an interval counted at least none, it was .30.
+    #[test]
+    fn few_insertions_are_counted_without_bias() {
+        let mut history = History::new(256, false);
+        let (mut times, mut now, mut errors) = (Vec::new(), 0, 0.0);
+        for i in 0..200_000 {
+            now += (-1e6 * (1.0 - hash::unit(hash::finish(i))).ln()) as i64;
+            times.push(now);
+            history.insert(at(now));
+            let since = 1 + hash::finish(i ^ 1 << 32) as usize % 7;
+            if let Some(before) = times.len().checked_sub(since + 1) {
+                // Half a tick earlier or later, as entries know their times.
+                errors += history.since(at(times[before] + (i as i64 % 3 - 1) * 500)) - since as f64;
+            }
+        }
+        let error = errors / times.len() as f64;
+        assert!(error.abs() < 0.1, "{error}");
     }
 
     #[test]
