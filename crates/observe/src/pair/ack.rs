@@ -2,8 +2,8 @@
 //! end.
 //!
 //! Hashed: the flow, the side that sent the data, and the sequence number after the segment (payload, SYN and FIN
-//! count) or the acknowledgement number. A RST is not a request, but can be a response: it answers a SYN that is
-//! refused.
+//! count) or the acknowledgement number, and how often a fast flow has passed it (`wraps`). A RST is not a request, but
+//! can be a response: it answers a SYN that is refused.
 //!
 //! A delay includes the time for which the receiver delays the ACK (up to 500 ms by RFC 9293 §3.8.6.3). An ACK that
 //! covers several segments answers only the last of them; the others stay open, as their delay cannot be separated from
@@ -22,19 +22,31 @@
 
 use super::ids::Exchange;
 use super::seen::Gather;
+use super::wraps::Wraps;
 use crate::packet::Tcp;
 use dwell_types::Sink;
 
 #[inline(always)]
-pub(super) fn response<S: Sink>(segment: &Tcp<'_>, to: &mut Gather<'_, S>) {
+pub(super) fn response<S: Sink>(segment: &Tcp<'_>, wraps: &Wraps, to: &mut Gather<'_, S>) {
     if segment.has(Tcp::ACK) {
-        to.response(Exchange::Ack, segment.acknowledgement.into(), 0);
+        let number = segment.acknowledgement;
+        to.response(Exchange::Ack, word(number, wraps.of((to.flow.hash, to.flow.receiver), number)), 0);
     }
 }
 
 #[inline(always)]
-pub(super) fn request<S: Sink>(segment: &Tcp<'_>, to: &mut Gather<'_, S>) {
-    to.request_if(asks(segment), Exchange::Ack, segment.end().into());
+pub(super) fn request<S: Sink>(segment: &Tcp<'_>, wraps: &mut Wraps, to: &mut Gather<'_, S>) {
+    let (asks, end) = (asks(segment), segment.end());
+    // Segments without data neither cross a number nor take one.
+    let start = if asks { segment.sequence } else { end };
+    let count = wraps.asks((to.flow.hash, to.flow.sender), start, end, segment.has(Tcp::SYN));
+    to.request_if(asks, Exchange::Ack, word(end, count));
+}
+
+/// A sequence number, and how often it has been passed.
+#[inline(always)]
+const fn word(number: u32, count: u32) -> u64 {
+    (count as u64) << 32 | number as u64
 }
 
 /// The acknowledgement as a response with a plain id (see [`dwell_types::IdForm`]).

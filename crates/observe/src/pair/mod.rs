@@ -1,7 +1,7 @@
 //! From headers to requests and responses that share an id.
 //!
-//! Every rule looks at one packet at a time and keeps no state (except `quic-spin`, whose state is a table of fixed
-//! size): it determines whether the packet is a request or a response, and which fields give both the same id. Matching
+//! Every rule looks at one packet at a time and keeps no state, except for tables of fixed size of `quic-spin` and, once
+//! the numbers of a flow have begun again at zero, of `tcp-ack`: it determines whether the packet is a request or a response, and which fields give both the same id. Matching
 //! them is left to the caller, which stores the requests.
 //!
 //! | rule | request | response | id: the flow, the requesting side, and |
@@ -25,6 +25,8 @@ mod seen;
 mod handshake;
 // `tcp-ack`: segments and their acknowledgements.
 mod ack;
+// How often a flow's numbers have begun again.
+mod wraps;
 // `tcp-ts`: the TCP timestamp option.
 mod timestamps;
 // `tcp-flow`: from the first SYN to the first FIN or RST.
@@ -51,6 +53,7 @@ use dwell_types::{FlowKey, IdForm, Match, Prefix, Sink, Timestamp};
 use ids::Ids;
 use seen::Gather;
 use spin::Spin;
+use wraps::Wraps;
 
 /// The ports that rules know: those of DNS, NTP, QUIC, and multicast DNS, which is ignored.
 pub const PORTS: [u16; 4] = [dns::PORT, ntp::PORT, spin::PORT, dns::MULTICAST_PORT];
@@ -60,7 +63,8 @@ pub const PORTS: [u16; 4] = [dns::PORT, ntp::PORT, spin::PORT, dns::MULTICAST_PO
 pub struct Pairing {
     rules: Rules,
     ids: Ids,
-    inside: Vec<Prefix>,
+    inside: Box<[Prefix]>,
+    wraps: Wraps,
     groups: Option<Groups>,
     spin: Option<Spin>,
     /// Whether legs must be named or groups assigned.
@@ -99,7 +103,8 @@ impl Pairing {
             },
             ids: Ids::new(seed),
             names: !inside.is_empty() || groups.is_some(),
-            inside,
+            inside: inside.into(),
+            wraps: Wraps::default(),
             groups,
             spin: wanted(Match::QuicSpin).then(Spin::new),
         }
@@ -119,14 +124,13 @@ impl Pairing {
     #[inline(always)]
     pub fn observe(&mut self, packet: &Packet<'_>, at: Timestamp, sink: &mut impl Sink) {
         if !self.names {
-            return observe(self.rules, &self.ids, &mut self.spin, packet, at, sink);
+            return observe((self.rules, &self.ids), (&mut self.wraps, &mut self.spin), packet, at, sink);
         }
         let legs = Legs::new(&self.inside, &packet.flow);
         let groups = self.groups.as_mut().map(|groups| groups.of(packet));
         observe(
-            self.rules,
-            &self.ids,
-            &mut self.spin,
+            (self.rules, &self.ids),
+            (&mut self.wraps, &mut self.spin),
             packet,
             at,
             &mut Named { flow: &packet.flow, legs, groups, sink },
@@ -146,7 +150,7 @@ impl Pairing {
     pub(crate) fn observe_tcp(&mut self, key: &FlowKey, segment: &Tcp<'_>, at: Timestamp, to: &mut impl Sink) -> bool {
         let is_usual = !(self.rules.dns && dns::is_tcp(key));
         if is_usual {
-            tcp::<false, _>(self.rules, key, segment, &mut Gather::new(&self.ids, key, at, to));
+            tcp::<false, _>(self.rules, key, segment, &mut self.wraps, &mut Gather::new(&self.ids, key, at, to));
         }
         is_usual
     }
@@ -167,12 +171,13 @@ impl Pairing {
         self.spin.as_ref().map(Spin::quic)
     }
 
-    /// Size of the data structures in bytes; it does not change.
+    /// Size of the data structures in bytes; it grows by a kilobyte when the numbers of a flow begin again at zero.
     pub fn state_bytes(&self) -> usize {
         size_of::<Self>()
-            + size_of_val(self.inside.as_slice())
+            + size_of_val(&*self.inside)
             + self.groups.as_ref().map_or(0, Groups::state_bytes)
             + self.spin.as_ref().map_or(0, Spin::state_bytes)
+            + self.wraps.state_bytes()
     }
 }
 
@@ -202,10 +207,16 @@ fn icmp<S: Sink>(rules: Rules, protocol: u8, message: &[u8], mut to: Gather<'_, 
 }
 
 #[inline(always)]
-fn observe(rules: Rules, ids: &Ids, spin: &mut Option<Spin>, packet: &Packet<'_>, at: Timestamp, sink: &mut impl Sink) {
+fn observe(
+    (rules, ids): (Rules, &Ids),
+    (wraps, spin): (&mut Wraps, &mut Option<Spin>),
+    packet: &Packet<'_>,
+    at: Timestamp,
+    sink: &mut impl Sink,
+) {
     let mut to = Gather::new(ids, &packet.flow, at, sink);
     match packet.transport {
-        Transport::Tcp(segment) => tcp::<true, _>(rules, &packet.flow, &segment, &mut to),
+        Transport::Tcp(segment) => tcp::<true, _>(rules, &packet.flow, &segment, wraps, &mut to),
         Transport::Udp(payload) => udp(rules, spin, packet.flow, payload, to),
         Transport::Icmp(message) => icmp(rules, packet.flow.protocol, message, to),
         Transport::Other(_) => {}
@@ -214,13 +225,19 @@ fn observe(rules: Rules, ids: &Ids, spin: &mut Option<Spin>, packet: &Packet<'_>
 
 /// Applies the rules for handshakes and acknowledgements, and all others in use if `OTHERS`.
 #[inline(always)]
-fn tcp<const OTHERS: bool, S: Sink>(rules: Rules, key: &FlowKey, segment: &Tcp<'_>, to: &mut Gather<'_, S>) {
+fn tcp<const OTHERS: bool, S: Sink>(
+    rules: Rules,
+    key: &FlowKey,
+    segment: &Tcp<'_>,
+    wraps: &mut Wraps,
+    to: &mut Gather<'_, S>,
+) {
     let dns = OTHERS && rules.dns && dns::is_tcp(key) && !segment.payload.is_empty();
     if rules.handshake {
         handshake::responses(segment, to);
     }
     if rules.ack {
-        ack::response(segment, to);
+        ack::response(segment, wraps, to);
     }
     if OTHERS {
         if rules.plain_ack {
@@ -240,7 +257,7 @@ fn tcp<const OTHERS: bool, S: Sink>(rules: Rules, key: &FlowKey, segment: &Tcp<'
         handshake::requests(segment, to);
     }
     if rules.ack {
-        ack::request(segment, to);
+        ack::request(segment, wraps, to);
     }
     if OTHERS {
         if rules.plain_ack {
