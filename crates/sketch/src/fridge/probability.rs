@@ -220,7 +220,8 @@ impl Profile {
         self.admitted += offered * present.value();
         self.began = Some(self.latest);
         if span <= 0 {
-            // The first window, or the clock went backwards: the rate is unknown.
+            // The first window, or the clock was set back: the rate is unknown, and the time so far is what it was.
+            self.first = self.first.map(|first| first + Nanos::new(span));
             return present;
         }
         let rate = offered / span as f64;

@@ -184,7 +184,7 @@ impl Fridge {
 
     #[inline]
     fn request(&mut self, request: &Event) {
-        self.latest = self.latest.max(request.at);
+        self.latest = request.at;
         let (at, fingerprint) = self.place(request.id);
         let old = self.entry(at, request.at);
         if self.table.has(old, fingerprint) && old.is_known() && self.is_repeat(at, old, request) {
