@@ -318,6 +318,15 @@ fn packets_that_a_capture_lacks_are_not_matched_with_later_ones() {
     }
     assert_eq!(report["clock_offset_ns"], serde_json::json!({ "low": 37 * MILLI, "high": 45 * MILLI }));
 
+    // The receiver's clock ahead by more than the time to the next equal packet: it is sent before the arrival.
+    let mut captures = between_two();
+    for number in 0..4 {
+        repeat(&mut captures, (1_100 + 20 * number) * MILLI, number % 2 > 0);
+    }
+    captures.0[1].iter_mut().for_each(|(at, _)| *at += 900 * MILLI);
+    let report = run(captures, "owd").json();
+    assert_eq!((counts(&report["total"]), extremes(&report["total"])), ([1_002, 0, 2], [945; 2]));
+
     let mut captures = between_two();
     repeat(&mut captures, 502 * MILLI, false);
     let early = run(captures, "owd");

@@ -2,12 +2,21 @@ use dwell_types::{Nanos, Timestamp};
 
 /// The latest delays of one direction. They bound those of the opposite direction at about the same time, whatever the
 /// clocks: the sum of two delays, one in each direction, is free of their offset and cannot be negative.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Latest {
     /// Times at which delays became known, and the delays; in a ring.
     delays: [(Timestamp, Nanos); Self::NUMBER],
     /// How many there were.
     seen: usize,
+    /// Minus the smallest of all: what is more than that is possible.
+    enough: i64,
+}
+
+impl Default for Latest {
+    /// Nothing is known.
+    fn default() -> Self {
+        Self { delays: Default::default(), seen: 0, enough: i64::MIN }
+    }
 }
 
 impl Latest {
@@ -24,11 +33,19 @@ impl Latest {
     pub(super) fn add(&mut self, at: Timestamp, delay: Nanos) {
         self.delays[self.seen % Self::NUMBER] = (at, delay);
         self.seen += 1;
+        self.enough = self.enough.max(delay.get().saturating_neg());
+    }
+
+    /// Whether a packet of the opposite direction cannot have this delay now.
+    #[inline]
+    pub(super) fn excludes(&self, delay: Nanos, now: Timestamp) -> bool {
+        delay.get() < self.enough.saturating_sub(Self::SLACK.get())
+            && self.least_against(now).is_some_and(|least| delay < least)
     }
 
     /// The least delay that a packet of the opposite direction can have now; `None` if too little is known. By the median,
     /// since single packets may have been matched with others.
-    pub(super) fn least_against(&self, now: Timestamp) -> Option<Nanos> {
+    fn least_against(&self, now: Timestamp) -> Option<Nanos> {
         let first = self.delays.iter().map(|&(at, _)| at).min()?;
         let age = (now - first).get();
         if self.seen < Self::NUMBER || !(0..=Self::AGE.get()).contains(&age) {
@@ -56,6 +73,8 @@ mod tests {
             latest.add(at(n), Nanos::new(8 * MILLI));
         }
         assert_eq!(latest.least_against(at(1_000)), Some(Nanos::new(-19 * MILLI)));
+        let excludes = |latest: &Latest, millis: i64| latest.excludes(Nanos::new(millis * MILLI), at(1_000));
+        assert!(excludes(&latest, -20) && !excludes(&latest, -19) && !excludes(&latest, 1_000));
         // Four may be wrong, even if all in the same way.
         for n in 9..13 {
             latest.add(at(n), Nanos::new(-4_000 * MILLI));

@@ -322,14 +322,15 @@ impl Matching {
                 self.remember(slot, Recent { packet, sent: at, received, copies });
                 let delay = received - at;
                 // An earlier equal packet arrived, which was not seen at the sender.
-                let is_impossible = || back.and_then(|back| back.least_against(at)).is_some_and(|least| delay < least);
+                let is_impossible = || back.is_some_and(|back| back.excludes(delay, at));
                 if is_shared || is_impossible() { State::Arrived } else { State::Received(delay) }
             }
         }
     }
 
-    /// A packet was seen at the receiver. Returns its delay if it was seen at the sender before.
-    pub(super) fn received(&mut self, packet: PacketId, at: Timestamp) -> Option<Nanos> {
+    /// A packet was seen at the receiver; `back` are the latest delays of the opposite direction, if that is measured.
+    /// Returns the packet's delay if it was seen at the sender before.
+    pub(super) fn received(&mut self, packet: PacketId, at: Timestamp, back: Option<&Latest>) -> Option<Nanos> {
         if !self.is_admitted(packet.0) {
             return None;
         }
@@ -349,10 +350,13 @@ impl Matching {
                     self.unsent += weight;
                     return None;
                 }
-                self.queue[there].state = State::Received(at - sent);
+                let delay = at - sent;
+                // Of an earlier equal packet, which was not seen at the sender.
+                let is_impossible = back.is_some_and(|back| back.excludes(delay, at));
+                self.queue[there].state = if is_impossible { State::Arrived } else { State::Received(delay) };
                 self.last = self.last.max(Some(sent));
                 self.remember(slot, Recent { packet: packet.0, sent, received: at, copies: 0 });
-                return Some(at - sent);
+                return (!is_impossible).then_some(delay);
             }
             Kind::Shared => {
                 open.received += 1;

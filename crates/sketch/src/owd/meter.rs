@@ -188,7 +188,7 @@ impl OwdMeter {
     }
 
     /// Like [`OwdMeter::update_each`], where another meter measures the opposite direction: its latest delays show which
-    /// negative ones are impossible. Adds the delay of this packet to the `latest` of this direction.
+    /// ones are impossible. Adds the delay of this packet to the `latest` of this direction.
     pub fn update_against(
         &mut self,
         side: Side,
@@ -235,7 +235,7 @@ impl OwdMeter {
             }
             Side::Receiver => {
                 self.received.add(bytes);
-                (None, self.matching.received(packet, at))
+                (None, self.matching.received(packet, at, opposite))
             }
         }
     }

@@ -325,7 +325,8 @@ impl Tally {
 
     /// Student's quantile for as many packets of equal weight as tell as much about delays as these do.
     fn student(&self) -> f64 {
-        let Total { weight, excess } = self.received;
+        let [weight, excess] =
+            [self.received.weight - self.ambiguous.weight, self.received.excess - self.ambiguous.excess];
         let alike = weight * weight / (excess + weight);
         if self.samples == 1 { Z95 } else { student95(alike - 1.0) }
     }
@@ -458,6 +459,19 @@ mod tests {
         }
         let shares = [covered, wrongly].map(|runs| runs as f64 / RUNS as f64);
         assert!((0.93..0.97).contains(&shares[0]) && shares[1] < 0.6, "{shares:?}");
+    }
+
+    /// Packets without a delay of their own say nothing about delays: the interval of the mean is as wide with as without.
+    #[test]
+    fn ambiguous_packets_narrow_no_interval() {
+        let width = |ambiguous: u64| {
+            let mut all: Vec<Passed> = packets([4.0, 4.0]).into_iter().take(8).collect();
+            let one = all[3];
+            all.extend((0..ambiguous).map(|_| Passed { fate: Fate::Ambiguous, ..one }));
+            let mean = tally(all.into_iter()).mean(4 * (8 + ambiguous)).unwrap();
+            mean.high - mean.low
+        };
+        assert!((width(1_000) / width(0) - 1.0).abs() < 1e-9 && width(0) > 0.0, "{} {}", width(1_000), width(0));
     }
 
     /// Two numbers in `0..1`, above 0.
