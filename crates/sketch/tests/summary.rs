@@ -453,3 +453,24 @@ fn cuts_lie_in_the_first_quarter() {
         }
     }
 }
+
+/// A packet of an interval before, which comes after the first of the next one, ends no search for its border: there are
+/// as many intervals as in order.
+#[test]
+fn packets_out_of_order_at_a_whole_interval_cost_no_border() {
+    let cut = |is_swapped: bool| {
+        let mut cutter = Cutter::new(params(1), INTERVAL, Nanos::ZERO).unwrap();
+        let mut packets: Vec<(u64, i64)> = (0..20_000).map(|n| (n, n as i64 * SECOND / 1_000)).collect();
+        if is_swapped {
+            (1..20).for_each(|second| packets.swap(1_000 * second - 1, 1_000 * second));
+        }
+        for (id, at) in packets {
+            let crossing = Crossing { packet: PacketId(id), flow: flow(id), at: Timestamp::from_nanos(at), bytes: 100 };
+            cutter.update(&crossing);
+        }
+        cutter.end();
+        cutter.take().iter().map(|summary| summary.from).collect::<Vec<_>>()
+    };
+    assert_eq!(cut(true), cut(false));
+    assert_eq!(cut(false).len(), 20);
+}

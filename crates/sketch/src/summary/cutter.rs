@@ -80,7 +80,9 @@ impl Cutter {
         let nominal = (at - self.shift).as_nanos();
         let start = nominal.div_euclid(self.interval).saturating_mul(self.interval);
         let is_window = nominal - start < (self.interval / WINDOW).max(1);
-        if self.is_cutting && !(is_window && start == self.window) {
+        // A packet of an interval before, out of order, ends nothing.
+        let is_over = start > self.window || start == self.window && !is_window;
+        if self.is_cutting && is_over {
             self.end_window();
         }
         if !is_window || start < self.window {
