@@ -52,9 +52,11 @@ impl ResultLine {
     }
 }
 
-/// Limits an estimated number of exchanges to `most`.
+/// Limits an estimated number of exchanges to `most`. An interval that lies above it keeps its width below the value: an
+/// estimate does not become exact.
 fn at_most(all: Estimate<f64>, most: f64) -> Estimate<f64> {
-    all.map(|exchanges| exchanges.min(most))
+    let value = all.value.min(most);
+    Estimate { value, low: all.low.min(value - (all.value - all.low)), high: all.high.min(most) }
 }
 
 impl Bin {
@@ -170,6 +172,15 @@ mod tests {
         let filled: Vec<_> = filled.map(|bin| (bin.from_ns, bin.to_ns, bin.exchanges.value)).collect();
         assert_eq!(filled, [(-10, -5, 1.0), (-1, 0, 1.0), (5, 10, 1.0), (10, 20, 2.0), (500, 1_000, 1.0)]);
         assert_eq!((bins[0].from_ns, bins[bins.len() - 1].to_ns), (-10, 1_000));
+    }
+
+    /// An interval that lies above the limit keeps its width: nothing estimated looks exact, and what is exact stays so.
+    #[test]
+    fn a_limit_makes_no_estimate_exact() {
+        let estimate = |value, low, high| Estimate { value, low, high };
+        assert_eq!(at_most(estimate(30.0, 25.0, 35.0), 20.0), estimate(20.0, 15.0, 20.0));
+        assert_eq!(at_most(estimate(18.0, 15.0, 22.0), 20.0), estimate(18.0, 15.0, 20.0));
+        assert_eq!(at_most(Estimate::exact(20.0), 20.0), Estimate::exact(20.0));
     }
 
     #[test]
