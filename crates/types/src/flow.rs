@@ -223,7 +223,8 @@ pub struct Prefix {
 pub enum PrefixError {
     /// The part before the slash is not an IPv4 or IPv6 address.
     Address,
-    /// The part after the slash is not a number, or is more than 32 (IPv4) or 128 (IPv6).
+    /// The part after the slash is not a number, or is more than 32 (IPv4) or 128 (IPv6), or less than the 96 bits before
+    /// an IPv4 address in the form of IPv6.
     Length,
 }
 
@@ -269,13 +270,16 @@ impl FromStr for Prefix {
 
     fn from_str(text: &str) -> Result<Self, PrefixError> {
         let (address, length) = text.split_once('/').map_or((text, None), |(a, l)| (a, Some(l)));
-        let address: IpAddr = address.parse().map_err(|_| PrefixError::Address)?;
-        let longest = if address.is_ipv4() { 32 } else { 128 };
+        let written: IpAddr = address.parse().map_err(|_| PrefixError::Address)?;
+        let address = Address::from(written);
+        let longest: u8 = if address.is_v4() { 32 } else { 128 };
+        // An IPv4 address in the form of IPv6 has 96 bits before its own.
+        let mapped = if written.is_ipv6() && address.is_v4() { 96 } else { 0 };
         let length = match length {
-            None => longest,
-            Some(text) => text.parse().ok().filter(|&l| l <= longest).ok_or(PrefixError::Length)?,
+            None => Some(longest),
+            Some(text) => text.parse().ok().and_then(|bits: u8| bits.checked_sub(mapped)),
         };
-        Ok(Self::new(address.into(), length))
+        Ok(Self::new(address, length.filter(|&length| length <= longest).ok_or(PrefixError::Length)?))
     }
 }
 
@@ -365,6 +369,9 @@ mod tests {
         assert!(!"::/0".parse::<Prefix>().unwrap().contains(Address::v4(1)));
         assert!("0.0.0.0/0".parse::<Prefix>().unwrap().contains(Address::v4(1)));
         assert_eq!("1.2.3.4".parse::<Prefix>().unwrap().to_string(), "1.2.3.4/32");
+        assert_eq!("::ffff:10.1.2.3/104".parse::<Prefix>().unwrap(), inside);
+        assert_eq!("::ffff:1.2.3.4".parse::<Prefix>().unwrap().to_string(), "1.2.3.4/32");
+        assert_eq!("::ffff:1.2.3.4/32".parse::<Prefix>(), Err(PrefixError::Length));
         assert_eq!("1.2.3.4/33".parse::<Prefix>(), Err(PrefixError::Length));
         assert_eq!("::1/129".parse::<Prefix>(), Err(PrefixError::Length));
         assert_eq!("host/8".parse::<Prefix>(), Err(PrefixError::Address));
