@@ -82,9 +82,9 @@ impl Lines {
         Ok(Self::of(path, BufReader::new(source)))
     }
 
-    /// Whether everything that has been read was used: the next call may wait for more.
+    /// Whether every line that has been read completely was used: the next call may wait for more.
     pub fn is_used_up(&self) -> bool {
-        self.source.buffer().is_empty()
+        !self.source.buffer().contains(&b'\n')
     }
 }
 

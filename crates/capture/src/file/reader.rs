@@ -64,9 +64,14 @@ impl<R: Read> CaptureFile<R> {
         self.window.bytes_read()
     }
 
-    /// Whether every frame that has been read was yielded: for a pipe, the next call may block.
+    /// Whether every frame that has been read completely was yielded: for a pipe, the next call may block.
     pub fn is_used_up(&self) -> bool {
-        self.window.held().is_empty()
+        let held = self.window.held();
+        match &self.format {
+            Format::Pcap(pcap) => !pcap.is_whole(held),
+            Format::Pcapng(pcapng) => !pcapng.is_whole(held),
+            Format::Ended => true,
+        }
     }
 
     /// Where the file was truncated, if it was and its end has been reached.

@@ -61,6 +61,57 @@ fn what_another_file_needs_is_written_when_nobody_reads_the_report() {
     }
 }
 
+/// Samples are written while the input waits within a record, of a capture or of a log.
+#[test]
+fn half_a_record_holds_no_sample_back() {
+    let ntp = fs::read(testdata("ntp/ntp.pcap")).unwrap();
+    let log = b"at_ns,kind,id\n1000,request,a\n2000,response,a\n3000,requ".to_vec();
+    let capture = ntp[..ntp.len() - 5].to_vec();
+    for (how, input, least) in [
+        (&["rtt", "-", "--match", "ntp", "--format", "ppviz"][..], capture, 10),
+        (&["rtt", "--events", "-", "--samples", "/dev/stdout", "-o", "/dev/null"], log, 2),
+    ] {
+        let mut command = command(how);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(&input).unwrap();
+        let (send, lines) = std::sync::mpsc::channel();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let reader = std::thread::spawn(move || stdout.lines().try_for_each(|line| send.send(line.unwrap())));
+        for number in 0..least {
+            let line = lines.recv_timeout(std::time::Duration::from_secs(30));
+            assert!(line.is_ok(), "{how:?}: {number} lines");
+        }
+        drop(stdin);
+        child.wait().unwrap();
+        drop(lines);
+        let _ = reader.join();
+    }
+}
+
+/// Zstd frames without a checksum, whose content ends where a buffer does, are whole.
+#[test]
+fn whole_zstd_files_are_not_cut() {
+    let folder = tempfile::tempdir().unwrap();
+    for size in [8_191, 8_192, 8_193, 139_264] {
+        let mut log = "at_ns,kind,id\n".to_owned();
+        let mut at = 1_000_000;
+        while log.len() + 21 <= size - 23 {
+            log += &format!("{at},request,a\n{at},response,a\n")[..];
+            at += 1;
+        }
+        // Blanks fill the last line.
+        let last = format!("{at},request,{}", "b".repeat(size - log.len() - 17));
+        log += &last;
+        log.push('\n');
+        let size = log.len();
+        let packed = zstd::bulk::compress(log.as_bytes(), 1).unwrap();
+        fs::write(folder.path().join("log.csv.zst"), packed).unwrap();
+        let run = dwell_in(folder.path(), &["rtt", "--events", "log.csv.zst"]);
+        assert!(!run.err.contains("truncated"), "{size}: {}", run.err);
+    }
+}
+
 /// Whoever could not read the old file cannot read the new one, and a file that may not be written is not replaced.
 #[cfg(unix)]
 #[test]

@@ -39,7 +39,8 @@ impl Zstd {
     }
 
     pub(super) fn step(&mut self, input: &[u8], output: &mut [u8], file_ended: bool) -> Step {
-        if self.holds_bytes {
+        // Behind a whole frame the decoder would begin the next one.
+        if self.holds_bytes && !self.between_frames {
             let step = self.run(&[], output);
             if step.produced > 0 {
                 return step;

@@ -63,6 +63,11 @@ impl Pcapng {
         Some(Record { at, link: interface.link, wire_length, start, length })
     }
 
+    /// Whether so many bytes of the stream are a whole block.
+    pub(super) fn is_whole(&self, held: &[u8]) -> bool {
+        first_words::<2>(held).is_some_and(|words| self.order.words(words)[1] as usize <= held.len())
+    }
+
     /// The next packet of any kind, with every check; skips blocks without a packet.
     #[inline(never)]
     pub(super) fn next<R: Read>(&mut self, window: &mut Window<R>) -> Result<Option<Record>, Trouble> {
