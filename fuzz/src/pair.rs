@@ -22,6 +22,7 @@ pub fn check_frames<'a>(link: LinkType, grouped: bool, frames: impl Iterator<Ite
     let (mut one, mut other) = (Observer::new(settings(grouped)), Observer::new(settings(grouped)));
     let before = one.state_bytes();
     let mut total = 0;
+    let mut usual = Observer::new(Settings::default());
     for (number, bytes) in frames.enumerate() {
         let at = (number % 7 != 6).then(|| Timestamp::from_nanos(number as i64 * 1_000_000));
         let frame = Frame { at, link, bytes, wire_length: bytes.len() as u32 };
@@ -32,17 +33,17 @@ pub fn check_frames<'a>(link: LinkType, grouped: bool, frames: impl Iterator<Ite
         assert_eq!(seen, again);
         if !grouped {
             // The way of nearly all packets, which few rules take, gives what every rule does.
-            let usual = Settings::default();
-            seen.retain(|seen| usual.matches.contains(&sighting(seen).series.matching));
+            seen.retain(|seen| Settings::default().matches.contains(&sighting(seen).series.matching));
             again.clear();
-            Observer::new(usual).observe(&frame, &mut |observation| again.push(observation));
+            usual.observe(&frame, &mut |observation| again.push(observation));
             assert_eq!(seen, again);
         }
         total += 1;
     }
     let rejected: u64 = one.frames().rejected().map(|(_, count)| count).sum();
     assert_eq!((one.frames().total, one.frames().decoded() + rejected), (total, total));
-    assert_eq!(one.state_bytes(), before);
+    // A kilobyte more once the numbers of a flow have begun again.
+    assert!((before..=before + 1024).contains(&one.state_bytes()));
     assert!(one.groups() <= 4);
 }
 
@@ -87,7 +88,8 @@ pub fn check_packets<'a>(packets: impl Iterator<Item = &'a [u8]>) {
         );
         check(&seen, Some(at), false);
     }
-    assert_eq!(pairing.state_bytes(), before);
+    // A kilobyte more once the numbers of a flow have begun again.
+    assert!((before..=before + 1024).contains(&pairing.state_bytes()));
     let quic = pairing.quic().expect("quic-spin is asked for");
     assert_eq!(quic.connections, quic.spinning + quic.not_spinning + quic.undecided);
 }
