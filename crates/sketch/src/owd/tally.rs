@@ -315,7 +315,8 @@ impl Tally {
         let Moments { weight, mean, squares, mean_excess, .. } = self.delays;
         let missed = self.missed(sent);
         if self.samples == 1 {
-            let variance = mean * mean;
+            // One packet that stands for itself alone differs from no other.
+            let variance = if weight > 1.0 || missed > 0.0 { mean * mean } else { 0.0 };
             return Spread { excess: (weight * weight - weight * (1.0 - missed)) * variance, variance };
         }
         let excess = mean_excess + missed * squares;
@@ -459,6 +460,15 @@ mod tests {
         }
         let shares = [covered, wrongly].map(|runs| runs as f64 / RUNS as f64);
         assert!((0.93..0.97).contains(&shares[0]) && shares[1] < 0.6, "{shares:?}");
+    }
+
+    /// One packet that stands for itself alone has no deviation; one that stands for several has an unknown one.
+    #[test]
+    fn one_packet_does_not_deviate() {
+        let one = |weight: f64| tally(packets([weight; 2]).into_iter().skip(4).take(1));
+        assert_eq!(one(1.0).standard_deviation(1), Some(Estimate::exact(0.0)));
+        assert!(one(1.0).mean(1).is_some_and(|mean| mean.is_exact() && mean.value > 0.0));
+        assert!(one(4.0).standard_deviation(4).is_none() && one(4.0).mean(4).is_some_and(|mean| !mean.is_exact()));
     }
 
     /// Packets without a delay of their own say nothing about delays: the interval of the mean is as wide with as without.
