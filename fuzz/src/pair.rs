@@ -33,7 +33,7 @@ pub fn check_frames<'a>(link: LinkType, grouped: bool, frames: impl Iterator<Ite
         assert_eq!(seen, again);
         if !grouped {
             // The way of nearly all packets, which few rules take, gives what every rule does.
-            seen.retain(|seen| Settings::default().matches.contains(&sighting(seen).series.matching));
+            seen.retain(|seen| Match::USUAL.contains(&sighting(seen).series.matching));
             again.clear();
             usual.observe(&frame, &mut |observation| again.push(observation));
             assert_eq!(seen, again);

@@ -6,7 +6,7 @@ use crate::Failure;
 use crate::disorder::Disorder;
 use crate::frames::undecoded;
 use crate::messages;
-use crate::output::{self, Output, ReportArguments};
+use crate::output::{self, Output, ReportArguments, WriteReport};
 use crate::progress::Bar;
 use crate::rtt::matching;
 use crate::signals::Signals;
@@ -22,7 +22,6 @@ use dwell_report::json;
 use dwell_report::plot::{self, Image, Sweep};
 use dwell_sketch::rtt::Method;
 use dwell_types::{IdForm, Match, Nanos, Prefix};
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -135,9 +134,6 @@ enum Format {
     Csv,
 }
 
-/// Writes results in one of the formats.
-type Write<R> = fn(&R, &mut Output) -> io::Result<()>;
-
 /// Where the results go.
 struct Outputs {
     format: Format,
@@ -147,7 +143,7 @@ struct Outputs {
 
 impl Outputs {
     /// Writes the results in the requested format, and plots them.
-    fn write<R>(mut self, results: &R, [table, json, csv]: [Write<R>; 3], sweep: fn(&R) -> Sweep) -> Result<()> {
+    fn write<R>(mut self, results: &R, [table, json, csv]: [WriteReport<R>; 3], sweep: fn(&R) -> Sweep) -> Result<()> {
         match self.format {
             Format::Table => table(results, self.report.plain())?,
             Format::Json => json(results, &mut self.report)?,

@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::messages;
-use crate::output::{self, Output};
+use crate::output::{self, Output, WriteReport};
 use anyhow::{Context, Result, anyhow, bail};
 use dwell_capture::file::Decompressed;
 use dwell_logs::Lines;
@@ -130,11 +130,8 @@ fn list_paths(arguments: &PathsArguments) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes a report in one of the formats.
-type Write<R> = fn(&R, &mut Output) -> io::Result<()>;
-
 /// Writes a report in the requested format.
-fn write<R>(report: &R, format: Format, to: &mut Output, [table, json, csv]: [Write<R>; 3]) -> io::Result<()> {
+fn write<R>(report: &R, format: Format, to: &mut Output, [table, json, csv]: [WriteReport<R>; 3]) -> io::Result<()> {
     match format {
         Format::Table => table(report, to.plain()),
         Format::Json => json(report, to),

@@ -5,6 +5,7 @@
 use crate::Failure;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
+use dwell_report::csv::Rows;
 use dwell_report::plot::Image;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -44,6 +45,9 @@ impl<F: ValueEnum + Default + Send + Sync + 'static> ReportArguments<F> {
         Output::file(self.path())
     }
 }
+
+/// Writes a report in one of the formats.
+pub(crate) type WriteReport<R> = fn(&R, &mut Output) -> io::Result<()>;
 
 /// Parses the name of a plot file.
 pub(crate) fn picture(path: &str) -> Result<(PathBuf, Image), String> {
@@ -189,6 +193,14 @@ impl Output {
     /// A plot file, if one is requested.
     pub(crate) fn picture(asked: Option<&(PathBuf, Image)>) -> Result<Option<(Self, Image)>> {
         asked.map(|(path, image)| Ok((Self::file(path)?, *image))).transpose()
+    }
+
+    /// A file of rows with these columns, if one is requested.
+    pub(crate) fn rows<C: AsRef<[u8]>>(
+        asked: Option<&Path>,
+        columns: impl IntoIterator<Item = C>,
+    ) -> Result<Option<Rows<Self>>> {
+        asked.map(|path| Ok(Rows::new(Self::file(path)?, columns)?)).transpose()
     }
 
     pub(crate) fn stdout() -> Self {

@@ -27,10 +27,7 @@ impl Outputs {
         Ok(Self {
             report: arguments.report.open()?,
             plot: Output::picture(arguments.plot.as_ref())?,
-            samples: match samples {
-                Some(path) => Some(Rows::new(Output::file(path)?, COLUMNS)?),
-                None => None,
-            },
+            samples: Output::rows(samples, COLUMNS)?,
             format: arguments.report.format(),
             has_intervals: match arguments.report.format() {
                 Format::Table => has_intervals,

@@ -5,7 +5,7 @@ use crate::messages::CAPTURED_TWICE;
 use dwell_report::facts::Span;
 use dwell_report::owd::{ClockOffset, Flow, Line};
 use dwell_sketch::lds::Lds;
-use dwell_sketch::owd::DUPLICATE_WINDOW;
+use dwell_sketch::owd::{DUPLICATE_WINDOW, Latest};
 use dwell_sketch::summary::{Combined, FlowList, Sketch};
 use dwell_types::Nanos;
 use std::fmt;
@@ -135,8 +135,6 @@ pub(super) fn disagreement(
     span: Option<Span>,
     may_be_mismatched: bool,
 ) -> Option<String> {
-    /// Clocks drift apart by less than one part in this many; crystals by one in 10,000.
-    const DRIFT: i64 = 1_000;
     const MATCHED: &str = "packets that a capture lacks were taken for equal ones sent later (smallest delays are wrong \
                            then, and others as far as these are many; a smaller --longest avoids some of it)";
     const DRIFTED: &str = "the clocks drifted apart: measure shorter captures, or synchronise them";
@@ -145,7 +143,7 @@ pub(super) fn disagreement(
     if low > high {
         let apart = Nanos::new(low.saturating_sub(high));
         let lasts = Nanos::new(span.map_or(0, |span| span.end.saturating_sub(span.start)));
-        let why = if apart.get() > lasts.get() / DRIFT {
+        let why = if apart.get() > lasts.get() / Latest::DRIFT {
             format!(", more than clocks drift apart in {lasts}: {MATCHED}, or a clock was set")
         } else if may_be_mismatched {
             format!(": {MATCHED}, or {DRIFTED}")

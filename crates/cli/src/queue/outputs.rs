@@ -30,14 +30,10 @@ impl Outputs {
         let size = format!("{}_in_queue", unit.name());
         let columns = ["departed_ns", "flow", "delay_ns", &size, "share", "culprit"];
         let columns = columns.into_iter().chain(arguments.rate_change.then_some("rate_change"));
-        let packets = match &arguments.per_packet {
-            Some(path) => Some(Rows::new(Output::file(path)?, columns)?),
-            None => None,
-        };
         Ok(Self {
             report: arguments.report.open()?,
             plot: Output::picture(arguments.plot.as_ref())?,
-            packets,
+            packets: Output::rows(arguments.per_packet.as_deref(), columns)?,
             has_rate_change: arguments.rate_change,
             format: arguments.report.format(),
             unit,

@@ -37,10 +37,7 @@ impl Outputs {
             counted: openmetrics::Counted::default(),
             is_replaced: arguments.interval.is_some(),
             plot: Output::picture(arguments.plot.as_ref())?,
-            samples: match &arguments.samples {
-                Some(path) => Some(Rows::new(Output::file(path)?, samples::COLUMNS)?),
-                None => None,
-            },
+            samples: Output::rows(arguments.samples.as_deref(), samples::COLUMNS)?,
             ppviz: if is_ppviz { Some(ppviz::Writer::new(report()?)) } else { None },
             ambiguous: arguments.ambiguous,
         })

@@ -6,6 +6,7 @@ use crate::{Failure, units};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use dwell_capture::PcapWriter;
+use dwell_report::csv::Rows;
 use dwell_simulate::Clock;
 use dwell_simulate::queue::{Arrivals, Discipline, Event, Frames, Passages, Settings, SettingsError};
 use dwell_types::{LinkType, Nanos, Timestamp};
@@ -204,7 +205,7 @@ struct Outputs {
     ingress: Option<PcapWriter<Output>>,
     egress: Option<PcapWriter<Output>>,
     clock: Clock,
-    truth: Option<csv::Writer<Output>>,
+    truth: Option<Rows<Output>>,
     arrived: u64,
     departed: u64,
     dropped: u64,
@@ -214,17 +215,14 @@ impl Outputs {
     fn open(arguments: &super::Arguments, link: LinkType) -> Result<Self> {
         let snap_length = snap_length(arguments);
         let capture = |path: &PathBuf| anyhow::Ok(PcapWriter::new(Output::file(path)?, link, snap_length)?);
-        let mut outputs = Self {
+        let columns = ["arrived_ns", "departed_ns", "flow", "bytes"];
+        Ok(Self {
             ingress: arguments.write.as_ref().map(capture).transpose()?,
             egress: arguments.queue.egress.as_ref().map(capture).transpose()?,
             clock: arguments.queue.clock(),
-            truth: arguments.truth.as_deref().map(Output::file).transpose()?.map(csv::Writer::from_writer),
+            truth: Output::rows(arguments.truth.as_deref(), columns)?,
             ..Self::default()
-        };
-        if let Some(truth) = &mut outputs.truth {
-            truth.write_record(["arrived_ns", "departed_ns", "flow", "bytes"])?;
-        }
-        Ok(outputs)
+        })
     }
 
     fn write(&mut self, settings: &Settings, event: &Event, feed: &mut Feed) -> Result<()> {
@@ -250,7 +248,7 @@ impl Outputs {
                 if let (Some(truth), Some(arrived)) = (&mut self.truth, departure.arrived) {
                     let [arrived, departed] = [arrived, departure.departed].map(|at| at.as_nanos().to_string());
                     let (name, bytes) = (feed.flow_name(departure.flow), departure.bytes.to_string());
-                    truth.write_record([arrived, departed, name, bytes])?;
+                    truth.write(&[arrived, departed, name, bytes])?;
                 }
                 feed.forget(passage.number);
             }
@@ -263,7 +261,7 @@ impl Outputs {
             writer.finish()?.finish()?;
         }
         if let Some(truth) = self.truth {
-            truth.into_inner().map_err(csv::IntoInnerError::into_error)?.finish()?;
+            truth.finish()?.finish()?;
         }
         let Self { arrived, departed, dropped, .. } = self;
         messages::say(&format!("{arrived} packets arrived, {departed} departed, {dropped} dropped"));

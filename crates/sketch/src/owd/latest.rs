@@ -22,8 +22,8 @@ impl Default for Latest {
 impl Latest {
     /// Half of them may be wrong, for the median to be right.
     const NUMBER: usize = 9;
-    /// Clocks differ from each other by less than one part in this many. Crystals: by one in 10,000.
-    const DRIFT: i64 = 1_000;
+    /// Clocks drift apart by less than one part in this many. Crystals: by one in 10,000.
+    pub const DRIFT: i64 = 1_000;
     /// Allowed beyond that, for times that are out of order.
     const SLACK: Nanos = Nanos::new(10_000_000);
     /// After this time they tell nothing about now: clocks may have been set.

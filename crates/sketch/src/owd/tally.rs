@@ -293,7 +293,7 @@ impl Tally {
     pub fn standard_deviation(&self, sent: u64) -> Option<Estimate<f64>> {
         let Moments { weight, variance_excess, .. } = self.delays;
         let missed = self.missed(sent);
-        if self.samples == 0 || self.samples == 1 && (weight > 1.0 || missed > 0.0) {
+        if self.samples == 0 || self.samples == 1 && self.stands_for_others(sent) {
             return None;
         }
         let Spread { variance, .. } = self.spread(sent);
@@ -310,13 +310,18 @@ impl Tally {
         1.0 - 1.0 / self.scale(sent)
     }
 
+    /// Whether samples stand for packets besides themselves.
+    fn stands_for_others(&self, sent: u64) -> bool {
+        self.delays.weight > self.samples as f64 || self.missed(sent) > 0.0
+    }
+
     /// How much the delays of all packets differ, and how much of that the samples do not show.
     fn spread(&self, sent: u64) -> Spread {
         let Moments { weight, mean, squares, mean_excess, .. } = self.delays;
         let missed = self.missed(sent);
         if self.samples == 1 {
             // One packet that stands for itself alone differs from no other.
-            let variance = if weight > 1.0 || missed > 0.0 { mean * mean } else { 0.0 };
+            let variance = if self.stands_for_others(sent) { mean * mean } else { 0.0 };
             return Spread { excess: (weight * weight - weight * (1.0 - missed)) * variance, variance };
         }
         let excess = mean_excess + missed * squares;
@@ -383,8 +388,9 @@ mod tests {
         (0..2_000).map(of).collect()
     }
 
-    /// Merging equals having added all to one; the widths of intervals, which depend on means that were not final, to
-    /// 12%. The control, sums without the distance between the means, must fail.
+    /// Merging equals having added all to one; the intervals, which depend on means that were not final, below the value
+    /// to 10%, and as a whole to 12%, since the upper ends grow with the square of the error. The control, sums without
+    /// the distance between the means, must fail.
     #[test]
     fn merging_equals_one_tally_fed_both() {
         for weights in [[1.0, 1.0], [4.0, 4.0], [2.0, 8.0]] {
@@ -403,6 +409,8 @@ mod tests {
                 let moments = |t: &Tally| [t.mean(sent).unwrap(), t.standard_deviation(sent).unwrap()];
                 for (merged, one) in moments(&merged).into_iter().zip(moments(&one)) {
                     let width = |e: Estimate<f64>| e.high - e.low;
+                    let below = |e: Estimate<f64>| e.value - e.low;
+                    assert!((below(merged) - below(one)).abs() <= 0.1 * below(one), "{parts}: {merged:?} {one:?}");
                     assert!((merged.value / one.value - 1.0).abs() < 1e-3, "{merged:?} {one:?}");
                     assert!((width(merged) - width(one)).abs() <= 0.12 * width(one), "{parts}: {merged:?} {one:?}");
                 }
@@ -539,7 +547,6 @@ mod tests {
             let all: [(Draw, f64); 3] = [(normal, 0.0), (exponential, 2.0), (log_normal, 6.2)];
             for (draw, skewness) in all {
                 let (held, narrow, wider) = held(samples, draw);
-                println!("{samples} of skewness {skewness}: {held:?} {narrow:?} {wider}");
                 assert!(held[0] >= 0.92 && (samples < 100 || wider < 1.15), "{samples}: {held:?} {wider}");
                 assert!(held[1] >= 0.88 || skewness > 2.0, "{samples}: {held:?}");
                 assert!(narrow[0] < 0.92 || samples > 30 || skewness < 6.0, "{samples}: {narrow:?}");
