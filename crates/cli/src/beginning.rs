@@ -21,7 +21,7 @@ const FEW: u64 = 1_000;
 pub(crate) struct Beginning {
     /// The direction of packets.
     pub(crate) directions: Directions,
-    /// The mean delay from the senders to the receiver, without clock correction; zero if not known.
+    /// The median delay from the senders to the receiver, without clock correction; zero if not known.
     pub(crate) delay: Nanos,
     /// How much longer the packets that go back took than the quickest of them.
     pub(crate) waits_back: Vec<Nanos>,
@@ -100,11 +100,11 @@ pub(crate) fn look(
         first = beginnings.sightings()?;
     }
     if asked != Directions::Forward {
-        let (delay, unreached) = (first.forward_mean(&asked), first.unreached(&asked));
+        let (delay, unreached) = (first.forward_median(&asked), first.unreached(&asked));
         return Ok(Beginning { directions: asked, delay, unreached, ..Beginning::default() });
     }
     let mut directions = first.directions(is_one_clock);
-    beginnings.ahead = first.forward_mean(&directions);
+    beginnings.ahead = first.forward_median(&directions);
     let (delay, unreached) = (beginnings.ahead, first.unreached(&directions));
     let waits_back = first.waits_back(&directions);
     for _ in 1..PARTS {

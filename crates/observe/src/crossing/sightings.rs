@@ -14,8 +14,6 @@ type Ends = (Address, Address);
 #[derive(Clone, Debug, Default)]
 pub struct Sightings {
     delays: BTreeMap<Ends, Delays>,
-    /// The delay of each packet that was seen at both points, in nanoseconds.
-    passed: Vec<(Ends, i64)>,
     /// All packets, in the order of time.
     seen: Vec<Sighting>,
 }
@@ -39,42 +37,66 @@ pub struct Unreached {
     pub addresses: u64,
 }
 
-/// The delays between a pair of addresses, in nanoseconds.
-#[derive(Clone, Copy, Debug)]
+/// The delays between a pair of addresses, in nanoseconds, in the order in which they became known.
+#[derive(Clone, Debug, Default)]
 struct Delays {
-    sum: i128,
-    count: i128,
-    least: i128,
-    most: i128,
-    last: i128,
+    all: Vec<i64>,
     /// How many were compared with the last one of the opposite direction, and were longer or shorter.
-    compared: i128,
-    longer: i128,
-    shorter: i128,
+    compared: usize,
+    longer: usize,
+    shorter: usize,
 }
 
 impl Delays {
-    const NONE: Self =
-        Self { sum: 0, count: 0, least: i128::MAX, most: i128::MIN, last: 0, compared: 0, longer: 0, shorter: 0 };
-
-    fn add(&mut self, delay: i128) {
-        self.sum += delay;
-        self.count += 1;
-        self.least = self.least.min(delay);
-        self.most = self.most.max(delay);
-        self.last = delay;
+    /// Adds a delay, given that of the packet before it in the opposite direction.
+    fn add(&mut self, delay: i64, before: Option<i64>) {
+        self.all.push(delay);
+        if let Some(before) = before {
+            self.compared += 1;
+            self.longer += usize::from(delay > before);
+            self.shorter += usize::from(delay < before);
+        }
     }
 
-    /// Compares a delay with that of the packet before it in the opposite direction.
-    fn compare(&mut self, delay: i128, before: i128) {
-        self.compared += 1;
-        self.longer += i128::from(delay > before);
-        self.shorter += i128::from(delay < before);
+    fn summary(&self) -> Option<Summary> {
+        let &Self { compared, longer, shorter, .. } = self;
+        let (least, most) = (*self.all.iter().min()?, *self.all.iter().max()?);
+        Some(Summary {
+            count: self.all.len(),
+            least,
+            middle: middle(self.all.clone())?,
+            most,
+            compared,
+            longer,
+            shorter,
+        })
     }
+}
 
-    fn mean(&self) -> i128 {
-        self.sum / self.count.max(1)
+/// What is known of the delays between a pair of addresses, of which there is at least one.
+#[derive(Clone, Copy, Debug)]
+struct Summary {
+    count: usize,
+    least: i64,
+    /// The median: a packet matched with an equal one that was sent seconds later would shift the mean of hundreds.
+    middle: i64,
+    most: i64,
+    compared: usize,
+    longer: usize,
+    shorter: usize,
+}
+
+impl Summary {
+    /// Whether these packets go forward, given a delay between the directions: positive if so, one for each packet.
+    fn votes(&self, between: i64) -> i64 {
+        self.middle.cmp(&between) as i64 * self.count as i64
     }
+}
+
+/// The median; of an even number, the larger of both.
+fn middle(mut delays: Vec<i64>) -> Option<i64> {
+    delays.sort_unstable();
+    delays.get(delays.len() / 2).copied()
 }
 
 impl Sightings {
@@ -85,14 +107,8 @@ impl Sightings {
 
     /// Adds the delay of a packet that was seen at both points.
     pub fn add(&mut self, ends: Ends, delay: Nanos) {
-        self.passed.push((ends, delay.get()));
-        let delay = delay.get().into();
-        let before = self.delays.get(&(ends.1, ends.0)).map(|back| back.last);
-        let delays = self.delays.entry(ends).or_insert(Delays::NONE);
-        delays.add(delay);
-        if let Some(before) = before {
-            delays.compare(delay, before);
-        }
+        let before = self.delays.get(&(ends.1, ends.0)).and_then(|back| back.all.last().copied());
+        self.delays.entry(ends).or_default().add(delay.get(), before);
     }
 
     /// Whether no packet was seen at both points.
@@ -102,30 +118,31 @@ impl Sightings {
 
     /// How many of the packets have no known direction, and how many there are.
     pub fn unknown(&self, directions: &Directions) -> (u64, u64) {
-        let count = |(sum, all): (i128, i128), (&(source, destination), delays): (&Ends, &Delays)| {
-            let unknown = if directions.is_unknown(source, destination) { delays.count } else { 0 };
-            (sum + unknown, all + delays.count)
+        let count = |(sum, all): (usize, usize), (&(source, destination), delays): (&Ends, &Delays)| {
+            let count = delays.all.len();
+            (sum + if directions.is_unknown(source, destination) { count } else { 0 }, all + count)
         };
         let (unknown, all) = self.delays.iter().fold((0, 0), count);
         (unknown as u64, all as u64)
     }
 
-    /// The mean delay of the packets that go forward; zero if there are none.
-    pub fn forward_mean(&self, directions: &Directions) -> Nanos {
-        let pairs = self.delays.iter();
-        let forward =
-            pairs.filter(|((source, destination), _)| directions.is_reverse(*source, *destination) == Some(false));
-        let (sum, count) = forward.fold((0, 0), |(sum, count), (_, delays)| (sum + delays.sum, count + delays.count));
-        Nanos::new(i64::try_from(sum / count.max(1)).unwrap_or(0))
+    /// The delays of the packets that go in one direction, from the first point to the second, as far as that is known.
+    fn delays(&self, directions: &Directions, goes_back: bool) -> Vec<i64> {
+        let goes = |ends: &Ends| directions.is_reverse(ends.0, ends.1) == Some(goes_back);
+        let these = self.delays.iter().filter(|(ends, _)| goes(ends));
+        these.flat_map(|(_, delays)| delays.all.iter().copied()).collect()
+    }
+
+    /// The median delay of the packets that go forward; zero if there are none.
+    pub fn forward_median(&self, directions: &Directions) -> Nanos {
+        Nanos::new(middle(self.delays(directions, false)).unwrap_or_default())
     }
 
     /// How much longer the packets that go back took from the second point to the first than the quickest of them, apart
     /// from one in a hundred, which may have been matched with an equal one.
     pub fn waits_back(&self, directions: &Directions) -> Vec<Nanos> {
-        let goes_back =
-            |&&((source, destination), _): &&(Ends, i64)| directions.is_reverse(source, destination) == Some(true);
-        let back = self.passed.iter().filter(goes_back);
-        let mut delays: Vec<i64> = back.map(|(_, delay)| delay.saturating_neg()).collect();
+        let back = self.delays(directions, true).into_iter();
+        let mut delays: Vec<i64> = back.map(i64::saturating_neg).collect();
         delays.sort_unstable();
         let Some(&least) = delays.get(delays.len() / 100) else { return Vec::new() };
         delays.iter().map(|delay| Nanos::new(delay.saturating_sub(least))).collect()
@@ -144,16 +161,14 @@ impl Sightings {
     /// captured there: that of the packets that pass both. Hosts that only exchange packets at one of the points are on
     /// its side.
     pub fn directions(&self, is_one_clock: bool) -> Directions {
-        let pairs = || {
-            self.delays.iter().filter(|((source, destination), _)| source != destination && !source.is_unspecified())
-        };
-        let mut votes = BTreeMap::<_, i128>::new();
+        let summaries = self.delays.iter().filter_map(|(ends, delays)| Some((*ends, delays.summary()?)));
+        let summaries: BTreeMap<Ends, Summary> = summaries.collect();
+        let pairs = || summaries.iter().filter(|((source, to), _)| source != to && !source.is_unspecified());
+        let mut votes = BTreeMap::<_, i64>::new();
         let mut unanswered = Vec::new();
         for (&(source, destination), delays) in pairs() {
-            match self.delays.get(&(destination, source)) {
-                Some(back) => {
-                    *votes.entry(source).or_default() += delays.mean().cmp(&back.mean()) as i128 * delays.count
-                }
+            match summaries.get(&(destination, source)) {
+                Some(back) => *votes.entry(source).or_default() += delays.votes(back.middle),
                 None => unanswered.push((source, delays)),
             }
         }
@@ -166,7 +181,7 @@ impl Sightings {
         let mut places = self.local();
         if let Some(offset) = border {
             for (source, delays) in unanswered {
-                *votes.entry(source).or_default() += delays.mean().cmp(&offset) as i128 * delays.count;
+                *votes.entry(source).or_default() += delays.votes(offset);
             }
             votes.retain(|_, votes| *votes != 0);
             let place = |votes| if votes < 0 { Place::Receiver } else { Place::Sender };
@@ -180,12 +195,13 @@ impl Sightings {
     }
 
     /// What was seen at times at which it would be seen at both points, if it passes both: delays are taken to be at most
-    /// twice as far from their mean, which contains the clock offset, as any that was seen.
+    /// twice as far from their median, which contains the clock offset, as any that was seen.
     fn seen_twice(&self) -> impl Iterator<Item = &Sighting> {
         const LEAST: i128 = 10_000_000;
-        let (sum, count) = self.delays.values().fold((0, 0), |(sum, count), of| (sum + of.sum, count + of.count));
-        let ahead = sum / count.max(1);
-        let farthest = self.delays.values().map(|of| (of.least - ahead).abs().max((of.most - ahead).abs())).max();
+        let delays: Vec<i64> = self.delays.values().flat_map(|of| of.all.iter().copied()).collect();
+        let farthest = delays.iter().min().zip(delays.iter().max());
+        let ahead = i128::from(middle(delays.clone()).unwrap_or_default());
+        let farthest = farthest.map(|(&least, &most)| (ahead - i128::from(least)).max(i128::from(most) - ahead));
         let margin = farthest.map(|farthest| LEAST + 2 * farthest);
         // By the sender's clock.
         let at = move |seen: &Sighting| i128::from(seen.at.as_nanos()) - if seen.is_at_receiver { ahead } else { 0 };
@@ -276,33 +292,34 @@ impl Sightings {
 /// they are sent, and some take longer than some that go forward. Where the two points have clocks of their own, these
 /// may seem so because one drifts. Then packets must also be out of order with those just before them in the opposite
 /// direction, and their delays be those of packets that wait, a few for much longer than most: of packets that really
-/// go back, a few seem to take much less. If there are few packets, the clocks alone decide.
-fn all_go_forward(told: &[(&Delays, Ordering)], is_one_clock: bool) -> bool {
-    const FEW: i128 = 10;
+/// go back, a few seem to take much less. Of a few packets, their order alone is known, and one clock decides.
+fn all_go_forward(told: &[(&Summary, Ordering)], is_one_clock: bool) -> bool {
+    const FEW: usize = 10;
     /// So many are not few, even if there are fewer of each pair.
-    const ENOUGH: i128 = 100;
+    const ENOUGH: usize = 100;
     /// At least one delay in so many is out of order.
-    const MIXED: i128 = 10;
+    const MIXED: usize = 10;
     let of = |way: Ordering| told.iter().filter(move |told| told.1 == way).map(|told| told.0);
     let (forward, back) = (|| of(Ordering::Greater), || of(Ordering::Less));
-    let is_sent_first = back().map(|back| back.mean().signum() * back.count).sum::<i128>() >= 0;
+    let is_sent_first = back().map(|back| back.votes(0)).sum::<i64>() >= 0;
     let many = || back().filter(|back| back.count >= FEW);
     let is_apart = forward().map(|forward| forward.least).min() > back().map(|back| back.most).max();
-    let waiting = many().filter(|back| back.mean() - back.least < back.most - back.mean()).count();
-    let in_order = forward().map(|way| way.longer).chain(back().map(|way| way.shorter)).sum::<i128>();
-    let compared = forward().chain(back()).map(|way| way.compared).sum::<i128>();
+    let is_skewed = |back: &&Summary| back.middle - back.least < back.most - back.middle;
+    let waiting = many().filter(is_skewed).count();
+    let in_order = forward().map(|way| way.longer).chain(back().map(|way| way.shorter)).sum::<usize>();
+    let compared = forward().chain(back()).map(|way| way.compared).sum::<usize>();
     let is_mixed = (compared - in_order) * MIXED >= compared;
     let is_waiting = is_one_clock || is_mixed && 2 * waiting > many().count();
-    let are_few = many().next().is_none() && back().map(|back| back.count).sum::<i128>() < ENOUGH;
-    is_sent_first && (are_few || !is_apart && is_waiting)
+    let are_few = many().next().is_none() && back().map(|back| back.count).sum::<usize>() < ENOUGH;
+    is_sent_first && if are_few { is_one_clock || !is_apart } else { !is_apart && is_waiting }
 }
 
 /// The clock offset: the threshold between the delays of forward packets (greater) and those of reverse packets (less)
-/// that contradicts the fewest pairs. Extreme delays bound it best, means if clock errors exceed the delays.
-fn border(told: &[(&Delays, Ordering)]) -> Option<i128> {
+/// that contradicts the fewest pairs. Extreme delays bound it best, medians if clock errors exceed the delays.
+fn border(told: &[(&Summary, Ordering)]) -> Option<i64> {
     let ends = told.iter().flat_map(|(delays, way)| match way {
-        Ordering::Greater => vec![(delays.least, -1), (delays.mean(), -1)],
-        Ordering::Less => vec![(delays.most, 1), (delays.mean(), 1)],
+        Ordering::Greater => vec![(delays.least, -1), (delays.middle, -1)],
+        Ordering::Less => vec![(delays.most, 1), (delays.middle, 1)],
         Ordering::Equal => Vec::new(),
     });
     let mut ends: Vec<_> = ends.collect();
@@ -311,7 +328,7 @@ fn border(told: &[(&Delays, Ordering)]) -> Option<i128> {
     for pair in ends.windows(2) {
         agree += pair[0].1;
         if pair[0].0 < pair[1].0 && best.is_none_or(|(most, _)| agree > most) {
-            best = Some((agree, (pair[0].0 + pair[1].0) / 2));
+            best = Some((agree, pair[0].0.midpoint(pair[1].0)));
         }
     }
     best.map(|(_, middle)| middle)
@@ -376,7 +393,39 @@ mod tests {
         assert_eq!(found(&[&pairs[..], &strange].concat()), [vec![1, 2, 3, 4, 5], vec![51, 52, 54, 57]]);
     }
 
-    /// Clock errors larger than the delays: the means must decide.
+    /// A packet of each pair was matched with an equal one that was sent five seconds earlier or later, as keep-alives are.
+    /// Their means would name the wrong side.
+    #[test]
+    fn packets_matched_with_others_do_not_decide() {
+        for ahead in [0, AHEAD] {
+            let mut all = Sightings::default();
+            for number in 0..100 {
+                let (there, back) =
+                    if number == 50 { (-5_000_000_000, 5_000_000_000) } else { (1_000_000, -1_000_000) };
+                all.add((address(1), address(51)), Nanos::new(ahead + there));
+                all.add((address(51), address(1)), Nanos::new(ahead + back));
+            }
+            let directions = all.directions(false);
+            assert_eq!(directions.is_reverse(address(1), address(51)), Some(false));
+            assert_eq!(directions.is_reverse(address(51), address(1)), Some(true));
+            assert_eq!(all.forward_median(&directions), Nanos::new(ahead + 1_000_000));
+        }
+    }
+
+    /// Five pings between clocks that differ by more than the delay. Points that share a clock, as those of a queue, know
+    /// that all go forward.
+    #[test]
+    fn few_packets_have_two_directions_if_clocks_may_differ() {
+        let mut all = Sightings::default();
+        for number in 0..5 {
+            all.add((address(1), address(51)), Nanos::new(42_000_000 + number));
+            all.add((address(51), address(1)), Nanos::new(21_000_000 - number));
+        }
+        assert_eq!(all.directions(false).is_reverse(address(51), address(1)), Some(true));
+        assert_eq!(all.directions(true), Directions::Forward);
+    }
+
+    /// Clock errors larger than the delays: the medians must decide.
     #[test]
     fn clocks_may_jitter() {
         let pairs =
