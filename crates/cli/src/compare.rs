@@ -105,9 +105,9 @@ struct OutputArguments {
 }
 
 impl OutputArguments {
-    /// The files to be written.
-    fn paths(&self) -> impl Iterator<Item = &Path> {
-        self.report.paths(self.plot.as_ref())
+    /// Rejects files that cannot be written beside these inputs.
+    fn check(&self, inputs: impl IntoIterator<Item = impl AsRef<Path>>) -> Result<(), Failure> {
+        self.report.check(inputs, self.plot.as_ref(), None)
     }
 
     fn open(&self) -> Result<Outputs> {
@@ -173,7 +173,7 @@ pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
 /// Compares all methods for exchanges seen at one point.
 fn exchanges(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure> {
     output::check_stdin(&arguments.captures)?;
-    output::check_apart(&arguments.captures, arguments.output.paths())?;
+    arguments.output.check(&arguments.captures)?;
     let settings = settings(arguments)?;
     let mut comparison = Comparison::new(&settings).map_err(|error| Failure::Usage(error.to_string()))?;
     let mut source = CaptureFiles::open(&arguments.captures)?.until(signals.stop());

@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 fn plan_network(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
     let inputs = arguments.costs.iter().chain([&arguments.map.topology]);
     output::check_stdin(inputs.clone())?;
-    output::check_apart(inputs, arguments.report.paths(arguments.plot.as_ref()))?;
+    arguments.report.check(inputs, arguments.plot.as_ref(), None)?;
     let map = Map::read(&arguments.map)?;
     let costs = match &arguments.costs {
         Some(path) => costs(path, &map.topology)?,
@@ -89,7 +89,7 @@ fn plan_network(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
 }
 
 fn list_paths(arguments: &PathsArguments) -> Result<ExitCode, Failure> {
-    output::check_apart([&arguments.map.topology], arguments.report.paths(arguments.plot.as_ref()))?;
+    arguments.report.check([&arguments.map.topology], arguments.plot.as_ref(), None)?;
     let map = Map::read(&arguments.map)?;
     let (segments, instrumented) = map.instrument(&arguments.instrumented)?;
     let overlap = map.before.as_ref().map(|(topology, paths)| {

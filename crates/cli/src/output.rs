@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use dwell_report::csv::Rows;
 use dwell_report::plot::Image;
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -23,11 +24,18 @@ pub(crate) struct ReportArguments<F: ValueEnum + Send + Sync + 'static> {
     output: Option<PathBuf>,
 }
 
+/// The endings of the formats that any command has, apart from tables, whose files have all others.
+const FORMATS: [&str; 6] = ["json", "jsonl", "csv", "prom", "openmetrics", "ppviz"];
+
 impl<F: ValueEnum + Default + Send + Sync + 'static> ReportArguments<F> {
     /// The format: chosen, implied by the file's name, or the usual one.
     pub(crate) fn format(&self) -> F {
-        let implied = || F::from_str(self.output.as_ref()?.extension()?.to_str()?, true).ok();
-        self.format.clone().or_else(implied).unwrap_or_default()
+        self.format.clone().or_else(|| self.implied()).unwrap_or_default()
+    }
+
+    /// The format that the file's name ends in.
+    fn implied(&self) -> Option<F> {
+        F::from_str(self.output.as_ref()?.extension()?.to_str()?, true).ok()
     }
 
     /// The path of the report; `-` is standard output.
@@ -35,9 +43,26 @@ impl<F: ValueEnum + Default + Send + Sync + 'static> ReportArguments<F> {
         self.output.as_deref().unwrap_or(Path::new("-"))
     }
 
-    /// The files of the report and of its plot.
-    pub(crate) fn paths<'a>(&'a self, plot: Option<&'a (PathBuf, Image)>) -> impl Iterator<Item = &'a Path> {
-        [self.path()].into_iter().chain(plot.map(|(path, _)| path.as_path()))
+    /// Rejects a name that ends in a format which only other commands have, and outputs that would be written over each
+    /// other or over an input ([`check_apart`]).
+    pub(crate) fn check(
+        &self,
+        inputs: impl IntoIterator<Item = impl AsRef<Path>>,
+        plot: Option<&(PathBuf, Image)>,
+        other: Option<&PathBuf>,
+    ) -> Result<(), Failure> {
+        let is_format = |ending: &OsStr| FORMATS.iter().any(|format| ending.eq_ignore_ascii_case(format));
+        if self.format.is_none() && self.implied().is_none() && self.path().extension().is_some_and(is_format) {
+            let formats = F::value_variants().iter().filter_map(F::to_possible_value);
+            let formats: Vec<_> = formats.map(|format| format.get_name().to_owned()).collect();
+            return Err(Failure::Usage(format!(
+                "{}: this command has no such format: name the file differently, or choose --format {}",
+                self.path().display(),
+                formats.join(", ")
+            )));
+        }
+        let plot = plot.map(|(path, _)| path.as_path());
+        check_apart(inputs, [self.path()].into_iter().chain(plot).chain(other.map(PathBuf::as_path)))
     }
 
     /// Opens the file of the report.

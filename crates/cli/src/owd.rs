@@ -158,8 +158,9 @@ fn warnings(
 ) -> Vec<String> {
     let point = &arguments.point;
     let both = || std::iter::once(&answer.total).chain(&answer.reverse);
+    let doubt = doubts(&answer.total, answer.reverse.as_ref(), Some(point.longest));
     let doubts = || {
-        let doubt = doubts(&answer.total, answer.reverse.is_some(), Some(point.longest))?;
+        let doubt = doubt?;
         let is_half_named = doubt == Doubt::NothingInCommon && point.naming.nat && !point.from.is_empty();
         Some(if is_half_named { UNTRANSLATED.to_owned() } else { doubt.to_string() })
     };
@@ -194,7 +195,7 @@ fn warnings(
     warnings.extend(arguments.flow.as_ref().filter(|_| packets[0] > 0).and_then(|flow| not_found(flow, answer)));
     warnings.extend_from_slice(&answer.warnings);
     warnings.extend(match answer.clock_offset {
-        _ if is_hardly_matched => None,
+        _ if is_hardly_matched || doubt == Some(Doubt::Backwards) => None,
         Some(offset) => {
             let sum = |numbers: [Option<u64>; 2]| numbers.into_iter().flatten().sum::<u64>();
             let unsent = sum(answer.unsent).saturating_sub(sum(answer.duplicates));

@@ -8,6 +8,7 @@ use crate::units::{self, share};
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use dwell_report::json;
 use dwell_report::size::{Exact, SCHEMA, Size, SizeReport, Traffic, table};
+use std::path::Path;
 use std::process::ExitCode;
 
 // Between two points.
@@ -90,6 +91,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         exact: answer.exact,
         sizes: answer.sizes,
     };
+    asked.report.check([] as [&Path; 0], None, None)?;
     let mut to = asked.report.open()?;
     match asked.report.format() {
         Format::Table => table::write(&report, to.plain())?,

@@ -5,7 +5,6 @@
 use super::{OutputArguments, check_sum, distinct};
 use crate::Failure;
 use crate::messages;
-use crate::output;
 use crate::owd::{Next, Pair, PointArguments, follow};
 use crate::signals::Signals;
 use crate::units::Memories;
@@ -81,7 +80,7 @@ pub(super) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
             "--weights applies only to sketches of flows, which are not compared here".to_owned(),
         ));
     }
-    output::check_apart(&pair.paths, arguments.output.paths())?;
+    arguments.output.check(&pair.paths)?;
     let settings = settings(arguments)?;
     let mut comparison = OwdComparison::new(&settings).map_err(Failure::Usage)?;
     let beginning = pair.look(signals)?;

@@ -25,7 +25,7 @@ pub(super) fn run(arguments: &LocalizeArguments) -> Result<ExitCode, Failure> {
     let files: Vec<(Option<&str>, PathBuf)> = arguments.measurements.iter().map(|text| split(text)).collect();
     let inputs = files.iter().map(|(_, path)| path).chain([&arguments.map.topology]);
     output::check_stdin(inputs.clone())?;
-    output::check_apart(inputs, arguments.report.paths(arguments.plot.as_ref()))?;
+    arguments.report.check(inputs, arguments.plot.as_ref(), None)?;
     let map = Map::read(&arguments.map)?;
     let (segments, instrumented) = map.instrument(&arguments.instrumented)?;
     let routes = Routes::new(&map.paths, &segments);

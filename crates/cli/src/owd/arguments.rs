@@ -3,9 +3,9 @@
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
 use super::Pair;
+use crate::Failure;
 use crate::output::ReportArguments;
 use crate::points::{NamingArguments, Reading};
-use crate::{Failure, output};
 use clap::{Args, Subcommand, ValueEnum};
 use dwell_observe::group::Grouping;
 use dwell_report::facts::Parameter;
@@ -92,9 +92,13 @@ pub(super) struct OutputArguments {
 }
 
 impl OutputArguments {
-    /// The files to be written.
-    pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
-        self.report.paths(self.plot.as_ref())
+    /// Rejects files that cannot be written beside these inputs and another output.
+    pub(super) fn check(
+        &self,
+        inputs: impl IntoIterator<Item = impl AsRef<Path>>,
+        other: Option<&PathBuf>,
+    ) -> Result<(), Failure> {
+        self.report.check(inputs, self.plot.as_ref(), other)
     }
 }
 
@@ -325,8 +329,7 @@ impl Arguments {
         if self.samples.is_some() && self.method == Method::Lda {
             return usage("--samples does not apply to --method lda, which does not know single packets");
         }
-        let outputs = self.output.paths().chain(self.samples.as_deref());
-        output::check_apart(pair.paths.iter().chain(weights), outputs)
+        self.output.check(pair.paths.iter().chain(weights), self.samples.as_ref())
     }
 
     pub(super) fn wants_flows(&self) -> bool {

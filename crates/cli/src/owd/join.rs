@@ -21,7 +21,7 @@ use std::process::ExitCode;
 pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
     let inputs = [&arguments.sender, &arguments.receiver];
     output::check_different(inputs, "the sketches of two points")?;
-    output::check_apart(inputs, arguments.output.paths())?;
+    arguments.output.check(inputs, None)?;
     let mut warnings = Vec::new();
     let (sent, list) = read(&arguments.sender, &mut warnings)?;
     let (received, _) = read(&arguments.receiver, &mut warnings)?;
@@ -54,7 +54,7 @@ pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
     } else {
         let unjoined = not_joined(&line, span, None);
         warnings.extend(unjoined.map(|words| unequal(lengths).unwrap_or(words)));
-        warnings.extend(doubts(&line, false, None).filter(|_| is_joined(&line)).map(said));
+        warnings.extend(doubts(&line, None, None).filter(|_| is_joined(&line)).map(said));
     }
     warnings.extend(surplus(&total));
     if has_flows {

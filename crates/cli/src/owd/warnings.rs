@@ -3,7 +3,7 @@
 use super::Answer;
 use crate::messages::CAPTURED_TWICE;
 use dwell_report::facts::Span;
-use dwell_report::owd::{ClockOffset, Flow, Line};
+use dwell_report::owd::{ClockOffset, Delays, Flow, Line};
 use dwell_sketch::lds::Lds;
 use dwell_sketch::owd::{DUPLICATE_WINDOW, Latest};
 use dwell_sketch::summary::{Combined, FlowList, Sketch};
@@ -76,6 +76,7 @@ pub(super) enum Doubt {
     NothingInCommon,
     HardlyAnythingInCommon,
     TooEarly,
+    Backwards,
     TooLate,
     SomeTooEarly,
 }
@@ -96,6 +97,10 @@ impl fmt::Display for Doubt {
                 "packets arrived before they were sent: the captures are in the wrong order (--swap), or the clocks \
                  disagree (--clock-offset)"
             }
+            Self::Backwards => {
+                "packets of both directions arrived before they were sent: the captures are in the wrong order (--swap), or \
+                 --from names the receiver's side"
+            }
             Self::TooLate => {
                 "packets take longer than --longest on average: the clocks disagree (--clock-offset), and intervals that \
                  waited too long for their counterparts are left out"
@@ -112,18 +117,25 @@ impl fmt::Display for Doubt {
 pub(super) const UNTRANSLATED: &str = "no packet was seen at both points: --from must name the sender's side as either point sees it, with \
                             --nat also by the addresses that it is translated to";
 
-pub(super) fn doubts(total: &Line, is_both_ways: bool, longest: Option<Nanos>) -> Option<Doubt> {
+/// What the delays of one direction, or of both, say about captures and clocks. If both are measured, no clock offset can
+/// make both negative; what else negative delays say then, [`disagreement`] knows.
+pub(super) fn doubts(total: &Line, reverse: Option<&Line>, longest: Option<Nanos>) -> Option<Doubt> {
     if total.sent > 0 && total.effective_samples == 0 {
         return (total.received == 0).then_some(Doubt::NothingInCommon);
     }
     let d = &total.delay_ns;
-    if d.max.is_some_and(|max| max.value < 0) || d.max.is_none() && d.mean.is_some_and(|mean| mean.high < 0.0) {
-        return Some(Doubt::TooEarly);
+    let longest_of = |d: &Delays| d.max.map(|max| max.value as f64).or(d.mean.map(|mean| mean.high));
+    match reverse {
+        None if longest_of(d).is_some_and(|most| most < 0.0) => return Some(Doubt::TooEarly),
+        Some(back) if longest_of(d).zip(longest_of(&back.delay_ns)).is_some_and(|(there, back)| there + back < 0.0) => {
+            return Some(Doubt::Backwards);
+        }
+        _ => {}
     }
     if d.mean.zip(longest).is_some_and(|(mean, longest)| mean.low > longest.get() as f64) {
         return Some(Doubt::TooLate);
     }
-    (d.min.is_some_and(|min| min.value < 0) && !is_both_ways).then_some(Doubt::SomeTooEarly)
+    (d.min.is_some_and(|min| min.value < 0) && reverse.is_none()).then_some(Doubt::SomeTooEarly)
 }
 
 /// Warns if the delays of both directions cannot be right by the same clocks, from whose difference `removed` was
@@ -188,7 +200,7 @@ pub(super) fn without_delay(total: &Line) -> Option<String> {
     (total.ambiguous > total.received / 4).then(|| {
         format!(
             "{} of {} received packets equal others in flight, and have no delay: {CAPTURED_TWICE} Or does a generator send \
-             identical packets?",
+             identical packets, or does a capture lack some of those that are (as keep-alives)?",
             total.ambiguous, total.received
         )
     })

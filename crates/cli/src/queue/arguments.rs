@@ -177,8 +177,7 @@ impl Arguments {
         if self.rows.is_some() && self.counter == Some(CounterChoice::SpaceSaving) {
             return usage("--rows applies only to --counter cms and cms-conservative");
         }
-        let per_packet = self.per_packet.iter().map(PathBuf::as_path);
-        output::check_apart(self.inputs(), per_packet.chain(self.report.paths(self.plot.as_ref())))
+        self.report.check(self.inputs(), self.plot.as_ref(), self.per_packet.as_ref())
     }
 
     /// The files to be read.

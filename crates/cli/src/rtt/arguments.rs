@@ -246,8 +246,7 @@ impl Arguments {
             }
             _ => {}
         }
-        let samples = self.samples.iter().map(PathBuf::as_path);
         let inputs = self.paths().into_iter().chain(&self.events);
-        output::check_apart(inputs, samples.chain(self.report.paths(self.plot.as_ref())))
+        self.report.check(inputs, self.plot.as_ref(), self.samples.as_ref())
     }
 }

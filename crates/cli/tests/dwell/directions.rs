@@ -335,6 +335,26 @@ fn packets_that_a_capture_lacks_are_not_matched_with_later_ones() {
     assert!(early.json()["clock_offset_ns"].is_null());
 }
 
+/// If both directions are measured, clocks that differ and captures in the wrong order are told apart.
+#[test]
+fn the_wrong_order_of_captures_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    exchanges(4_000, MILLI).write(folder.path());
+    let warned = |arguments: &[&str]| {
+        let run = dwell_in(folder.path(), &[&["owd", "near.pcap", "far.pcap", "--format", "json"], arguments].concat());
+        assert!(run.code == 0 && run.err.lines().count() <= 1, "{}", run.err);
+        run.err
+    };
+    let from = ["--from", "10.1.0.0/16", "--reverse"];
+    assert!(warned(&[&from[..], &["--swap"]].concat()).contains("wrong order (--swap)"));
+    assert!(warned(&["--from", "10.2.0.0/16", "--reverse"]).contains("--from names the receiver's side"));
+    for offset in ["-1s", "0", "1s"] {
+        let words = "the receiver's is ahead by 37.0 ms to 45.0 ms (--clock-offset)";
+        assert!(warned(&[&from[..], &["--clock-offset", offset]].concat()).contains(words));
+    }
+    assert_eq!(warned(&[&from[..], &["--clock-offset", "40ms"]].concat()), "");
+}
+
 /// The receiver's clock is set back by a second: of few packets of each direction the delay is not known, and none is
 /// lost.
 #[test]

@@ -418,8 +418,8 @@ fn help_names_the_methods_of_a_flag() {
     }
 }
 
-/// An old result is replaced only when the new one is complete.
-/// The name of a file says in which format it is written, unless a flag does: as when the flag is given.
+/// The name of a file says in which format it is written, unless a flag does: as when the flag is given. A format that
+/// only other commands have is not taken for the name of a table, unless a flag says so.
 #[test]
 fn the_name_of_a_report_implies_its_format() {
     let capture = testdata("icmp/icmp.pcapng");
@@ -444,8 +444,14 @@ fn the_name_of_a_report_implies_its_format() {
     let as_csv = dwell(&["net", "plan", &testdata(map), "--format", "csv"]).ok();
     assert_eq!(written(&["net", "plan", &testdata(map), "--format", "csv", "-o", "plan.json"]), as_csv.out);
     assert_eq!(written(&["net", "plan", &testdata(map), "-o", "plan.csv"]), as_csv.out);
+    let as_table = dwell(&["net", "plan", &testdata(map)]).ok();
+    assert_eq!(written(&["net", "plan", &testdata(map), "--format", "table", "-o", "plan.prom"]), as_table.out);
+    let refused = dwell_in(folder.path(), &["net", "plan", &testdata(map), "-o", "other.prom"]);
+    assert!(refused.code == 2 && refused.err.contains("choose --format table, json, csv"), "{}", refused.err);
+    assert!(!folder.path().join("other.prom").exists());
 }
 
+/// An old result is replaced only when the new one is complete.
 #[test]
 fn results_appear_whole() {
     let folder = folder();
