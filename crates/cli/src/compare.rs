@@ -8,7 +8,7 @@ use crate::frames::undecoded;
 use crate::messages;
 use crate::output::{self, Output, ReportArguments, WriteReport};
 use crate::progress::Bar;
-use crate::rtt::matching;
+use crate::rtt::{about, matching};
 use crate::signals::Signals;
 use crate::units::{Memories, described, is_given};
 use anyhow::Result;
@@ -16,12 +16,13 @@ use clap::builder::TypedValueParser;
 use clap::{Args, Subcommand, ValueEnum};
 use dwell_capture::{CaptureFiles, FrameSource};
 use dwell_evaluate::compare::{Comparison, MethodFacts, Results, SCHEMA, Settings, table};
+use dwell_logs::EventLog;
 use dwell_observe::Observer;
 use dwell_observe::parse::Key;
 use dwell_report::json;
 use dwell_report::plot::{self, Image, Sweep};
 use dwell_sketch::rtt::Method;
-use dwell_types::{IdForm, Match, Nanos, Prefix};
+use dwell_types::{IdForm, Match, Nanos, Observation, Prefix, Sink};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -57,14 +58,19 @@ Examples:
   dwell compare capture.pcapng.gz
   dwell compare capture.pcap --match tcp-ack --memory 8KiB,32KiB --methods km,auto --seeds 100
   dwell compare mon.pcap tue.pcap -o compared.json --plot error.svg
+  dwell compare --events requests.csv.gz                 on a log of requests and responses
   dwell compare owd sender.pcap receiver.pcap            delay and loss between two points"
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     question: Option<Question>,
     /// Captures in chronological order: pcap or pcapng, plain or gzip, xz, zstd; - is standard input.
-    #[arg(value_name = "CAPTURE", required = true)]
+    #[arg(value_name = "CAPTURE", required_unless_present = "events")]
     captures: Vec<PathBuf>,
+    /// Compare on a log instead of captures, as dwell rtt --events reads it: CSV with the columns at_ns,kind,id. Groups
+    /// are measured together.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["captures", "matches", "inside"])]
+    events: Option<PathBuf>,
     /// Memory limits of all data structures together, per match; 4KiB..1MiB means all doublings.
     #[arg(long, value_name = "SIZES", value_parser = crate::units::memories,
         default_value = "4KiB,16KiB,64KiB,256KiB")]
@@ -172,12 +178,56 @@ pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
 
 /// Compares all methods for exchanges seen at one point.
 fn exchanges(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure> {
-    output::check_stdin(&arguments.captures)?;
-    arguments.output.check(&arguments.captures)?;
+    let sources = || arguments.captures.iter().chain(&arguments.events);
+    output::check_stdin(sources())?;
+    arguments.output.check(sources())?;
     let settings = settings(arguments)?;
     let mut comparison = Comparison::new(&settings).map_err(|error| Failure::Usage(error.to_string()))?;
-    let mut source = CaptureFiles::open(&arguments.captures)?.until(signals.stop());
+    let mut read = match &arguments.events {
+        Some(path) => Read::Log(EventLog::open(path, 1, None, 0, Some(signals.stop()))?, path),
+        None => Read::Captures(CaptureFiles::open(&arguments.captures)?.until(signals.stop())),
+    };
     let outputs = arguments.output.open()?;
+    let Fed { mut warnings, is_stopped, is_damaged } = match &mut read {
+        Read::Log(events, path) => feed_log(events, path, &mut comparison)?,
+        Read::Captures(source) => feed_captures(source, arguments, &settings, &mut comparison)?,
+    };
+    warnings.extend(is_stopped.then(|| signals.warning()));
+    messages::warn(&warnings);
+    let facts = |method| MethodFacts::new(method, arguments.longest, arguments.rate);
+    let results = Results {
+        schema: SCHEMA,
+        sources: sources().map(|path| path.display().to_string()).collect(),
+        warnings,
+        seeds: settings.seeds,
+        memory_bytes: settings.memories.clone(),
+        methods: settings.methods.iter().map(|&method| facts(method)).collect(),
+        matches: comparison.finish(),
+    };
+    outputs.write(&results, [table::write, json::write, Results::write_csv], Results::sweep)?;
+    Ok(signals.end(is_stopped, is_damaged))
+}
+
+/// What is compared on.
+enum Read<'a> {
+    Log(EventLog, &'a Path),
+    Captures(CaptureFiles),
+}
+
+/// How reading ended.
+struct Fed {
+    warnings: Vec<String>,
+    is_stopped: bool,
+    is_damaged: bool,
+}
+
+/// Passes on the exchanges of captures.
+fn feed_captures(
+    source: &mut CaptureFiles,
+    arguments: &Arguments,
+    settings: &Settings,
+    to: &mut Comparison,
+) -> Result<Fed> {
     let matches: Vec<Match> = settings.matches.iter().map(|&(matching, _)| matching).collect();
     let wants_plain = |matching| settings.methods.iter().any(|m| m.ids() == IdForm::Plain && m.measures(matching));
     let plain: Vec<Match> = matches.iter().copied().filter(|&matching| wants_plain(matching)).collect();
@@ -189,38 +239,34 @@ fn exchanges(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failu
         if let Some(at) = frame.at {
             disorder.see(at);
         }
-        observer.observe(&frame, &mut comparison);
+        observer.observe(&frame, to);
         if let Some(plain) = &mut plain {
-            plain.observe(&frame, &mut comparison.of_form(IdForm::Plain));
+            plain.observe(&frame, &mut to.of_form(IdForm::Plain));
         }
         progress.step(|| source.bytes_read());
     }
     progress.end();
     let mut warnings: Vec<String> = source.warnings().iter().map(ToString::to_string).collect();
-    let code = signals.end(source.is_stopped(), source.is_damaged());
-    if source.is_stopped() {
-        warnings.push(signals.warning());
-    }
     warnings.extend(disorder.warning("frame", false));
     warnings.extend(undecoded(observer.frames(), observer.unknown_link()));
-    messages::warn(&warnings);
-    let facts = |method| MethodFacts::new(method, arguments.longest, arguments.rate);
-    let results = Results {
-        schema: SCHEMA,
-        sources: arguments.captures.iter().map(|path| path.display().to_string()).collect(),
-        warnings,
-        seeds: settings.seeds,
-        memory_bytes: settings.memories.clone(),
-        methods: settings.methods.iter().map(|&method| facts(method)).collect(),
-        matches: comparison.finish(),
-    };
-    outputs.write(&results, [table::write, json::write, Results::write_csv], Results::sweep)?;
-    Ok(code)
+    Ok(Fed { warnings, is_stopped: source.is_stopped(), is_damaged: source.is_damaged() })
+}
+
+/// Passes on the exchanges of a log.
+fn feed_log(events: &mut EventLog, path: &Path, to: &mut Comparison) -> Result<Fed> {
+    while let Some(mut seen) = events.next_event()? {
+        let (Observation::Request(sighting) | Observation::Response(sighting)) = &mut seen;
+        sighting.series.group = 0;
+        to.take(seen);
+    }
+    let warnings = about(events, path).collect();
+    Ok(Fed { warnings, is_stopped: events.is_stopped(), is_damaged: events.is_damaged() })
 }
 
 /// What to compare, without repetitions.
 fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
     let mut matches = match &arguments.matches[..] {
+        _ if arguments.events.is_some() => vec![Match::Events],
         [] => {
             let is_measured = |matching: &Match| arguments.methods.iter().any(|method| method.measures(*matching));
             Match::USUAL.into_iter().filter(is_measured).collect()
@@ -232,7 +278,10 @@ fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
     let (memories, methods) = (arguments.memory.0.clone(), distinct(&arguments.methods));
     let copies = matches.len() * methods.len() * usize::from(arguments.seeds);
     check_sum(&memories, copies, "methods, matches and seeds")?;
-    let alone = |matching| (matching, observer(arguments, vec![matching], IdForm::Hashed).state_bytes());
+    let alone = |matching| match matching {
+        Match::Events => (matching, 0),
+        _ => (matching, observer(arguments, vec![matching], IdForm::Hashed).state_bytes()),
+    };
     Ok(Settings {
         matches: matches.into_iter().map(alone).collect(),
         has_inside: !arguments.inside.is_empty(),

@@ -178,16 +178,7 @@ fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Resu
     }
     followed.give(&mut meter, &mut outputs, |group| events.group_name(group))?;
 
-    if let Some(words) = events.warning() {
-        reports.warn(words);
-    }
-    if events.backwards() > 0 {
-        let lines = text::are(events.backwards(), "line");
-        reports.warn(format!(
-            "{}: {lines} out of time order: delays may be wrong; sort the lines by time",
-            path.display()
-        ));
-    }
+    about(&events, path).for_each(|words| reports.warn(words));
     let is_sampled = meter.rules().any(|rule| rule.sampled_since.is_some());
     if is_sampled {
         reports.warn_of_reuse(&reuse);
@@ -195,6 +186,15 @@ fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Resu
     let code = reports.see_end(events.is_stopped(), events.is_damaged(), signals);
     reports.finish(&mut meter, &Observed::Events(&events, &reuse), outputs)?;
     Ok(code)
+}
+
+/// Warnings about a log that was read from this file.
+pub(crate) fn about(events: &EventLog, path: &Path) -> impl Iterator<Item = String> {
+    let backwards = (events.backwards() > 0).then(|| {
+        let lines = text::are(events.backwards(), "line");
+        format!("{}: {lines} out of time order: delays may be wrong; sort the lines by time", path.display())
+    });
+    events.warning().into_iter().chain(backwards)
 }
 
 fn observer(arguments: &Arguments) -> Observer {

@@ -3,6 +3,7 @@
 use crate::run::{assert_refused, dwell, dwell_in, line, testdata};
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::fs;
 
 /// The results of a match and leg.
 fn results<'a>(report: &'a Value, matching: &str, leg: &str) -> &'a [Value] {
@@ -50,6 +51,37 @@ fn slow_exchanges_are_lost_by_the_simple_array_alone() {
     assert_eq!(simple["covered_share"], 0.0);
     let recommended = report["matches"][0]["recommended"]["method"].as_str().unwrap();
     assert!(["auto", "hash-sample"].contains(&recommended), "{recommended}");
+}
+
+/// A log is compared like a capture: its groups are one, and what is true is what the exact method says.
+#[test]
+fn methods_are_compared_on_a_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |id: u64| {
+        let (at, delay) = (id * 100_000, 1_000_000 + id * 7_919 % 200_000_000);
+        [(at, "request", id), (at + delay, "response", id)]
+    };
+    let mut events: Vec<(u64, &str, u64)> = (0..5_000).flat_map(of).collect();
+    events.sort_unstable();
+    let group = |id: u64| if id % 2 == 0 { "even" } else { "odd" };
+    let lines = events.iter().map(|(at, kind, id)| format!("{at},{kind},{id},{}\n", group(*id)));
+    fs::write(folder.path().join("log.csv"), "at_ns,kind,id,group\n".to_owned() + &lines.collect::<String>()).unwrap();
+    let how = ["--memory", "8KiB,4MiB", "--methods", "auto,simple", "--seeds", "3", "--format", "json"];
+    let report = dwell_in(folder.path(), &[&["compare", "--events", "log.csv"], &how[..]].concat()).ok().json();
+    assert_eq!(report["matches"][0]["legs"][0]["exchanges"], 5_000);
+    let lines = results(&report, "events", "both");
+    let error = |method: &str, memory: u64| {
+        let of = |line: &&Value| line["method"] == method && line["memory_bytes"] == memory;
+        number(&lines.iter().find(of).unwrap()["errors"]["p95"]["median_octaves"])
+    };
+    assert_eq!(error("auto", 4 << 20), 0.0);
+    assert!(error("simple", 8 << 10) > 3.0 * error("auto", 8 << 10));
+    for refused in [["--match", "dns"], ["--inside", "10.0.0.0/8"], ["x.pcap", "y.pcap"]] {
+        assert_eq!(dwell_in(folder.path(), &[&["compare", "--events", "log.csv"], &refused[..]].concat()).code, 2);
+    }
+    fs::write(folder.path().join("bad.csv"), "at_ns,kind,id\n5,request,1\n3,response,1\nx\n").unwrap();
+    let bad = dwell_in(folder.path(), &["compare", "--events", "bad.csv"]);
+    assert!(bad.code == 1 && bad.err.contains("out of time order") && bad.err.lines().count() == 2, "{}", bad.err);
 }
 
 /// While everything fits, `auto` equals the exact result on every leg, to the last bit; and it is what is recommended.
