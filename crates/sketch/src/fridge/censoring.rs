@@ -31,6 +31,9 @@ use dwell_types::hash;
 /// spans a change is counted with others that last as long, and is at risk from all its insertions. One whose id passes
 /// only the wider of two gates is followed back to when the gate was opened that far: earlier requests were not
 /// offered. Those that pass the narrower gate stand for all from there on.
+///
+/// Numbers on the scale do not grow with *p* as long as many exchanges were found near its end: these would leave it.
+/// Where the load falls, what is sparse then is followed for as long, in fewer bands.
 #[derive(Clone, Debug)]
 pub(super) struct Censoring {
     counts: Vec<Counts>,
@@ -45,6 +48,8 @@ pub(super) struct Censoring {
     scale: Scale,
     /// By how many octaves numbers on the scale have grown since new bands were last taken.
     grown: i8,
+    /// Σ 1/*q* of the exchanges found in each octave of the scale, the slowest first, and in all faster ones.
+    found: [f64; FOUND_OCTAVES],
 }
 
 /// The responses of one series. Each counts as the number of exchanges that it stands for.
@@ -153,6 +158,11 @@ fn last(number: f64, slots: u32) -> u8 {
 
 /// From 1 to the smallest entry probability that the search may choose.
 const MOST_OCTAVES: u8 = 24;
+/// By how many octaves numbers on the scale may stay smaller than *p* allows: in one more, the first band would be longer
+/// than exchanges are followed.
+const MOST_ROOM: i8 = 4;
+const FOUND_OCTAVES: usize = MOST_ROOM as usize + 2;
+
 impl Censoring {
     /// Bytes per series, and fixed bytes.
     pub(super) const SERIES_BYTES: usize = size_of::<Counts>();
@@ -162,8 +172,9 @@ impl Censoring {
     pub(super) fn new(tags: usize, slots: u32, gate: Gate, probability: EntryProbability) -> Self {
         let (present, scale) = (probability.value(), Scale::new(probability.step()));
         let (stretch, followed) = (scale.stretch(), begin(survival::FOLLOWED + 1) * f64::from(slots));
-        let (counts, last) = (vec![Counts::default(); tags], last(followed / stretch, slots));
-        Self { counts, slots, gate, present, stretch, followed, last, scale, grown: 0 }
+        let (counts, last, found) =
+            (vec![Counts::default(); tags], last(followed / stretch, slots), Default::default());
+        Self { counts, slots, gate, present, stretch, followed, last, scale, grown: 0, found }
     }
 
     /// The responses of a series that were at risk.
@@ -175,17 +186,45 @@ impl Censoring {
     pub(super) fn forget(&mut self) {
         self.counts.fill(Counts::default());
         self.grown = 0;
+        self.found.fill(0.0);
+        self.scale.grow_fully();
+        self.stretch();
+    }
+
+    /// Uses the unit of the scale.
+    fn stretch(&mut self) {
+        self.stretch = self.scale.stretch();
+        self.last = last(self.followed / self.stretch, self.slots).max(1);
     }
 
     /// To be called before *p* changes to 2^(−step/8) after this many insertions.
     fn rescale(&mut self, step: u8, inserted: u64) {
-        let (together, stretch) = (together(self.slots), self.stretch);
-        let Some(grown) = self.scale.change(step, inserted) else { return };
-        for counts in &mut self.counts {
-            counts.change(together, stretch);
-            (0..grown.unsigned_abs()).for_each(|_| counts.rescale(grown > 0));
+        if self.scale.step() == step {
+            return;
         }
+        let (together, stretch, room) = (together(self.slots), self.stretch, self.scale.room(step));
+        self.counts.iter_mut().for_each(|counts| counts.change(together, stretch));
+        let mut grown = 0;
+        while grown < room && (self.may_grow() || room - grown > MOST_ROOM) {
+            self.counts.iter_mut().for_each(|counts| counts.rescale(true));
+            self.found[0] = 0.0;
+            self.found.rotate_left(1);
+            grown += 1;
+        }
+        while grown > room {
+            self.counts.iter_mut().for_each(|counts| counts.rescale(false));
+            self.found.rotate_right(1);
+            self.found[FOUND_OCTAVES - 1] += std::mem::take(&mut self.found[0]);
+            grown -= 1;
+        }
+        self.scale.change(step, grown, inserted);
         self.grown += grown;
+    }
+
+    /// Whether hardly any of the exchanges were found in the slower half of the scale, so that numbers on it may double.
+    fn may_grow(&self) -> bool {
+        const FEW: f64 = 0.001;
+        self.found[0] <= FEW * self.found.iter().sum::<f64>()
     }
 
     /// Where the samples so far belong, if the scale has changed since the last call.
@@ -199,11 +238,12 @@ impl Censoring {
         size_of::<Self>() + self.counts.capacity() * size_of::<Counts>() + self.scale.state_bytes()
     }
 
-    /// Writes by how many octaves numbers on the scale have grown, and the scale before; for every series its bands,
-    /// the squares, and earlier exchanges at risk.
+    /// Writes by how many octaves numbers on the scale have grown, the scale, and what was found in its octaves; for every
+    /// series its bands, the squares, and earlier exchanges at risk.
     pub(super) fn write(&self, to: &mut Writer) {
         to.u8(self.grown as u8);
         self.scale.write(to);
+        self.found.iter().for_each(|&exchanges| to.f64(exchanges));
         for counts in &self.counts {
             counts.last.iter().for_each(|&exchanges| to.f64(exchanges));
             to.f64(counts.squares);
@@ -217,6 +257,10 @@ impl Censoring {
         (read.grown, read.scale) = (from.u8()? as i8, Scale::read(p.step(), from)?);
         if read.grown.unsigned_abs() > MOST_OCTAVES {
             return Err(CodecError::Value("scale"));
+        }
+        read.stretch();
+        for exchanges in &mut read.found {
+            *exchanges = from.amount("number of exchanges")?;
         }
         for counts in &mut read.counts {
             for exchanges in &mut counts.last {
@@ -233,8 +277,8 @@ impl Censoring {
     /// To be called before the gate changes after this many insertions.
     pub(super) fn change(&mut self, gate: Gate, probability: EntryProbability, inserted: u64) {
         self.rescale(probability.step(), inserted);
-        (self.gate, self.present, self.stretch) = (gate, probability.value(), self.scale.stretch());
-        self.last = last(self.followed / self.stretch, self.slots);
+        (self.gate, self.present) = (gate, probability.value());
+        self.stretch();
     }
 
     /// Counts a response that found its entry after `insertions`, of all that were `inserted`; returns its band, and
@@ -242,6 +286,10 @@ impl Censoring {
     #[inline]
     pub(super) fn find(&mut self, response: &Event, insertions: u64, inserted: u64) -> (u8, f64) {
         let (band, p) = self.end_after(response, insertions, inserted);
+        if band.is_some() {
+            let octave = (self.followed * self.stretch / insertions.max(1) as f64).log2().max(0.0) as usize;
+            self.found[octave.min(FOUND_OCTAVES - 1)] += (insertions as f64 / f64::from(self.slots)).exp() / p;
+        }
         (band.unwrap_or(survival::FOLLOWED as u8 + 1), p)
     }
 

@@ -2,7 +2,7 @@ use super::EntryProbability;
 use crate::codec::{CodecError, MOST_COUNTED, Reader, Writer};
 use crate::steps;
 
-/// How the product limit counts insertions: as if *p* were rounded down to a power of two. Exchanges that last for
+/// How the product limit counts insertions: as if *p* were a power of two that is not greater. Exchanges that last for
 /// equally many offered requests have equal numbers whenever that power is the same, and otherwise differ by a factor
 /// of two per octave. Insertions from before *p* changed count by the *p* of their time.
 #[derive(Clone, Debug)]
@@ -12,10 +12,11 @@ pub(super) struct Scale {
     before: Vec<Period>,
 }
 
-/// The unit of insertions at one *p*, 2^(−step/8).
+/// The unit of insertions at one *p*, 2^(−step/8): *p* counts as 2^−octave, which is at most *p*.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Unit {
     step: u8,
+    octave: u8,
 }
 
 /// A period with another *p* than now.
@@ -30,19 +31,26 @@ struct Period {
 const MOST_PERIODS: usize = 16;
 
 impl Unit {
-    /// *p* counts as the power of two 2^−octave.
-    fn octave(self) -> u8 {
-        self.step.div_ceil(8)
+    /// The greatest unit at this *p*.
+    fn at(step: u8) -> Self {
+        Self { step, octave: step.div_ceil(8) }
+    }
+
+    /// Reads the octave of a unit at this *p*.
+    fn read(step: u8, from: &mut Reader<'_>) -> Result<Self, CodecError> {
+        let unit = Self { step, octave: from.u8()? };
+        let is_valid = step <= steps::LAST && (Self::at(step).octave..=steps::LAST / 8).contains(&unit.octave);
+        is_valid.then_some(unit).ok_or(CodecError::Value("scale"))
     }
 
     /// How many insertions are counted as one.
     fn stretch(self) -> f64 {
-        1.0 / EntryProbability::ONE.at_step(8 * self.octave() - self.step)
+        1.0 / EntryProbability::ONE.at_step(8 * self.octave - self.step)
     }
 
     /// How much an insertion counts on the scale of another unit.
     fn on(self, other: Self) -> f64 {
-        (f64::from(self.octave()) - f64::from(other.octave())).exp2() / self.stretch()
+        (f64::from(self.octave) - f64::from(other.octave)).exp2() / self.stretch()
     }
 }
 
@@ -52,7 +60,7 @@ impl Scale {
 
     /// For *p* = 2^(−step/8), unchanged so far.
     pub(super) fn new(step: u8) -> Self {
-        Self { now: Unit { step }, before: Vec::with_capacity(MOST_PERIODS) }
+        Self { now: Unit::at(step), before: Vec::with_capacity(MOST_PERIODS) }
     }
 
     /// How many insertions are counted as one now.
@@ -61,13 +69,25 @@ impl Scale {
         self.now.stretch()
     }
 
-    /// To be called before *p* changes to 2^(−step/8) after this many insertions. Returns by how many octaves numbers
-    /// grow; `None` if *p* does not change.
-    pub(super) fn change(&mut self, step: u8, inserted: u64) -> Option<i8> {
-        let (before, now) = (self.now, Unit { step });
-        if before == now {
-            return None;
-        }
+    /// The present *p* as 2^(−step/8).
+    pub(super) fn step(&self) -> u8 {
+        self.now.step
+    }
+
+    /// Numbers grow as far as there is room: nothing has one yet.
+    pub(super) fn grow_fully(&mut self) {
+        self.now = Unit::at(self.now.step);
+    }
+
+    /// By how many octaves numbers may grow if *p* changes to 2^(−step/8); negative if they must shrink.
+    pub(super) fn room(&self, step: u8) -> i8 {
+        self.now.octave as i8 - Unit::at(step).octave as i8
+    }
+
+    /// To be called before *p* changes to 2^(−step/8) after this many insertions, and numbers grow by so many octaves,
+    /// at most as many as there is room for.
+    pub(super) fn change(&mut self, step: u8, grown: i8, inserted: u64) {
+        let (before, now) = (self.now, Unit { step, octave: self.now.octave.saturating_add_signed(-grown) });
         if self.before.len() == MOST_PERIODS {
             let dropped = self.before.remove(0).unit;
             let earliest = &mut self.before[0].unit;
@@ -77,7 +97,6 @@ impl Scale {
         }
         self.before.push(Period { until: inserted, unit: before });
         self.now = now;
-        Some(before.octave() as i8 - now.octave() as i8)
     }
 
     /// Whether *p* changed within the last `insertions`; if not, earlier periods no longer matter.
@@ -138,23 +157,28 @@ impl Scale {
         self.before.capacity() * size_of::<Period>()
     }
 
-    /// Writes the number of earlier periods, and for each the number of insertions up to its end, and its step.
+    /// Writes the present octave and the number of earlier periods, and for each the number of insertions up to its end,
+    /// its step and octave.
     pub(super) fn write(&self, to: &mut Writer) {
+        to.u8(self.now.octave);
         to.u8(self.before.len() as u8);
         for &Period { until, unit } in &self.before {
             to.u64(until);
             to.u8(unit.step);
+            to.u8(unit.octave);
         }
     }
 
     /// Reads what was written of a scale whose present step is this one.
     pub(super) fn read(step: u8, from: &mut Reader<'_>) -> Result<Self, CodecError> {
         let mut scale = Self::new(step);
+        scale.now = Unit::read(step, from)?;
         for _ in 0..from.u8()? {
-            let period = Period { until: from.u64()?, unit: Unit { step: from.u8()? } };
+            let (until, step) = (from.u64()?, from.u8()?);
+            let period = Period { until, unit: Unit::read(step, from)? };
             let is_later = scale.before.last().is_none_or(|last| last.until <= period.until);
             let is_full = scale.before.len() == MOST_PERIODS;
-            if !is_later || is_full || period.until > MOST_COUNTED || period.unit.step > steps::LAST {
+            if !is_later || is_full || period.until > MOST_COUNTED {
                 return Err(CodecError::Value("changes of the entry probability"));
             }
             scale.before.push(period);
