@@ -94,6 +94,7 @@ fn fuzz() -> Result<()> {
     };
     succeed(&mut bootstrap(&["fuzz", "build", "--sanitizer", "none"]))?;
     let listed = cargo(&["fuzz", "list"]).output().context("cargo fuzz list")?;
+    ensure!(listed.status.success() && !listed.stdout.is_empty(), "cargo fuzz list: {}", listed.status);
     let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
     let limit = format!("-max_total_time={seconds}");
     let options = ["--", &limit, "-seed=1", "-verbosity=0", "-rss_limit_mb=512"];

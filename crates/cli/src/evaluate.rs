@@ -148,7 +148,12 @@ fn print(experiment: &dyn Experiment, results: &Results, format: Format) -> Resu
 fn draw_all(arguments: &Arguments) -> Result<ExitCode, Failure> {
     for definition in named_or_all(arguments)? {
         let Some(folder) = recorded(arguments, &definition, Size::Full)? else { continue };
-        for path in figure::write(&definition, &Results::read(&folder)?, &folder, arguments.png)? {
+        for path in figure::write(
+            &definition,
+            &read(&folder, &definition, &[Size::Full, Size::Quick])?,
+            &folder,
+            arguments.png,
+        )? {
             messages::say(&path.display().to_string());
         }
     }
@@ -165,6 +170,23 @@ fn recorded(arguments: &Arguments, definition: &Definition, size: Size) -> Resul
         Some(folder) => Ok(Some(folder.clone())),
         None => Ok(record::latest(&records()?, &record_name(definition, size))),
     }
+}
+
+/// Reads a record of an experiment in one of these sizes.
+fn read(folder: &Path, definition: &Definition, sizes: &[Size]) -> Result<Results> {
+    let found = Results::read(folder)?;
+    let sizes: Vec<&str> = sizes.iter().map(|size| size.name()).collect();
+    if found.name != definition.name || !sizes.contains(&found.size.as_str()) {
+        anyhow::bail!(
+            "{}: expected a {} record of {}, found a {} one of {}",
+            folder.display(),
+            sizes.join(" or "),
+            definition.name,
+            found.size,
+            found.name
+        );
+    }
+    Ok(found)
 }
 
 /// Compares new quick runs with their records.
@@ -190,16 +212,7 @@ fn check_all(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
 /// Compares one new quick run with a record.
 fn check(arguments: &Arguments, definition: &Definition, folder: &Path) -> Result<Vec<Moved>> {
-    let recorded = Results::read(folder)?;
-    if (recorded.name.as_str(), recorded.size.as_str()) != (definition.name.as_str(), Size::Quick.name()) {
-        anyhow::bail!(
-            "{}: expected a quick record of {}, found a {} one of {}",
-            folder.display(),
-            definition.name,
-            recorded.size,
-            recorded.name
-        );
-    }
+    let recorded = read(folder, definition, &[Size::Quick])?;
     let runs = runs(arguments, definition, Size::Quick, recorded.seeds, Vec::new(), |_| Ok(()))?;
     let fresh = metrics::summarise(definition.experiment(Size::Quick), &runs);
     let moved = check::compare(&recorded.summaries, &fresh, &definition.tolerance);
@@ -242,13 +255,23 @@ fn definitions(experiments: &[String]) -> Result<Vec<Definition>, Failure> {
                 ))
             })?
         };
-        Ok(Definition::read(&path)?)
+        definition(&path)
     };
     experiments.iter().map(read).collect()
 }
 
 fn all_definitions() -> Result<Vec<Definition>, Failure> {
-    definition_paths()?.iter().map(|path| Ok(Definition::read(path)?)).collect()
+    definition_paths()?.iter().map(|path| definition(path)).collect()
+}
+
+/// Reads a definition, whose records must not pass for those of another one.
+fn definition(path: &Path) -> Result<Definition, Failure> {
+    let definition = Definition::read(path)?;
+    if path.file_stem() != Some(definition.name.as_ref()) {
+        let Definition { name, .. } = definition;
+        return Err(anyhow::anyhow!("{}: name is '{name}': expected that of the file", path.display()).into());
+    }
+    Ok(definition)
 }
 
 /// The files with definitions, sorted by name.

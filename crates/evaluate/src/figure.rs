@@ -109,6 +109,9 @@ impl Figure {
         let workloads = distinct(cases.iter().map(|case| case.workload.clone()));
         self.workloads.iter().flatten().try_for_each(|name| named("workloads", name, &workloads))?;
         self.best.iter().try_for_each(|name| named("best", name, &parameters))?;
+        if !self.best.is_empty() && !self.y.is_error() {
+            return Err(Invalid::new("best", "only where y is an error, of which the least is the best"));
+        }
         for (name, &value) in &self.only {
             named("only", name, &parameters)?;
             within("only", value, ..)?;
@@ -249,6 +252,13 @@ impl Figure {
 }
 
 impl Height {
+    const fn is_error(self) -> bool {
+        match self {
+            Self::MedianError | Self::RmsError | Self::TenRmsError | Self::MeanRelativeError | Self::Share => true,
+            Self::Mean | Self::Covered => false,
+        }
+    }
+
     /// The number with its 95% interval, where it is a mean over the runs or a share of them.
     fn of(self, summary: &Summary) -> Option<Estimate<f64>> {
         let runs = summary.runs.saturating_sub(summary.missing).max(1) as f64;
@@ -512,6 +522,7 @@ best = ["entry_probability"]
             ("only = { slots = 512", "only = { slots = nan", "figure.only: NaN"),
             ("only = { slots = 512", "only = { slots = 513", "figure.only: leaves no case"),
             ("best = [\"entry", "best = [\"foo\", \"entry", "figure.best: 'foo': expected entry_probability, slots"),
+            ("\"rms_error", "\"mean", "figure.best: only where y is an error"),
             ("factor = 100", "factor = 0", "figure.factor: 0: expected above 0"),
             ("factor = 100", "factor = nan", "figure.factor: NaN: expected above 0"),
         ];

@@ -120,7 +120,10 @@ impl<C: Measured> Grid<C> {
             };
             all_suit().map_err(|problem| within(Invalid::new("method", problem)))?;
             for configuration in found {
-                if configurations.contains(&configuration) {
+                let is_same = |other: &C| {
+                    other.name() == configuration.name() && other.parameters() == configuration.parameters()
+                };
+                if configurations.iter().any(is_same) {
                     return Err(Invalid::new(format!("methods[{i}]"), "the same configuration a second time"));
                 }
                 configurations.push(configuration);

@@ -143,6 +143,15 @@ fn what_cannot_be_run_is_refused() {
     let elsewhere = tempfile::tempdir().unwrap();
     assert_refused(&dwell_in(elsewhere.path(), &["evaluate", "--list"]), 1, &["experiments/definitions"]);
 
+    // Nor is the record of another experiment drawn anew or taken for its own.
+    fs::write(place.join("other.toml"), SMALL).unwrap();
+    let renamed = dwell_in(place, &["evaluate", "other.toml", "--record", "r"]);
+    assert_refused(&renamed, 1, &["other.toml: name is 'small'"]);
+    fs::write(place.join("other.toml"), SMALL.replace("small", "other")).unwrap();
+    assert_eq!(dwell_in(place, &["evaluate", "other.toml", "--quick", "--record", "of-other"]).code, 0);
+    let drawn = dwell_in(place, &["evaluate", "--draw", "small", "--record", "of-other"]);
+    assert_refused(&drawn, 1, &["expected a full or quick record of small, found a quick one of other"]);
+
     fs::write(place.join("file"), "text").unwrap();
     let refused = dwell_in(place, &["evaluate", "small", "--record", "file"]);
     assert_refused(&refused, 1, &["file: expected a directory", "not a file"]);

@@ -163,6 +163,15 @@ fn small_memory_hands_over_to_snapshots() {
         run.err
     );
     let small = run.json();
+    assert_eq!(small["against_exact"]["unknown"], 0);
+    // What waited for longer than the reference remembers is not compared.
+    let forgetful = ["--method", "conquest", "--memory", "1MiB", "--compare-exact", "--longest", "1500us"];
+    let forgetful =
+        dwell_in(folder.path(), &[&["queue", "--sojourns", "log.csv", "--format", "json"], &forgetful[..]].concat());
+    let against = &forgetful.json()["against_exact"];
+    let over = passages.iter().filter(|passage| delay(passage) > 1_500_000).count() as u64;
+    assert!(over > 0 && against["unknown"] == over, "{over} {against}");
+    assert!(against["recall"].as_f64() > Some(0.9), "{against}");
     assert!(small["method"]["sketch_bytes"].as_u64() < Some(2_000), "{}", small["method"]);
     assert!(small["against_exact"]["recall"].as_f64() > Some(0.8), "{}", small["against_exact"]);
     assert_eq!(small["episodes"][0]["start_ns"], exact[0]["start_ns"]);

@@ -105,6 +105,9 @@ impl Entry for WorkloadEntry {
         }
         let bursts = self.bursts.map(BurstsEntry::bursts).transpose();
         settings.bursts = bursts.map_err(|error| error.within("bursts"))?;
+        if self.orphan_share.is_some_and(|share| share > 0.0) && settings.answered == 0.0 {
+            return Err(Invalid::new("orphan_share", "no share of all responses, since no request is answered"));
+        }
         if let Some(orphans) = self.orphan_share {
             settings = settings.with_orphan_share(orphan_share(orphans)?);
         }

@@ -10,6 +10,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::ops::Bound;
 
+/// Rows of a sketch, unless `rates` has another number.
+const ROWS: usize = 4;
+
 /// One entry of `[[flows.methods]]`: every number of columns or bytes is a configuration.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -107,7 +110,7 @@ impl Entry for MethodEntry {
         for &columns in self.columns.iter().flatten() {
             whole("columns", columns.into(), 1..=u32::MAX.into())?;
             // As cells are kept in memory.
-            let rows = self.rates.as_ref().map_or(4, Vec::len);
+            let rows = self.rates.as_ref().map_or(ROWS, Vec::len);
             available("columns", f64::from(columns) * rows as f64 * Lds::CELL_BYTES as f64)?;
         }
         for &bytes in self.memory_bytes.iter().flatten() {
@@ -118,7 +121,7 @@ impl Entry for MethodEntry {
             Size::Sketch(Params {
                 columns: scaled(f64::from(columns)) as u32,
                 cells_per_flow: self.cells_per_flow.unwrap_or(1),
-                rates: self.rates.clone().unwrap_or_else(|| vec![1.0; 4]),
+                rates: self.rates.clone().unwrap_or_else(|| vec![1.0; ROWS]),
                 weights: self.weights.clone().unwrap_or_else(|| vec![1]),
                 ..Params::new(4, 1, 0)
             })
@@ -154,6 +157,9 @@ impl Configured for Configuration {
             Size::Sketch(params) => {
                 add("columns".to_owned(), params.columns.into());
                 add("cells_per_flow".to_owned(), params.cells_per_flow.into());
+                if params.rates.len() != ROWS {
+                    add("rows".to_owned(), params.rates.len() as f64);
+                }
                 let sampling = (1..).zip(&params.rates).filter(|(_, rate)| **rate < 1.0);
                 sampling.for_each(|(row, &rate)| _ = add(format!("rate_{row}"), rate));
                 let weights = (0..).zip(&params.weights).filter(|(_, weight)| **weight > 1);

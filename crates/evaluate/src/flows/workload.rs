@@ -1,5 +1,5 @@
 use crate::grid::Entry;
-use crate::value::{Invalid, LONGEST_MS, all_within, runnable, time, whole, within};
+use crate::value::{Invalid, LONGEST_MS, all_within, available, runnable, time, whole, within};
 use dwell_simulate::crossing::flows::{FlowSettings, FlowWorkload};
 use serde::Deserialize;
 
@@ -39,8 +39,11 @@ impl Entry for WorkloadEntry {
         /// Ten billion packets, of which a flow has 53 on average.
         const MOST_FLOWS: u64 = 100_000_000;
         const MOST_LEVELS: f64 = 1e8;
+        /// A flow of the stream, its next packet, its true delays and their estimates.
+        const FLOW_BYTES: f64 = 128.0;
         let flows = whole("flows", self.flows.into(), 1..=MOST_FLOWS)?;
         let flows = (flows as f64 * share).ceil() as u32;
+        available("flows", f64::from(flows) * FLOW_BYTES)?;
         let settings = match self.coherence_ms {
             Some(ms) => {
                 // The levels of all moments are kept, and flows begin for 2 ms each.

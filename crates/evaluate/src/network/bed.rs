@@ -17,7 +17,7 @@ pub(super) struct Bed {
     pub(super) routes: Routes,
     pub(super) settings: Settings,
     sketch: Lda,
-    deviations: OnceLock<Vec<f64>>,
+    deviations: OnceLock<Vec<Option<f64>>>,
 }
 
 /// The measurements of one run of the network.
@@ -51,9 +51,10 @@ impl Bed {
         Ok(Self { routes, settings, sketch, deviations: OnceLock::new() })
     }
 
-    /// By link, the standard deviation of its interval means in ns without a fault, from 400 intervals: accurate to 4%.
-    pub(super) fn deviations(&self) -> &[f64] {
-        self.deviations.get_or_init(|| deviations(&self.settings))
+    /// The standard deviation of a link's interval means in ns without a fault, from 400 intervals: accurate to 4%. `None` if
+    /// hardly any interval has a packet.
+    pub(super) fn deviation(&self, link: u32) -> Option<f64> {
+        self.deviations.get_or_init(|| deviations(&self.settings)).get(link as usize).copied().flatten()
     }
 
     /// Measures this many intervals by aggregators on all links, and with `with_ends` also by end-to-end probes.
@@ -76,21 +77,26 @@ impl Bed {
     }
 }
 
-fn deviations(settings: &Settings) -> Vec<f64> {
+fn deviations(settings: &Settings) -> Vec<Option<f64>> {
     const INTERVALS: u32 = 400;
     let Ok(mut network) = Network::new(settings, &[], 0xca11) else { return Vec::new() };
-    let mut sums = vec![(0.0, 0.0); settings.links.len()];
+    let mut sums = vec![(0.0, 0.0, 0.0); settings.links.len()];
     for _ in 0..INTERVALS {
         network.advance();
-        for (link, (sum, squares)) in (0..).zip(&mut sums) {
+        for (link, (measured, sum, squares)) in (0..).zip(&mut sums) {
             let delays = network.passages(link).iter().filter_map(|passage| Some(passage.delay?.get() as f64));
             let (n, total) = delays.fold((0.0, 0.0), |(n, total), delay| (n + 1.0, total + delay));
-            *sum += total / n;
-            *squares += (total / n) * (total / n);
+            if n > 0.0 {
+                *measured += 1.0;
+                *sum += total / n;
+                *squares += (total / n) * (total / n);
+            }
         }
     }
-    let n = f64::from(INTERVALS);
-    sums.iter().map(|(sum, squares)| ((squares - sum * sum / n) / (n - 1.0)).sqrt()).collect()
+    let deviation = |&(n, sum, squares): &(f64, f64, f64)| {
+        (n > 1.0).then(|| ((squares - sum * sum / n) / (n - 1.0)).max(0.0).sqrt())
+    };
+    sums.iter().map(deviation).collect()
 }
 
 /// The reading of an interval from the aggregators at both ends of a link.
@@ -139,7 +145,7 @@ mod tests {
         let bed = Bed::new(&topology, slow_links).unwrap();
         let [b3, b4] = ["b3", "b4"].map(|name| topology.find(name).unwrap());
         let link = bed.routes.find(&[b3, b4]).unwrap();
-        let harm = Wrong::Slow(4.0).harm(bed.deviations()[link as usize]);
+        let harm = Wrong::Slow(4.0).harm(bed.deviation(link).unwrap());
         let run = bed.run(&[Fault { link, from: BASELINE as u32, harm }], BASELINE + 4, 1, false).unwrap();
         let mut text = "from,to,via,start_ns,received,lost,effective_samples,mean_ns,std_ns\n".to_owned();
         for (link, reading) in run.readings {

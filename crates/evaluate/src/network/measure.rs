@@ -49,11 +49,12 @@ impl Measured for Configuration {
     /// Runs the network once for all methods.
     fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
         let (at_fault, longest) = at_fault(stream, seed);
-        let fault = |&link: &u32| {
-            let deviation = stream.bed.deviations()[link as usize];
-            Some(Fault { link, from: BASELINE as u32, harm: stream.fault?.harm(deviation) })
+        let fault = |(&link, wrong): (&u32, Wrong)| {
+            let deviation = stream.bed.deviation(link).ok_or("links have hardly any packet in an interval")?;
+            Ok::<_, String>(Fault { link, from: BASELINE as u32, harm: wrong.harm(deviation) })
         };
-        let faults: Vec<Fault> = at_fault.iter().filter_map(fault).collect();
+        let wrong = at_fault.iter().filter_map(|link| Some((link, stream.fault?)));
+        let faults: Vec<Fault> = wrong.map(fault).collect::<Result<_, _>>()?;
         let with_ends = configurations.iter().any(|configuration| configuration.method != Method::Segments);
         let run = stream.bed.run(&faults, BASELINE + MOST_INTERVALS, seed, with_ends)?;
         let judge = |configuration: &&Configuration| {

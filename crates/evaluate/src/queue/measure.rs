@@ -24,7 +24,7 @@ pub(super) const MEDIAN_SIZE_ERROR: &str = "median_size_error_bytes";
 /// Share of the answers for which windows were missing.
 pub(super) const INCOMPLETE: &str = "incomplete";
 
-/// How long the exact twin remembers packets; no packet of these streams waits for longer.
+/// How long the exact twin remembers packets; a stream in which one waits for longer is refused.
 const LONGEST: Nanos = Nanos::from_secs(1);
 
 impl Measured for Configuration {
@@ -56,6 +56,11 @@ impl Measured for Configuration {
         loop {
             block.clear();
             for passage in passages.by_ref().take(BLOCK) {
+                if passage.departure.delay() > Some(LONGEST) {
+                    return Err(format!(
+                        "a packet waits for more than {LONGEST}: expected a smaller load, or a buffer"
+                    ));
+                }
                 facts.update(&passage.departure);
                 let truth = twin.update(&passage.departure);
                 let is_asked = delay(&passage.departure) >= stream.culprit.delay;

@@ -86,6 +86,8 @@ struct Judged {
     ring: TimeBloom,
     samples: Vec<Sample>,
     answers: u64,
+    /// Answers for which an estimate was found.
+    found: u64,
     /// Sum of |estimate − truth| in milliseconds.
     absolute: f64,
     /// Sum of |estimate − truth| over truth.
@@ -146,6 +148,7 @@ impl Judged {
             ring,
             samples: Vec::new(),
             answers: 0,
+            found: 0,
             absolute: 0.0,
             relative: 0.0,
             candidates: 0,
@@ -183,6 +186,7 @@ impl Judged {
         let slot = |delay: Nanos| (at - delay.get()).div_euclid(width);
         match self.samples.first() {
             Some(sample) => {
+                self.found += 1;
                 let error = (sample.since_first.get() - delay.get()).abs() as f64;
                 self.absolute += error / 1e6;
                 self.relative += error / delay.get().max(1) as f64;
@@ -199,8 +203,8 @@ impl Judged {
         let found = 1.0 - (1.0 - chance).powf(f64::from(self.ring.filters() - 1));
         let false_share = share(self.found_orphans as f64, self.orphans);
         let mut measured = vec![
-            Measurement::value(ERROR, share(self.absolute, self.answers)),
-            Measurement::value(RELATIVE_ERROR, share(self.relative, self.answers)),
+            Measurement::value(ERROR, share(self.absolute, self.found)),
+            Measurement::value(RELATIVE_ERROR, share(self.relative, self.found)),
             Measurement::value(HASHES, f64::from(self.ring.hashes())),
             Measurement::value(LOAD, load),
             Measurement::value(OCCUPANCY, share(self.occupancy, self.answers)),

@@ -119,6 +119,8 @@ impl Depth {
 pub struct AgainstExact {
     /// Number of packets compared.
     pub packets: u64,
+    /// Number of packets not compared, which waited for longer than `--longest`.
+    pub unknown: u64,
     /// Share of the packets attributed to culprits that are theirs; `null` if there are none.
     pub precision: Option<f64>,
     /// Share of the culprits' packets that were attributed to them; `null` if there are none.
@@ -131,6 +133,7 @@ impl From<Scores> for AgainstExact {
     fn from(scores: Scores) -> Self {
         Self {
             packets: scores.packets,
+            unknown: scores.unknown,
             precision: scores.precision(),
             recall: scores.recall(),
             mean_error: scores.mean_error(),

@@ -151,7 +151,11 @@ fn footing(report: &QueueReport, to: &mut impl Write) -> io::Result<()> {
             share(scores.precision),
             share(scores.recall),
         );
-        item("compared", &words, to)?;
+        let unknown = match scores.unknown {
+            0 => String::new(),
+            unknown => format!("; {} waited for more than --longest", text::count(unknown)),
+        };
+        item("compared", &(words + &unknown), to)?;
     }
     if let Some(frames) = &report.frames {
         footing::frames(frames, to)?;

@@ -35,10 +35,10 @@ impl Truth {
         (self.both > 0).then(|| self.sum as f64 / self.both as f64)
     }
 
-    /// Standard deviation of the delays in nanoseconds, with divisor *n*; `None` without delays.
+    /// Standard deviation of the delays in nanoseconds, with divisor *n* − 1, as estimates have; `None` below two delays.
     pub fn std(&self) -> Option<f64> {
-        let mean = self.mean()?;
-        let variance = self.squares as f64 / self.both as f64 - mean * mean;
-        Some(libm::sqrt(variance.max(0.0)))
+        let (mean, others) = (self.mean()?, self.both - 1);
+        let variance = (self.squares as f64 - mean * self.sum as f64) / others as f64;
+        (others > 0).then(|| libm::sqrt(variance.max(0.0)))
     }
 }

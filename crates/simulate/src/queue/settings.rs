@@ -99,7 +99,7 @@ impl core::error::Error for SettingsError {}
 
 impl Settings {
     /// Like the trace of a data centre that the paper speeds up by 50 [conquest §6.1]: a link of 10 Gb/s with an
-    /// unlimited buffer, a mean load of about an eighth, and bursts that arrive faster than the link rate and keep
+    /// unlimited buffer, a mean load of about a sixth, and bursts that arrive faster than the link rate and keep
     /// packets waiting for up to about 6 ms.
     ///
     /// The trace itself is not available here. Bursts are Pareto; this one of six settings was chosen because its load,

@@ -24,8 +24,10 @@ pub struct Pair {
 /// The accuracy of a sketch.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Scores {
-    /// Packets that waited for *τ*.
+    /// Packets that waited for *τ*, and not for longer than the exact reference remembers.
     pub packets: u64,
+    /// Packets that waited for longer, and are compared with nothing.
+    pub unknown: u64,
     /// Culprits according to both.
     pub both: u64,
     /// Culprits according to the sketch only.
@@ -86,6 +88,10 @@ impl Comparison {
     pub(super) fn update(&mut self, departure: &Departure, queued: Option<&Queued>) {
         let Some((exact, queued)) = self.twin.update(departure).zip(queued) else { return };
         if departure.delay() < Some(self.threshold) {
+            return;
+        }
+        if !exact.is_complete {
+            self.scores.unknown += 1;
             return;
         }
         if self.scores.packets.is_multiple_of(self.every) {

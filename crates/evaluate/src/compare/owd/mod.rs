@@ -64,8 +64,6 @@ struct Intervals {
     /// The end of the current interval; `None` before the first packet.
     end: Option<Timestamp>,
     truth: Truth,
-    /// One per seed of every candidate that fits, in this order.
-    pairs: Vec<Pair>,
     block: Vec<Passage>,
     /// Number of intervals compared, and of those with too few packets.
     compared: u64,
@@ -77,6 +75,8 @@ struct Candidate {
     method: Method,
     memory: usize,
     built: Built,
+    /// The sketches of the current interval, one pair per seed; none if the memory is too small.
+    pairs: Vec<Pair>,
     runs: Runs,
 }
 
@@ -141,13 +141,11 @@ impl Intervals {
             let candidate = move |&method: &Method| Candidate::new(method, memory, settings);
             settings.methods.iter().map(candidate)
         };
-        let candidates: Result<_, ParamsError> = settings.memories.iter().flat_map(of_memory).collect();
         Ok(Self {
-            candidates: candidates.map_err(|error| error.to_string())?,
+            candidates: settings.memories.iter().flat_map(of_memory).collect::<Result<_, _>>()?,
             settings: settings.clone(),
             end: None,
             truth: Truth::default(),
-            pairs: Vec::new(),
             block: Vec::with_capacity(BLOCK),
             compared: 0,
             too_few: 0,
@@ -182,15 +180,14 @@ impl Intervals {
         };
         self.end();
         self.end = Some(start + length);
-        let seeds = 1..=self.settings.seeds;
-        let pairs = self.candidates.iter().flat_map(|c| seeds.clone().filter_map(move |seed| c.pair(start, seed)));
-        self.pairs = pairs.collect();
+        self.candidates.iter_mut().for_each(|candidate| candidate.begin(start, self.settings.seeds));
     }
 
     /// Passes the queued packets through all pairs. Each pair has its own state, so threads do not affect the results.
     fn pass_on(&mut self) {
-        let Self { pairs, block, .. } = self;
-        pairs.par_iter_mut().for_each(|pair| pair.update(block));
+        let Self { candidates, block, .. } = self;
+        let pairs = candidates.par_iter_mut().flat_map(|candidate| &mut candidate.pairs);
+        pairs.for_each(|pair| pair.update(block));
         block.clear();
     }
 
@@ -203,31 +200,34 @@ impl Intervals {
             return;
         }
         self.compared += 1;
-        let seeds = usize::try_from(self.settings.seeds).unwrap_or(usize::MAX).max(1);
-        let fitting = self.candidates.iter_mut().filter(|candidate| candidate.needed().is_none());
-        for (candidate, pairs) in fitting.zip(self.pairs.chunks(seeds)) {
-            pairs.iter().for_each(|pair| candidate.runs.add(pair, &truth));
+        for Candidate { pairs, runs, .. } in &mut self.candidates {
+            pairs.iter().for_each(|pair| runs.add(pair, &truth));
         }
     }
 }
 
 impl Candidate {
-    fn new(method: Method, memory: usize, settings: &Settings) -> Result<Self, ParamsError> {
+    fn new(method: Method, memory: usize, settings: &Settings) -> Result<Self, String> {
         let expected = Expected::within(settings.longest);
         let built = match method {
             Method::Lda => match Params::budget_for(memory, &expected) {
                 Ok(params) => Built::Lda(params),
                 Err(ParamsError::Bytes { needed, .. }) => Built::TooSmall(needed),
-                Err(error) => return Err(error),
+                Err(error) => return Err(error.to_string()),
             },
             Method::LdaPaper => paper(memory, expected.packets),
             Method::Trajectory => match Pair::trajectory(memory, 0) {
                 Err(TrajectoryError::Bytes { needed, .. }) => Built::TooSmall(needed),
                 _ => Built::Trajectory(memory),
             },
-            Method::Probes => Built::Probes(memory as f64 / PROBE_BYTES * 1e9 / settings.interval.get() as f64),
+            Method::Probes => {
+                let rate = memory as f64 / PROBE_BYTES * 1e9 / settings.interval.get() as f64;
+                let too_many = |error| format!("probes in {memory} bytes per {}: {error}", settings.interval);
+                Pair::probes(rate, Timestamp::from_nanos(0), 0).map_err(too_many)?;
+                Built::Probes(rate)
+            }
         };
-        Ok(Self { method, memory, built, runs: Runs::default() })
+        Ok(Self { method, memory, built, pairs: Vec::new(), runs: Runs::default() })
     }
 
     /// The least bytes that it needs, if more than its memory.
@@ -236,6 +236,11 @@ impl Candidate {
             Built::TooSmall(needed) => Some(needed),
             _ => None,
         }
+    }
+
+    /// Begins an interval with new sketches.
+    fn begin(&mut self, start: Timestamp, seeds: u64) {
+        self.pairs = (1..=seeds).filter_map(|seed| self.pair(start, seed)).collect();
     }
 
     /// Sketches of both points for an interval; `None` if the memory is too small.
