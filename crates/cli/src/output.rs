@@ -117,7 +117,9 @@ pub(crate) fn check_apart(
             Some(folder.unwrap_or_default().join(path.file_name().unwrap_or_default()))
         }
     };
-    let inputs: Vec<PathBuf> = inputs.into_iter().filter_map(|path| place(path.as_ref())).collect();
+    // Standard input may be a file, too.
+    let input = |path: &Path| place(if path == Path::new("-") { Path::new("/dev/stdin") } else { path });
+    let inputs: Vec<PathBuf> = inputs.into_iter().filter_map(|path| input(path.as_ref())).collect();
     let mut seen = Vec::new();
     for path in outputs {
         let path = path.as_ref();
@@ -135,6 +137,11 @@ pub(crate) fn check_apart(
         seen.push(place);
     }
     Ok(())
+}
+
+/// Whether a file can appear there in place of another one, or of none.
+pub(crate) fn is_replaceable(path: &Path) -> bool {
+    !is_stdout(path) && fs::metadata(path).map_or(true, |old| old.is_file())
 }
 
 /// The device of standard output must not be opened by name: it may be a file that is already partly written.
@@ -186,12 +193,29 @@ pub(crate) fn abandon() {
 pub(crate) struct Partial(PathBuf);
 
 impl Partial {
-    /// Creates the file.
-    fn create(path: PathBuf) -> io::Result<(File, Self)> {
+    /// Creates a file beside one of this path. Nothing that exists is followed or overwritten.
+    fn beside(path: &Path) -> io::Result<(File, Self)> {
+        /// Longer names could not get an ending.
+        const LONGEST: usize = 200;
+        let name = path.file_name().filter(|name| name.len() <= LONGEST).unwrap_or("dwell".as_ref());
         let mut partials = partials();
-        let file = File::create(&path)?;
-        partials.push(path.clone());
-        Ok((file, Self(path)))
+        let mut number = 0;
+        loop {
+            let mut name = name.to_owned();
+            name.push(match number {
+                0 => format!(".{}.partial", std::process::id()),
+                number => format!(".{}.{number}.partial", std::process::id()),
+            });
+            let path = path.with_file_name(name);
+            match File::create_new(&path) {
+                Ok(file) => {
+                    partials.push(path.clone());
+                    return Ok((file, Self(path)));
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < 100 => number += 1,
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     /// Renames the file to its final path.
@@ -247,12 +271,13 @@ impl Output {
             // A file that may not be written is not replaced either.
             File::options().write(true).open(path).with_context(cannot)?;
         }
-        // For a symbolic link, the target is replaced and the link is kept.
-        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let mut name = path.file_name().unwrap_or_default().to_owned();
-        name.push(format!(".{}.partial", std::process::id()));
-        let neighbour = path.with_file_name(name);
-        let (file, partial) = Partial::create(neighbour).with_context(cannot)?;
+        if path.as_os_str().as_encoded_bytes().ends_with(b"/") {
+            return Err(io::Error::from(io::ErrorKind::NotADirectory)).with_context(cannot);
+        }
+        // For a symbolic link, the target is replaced, or made, and the link is kept.
+        let target = || Some(path.parent()?.join(fs::read_link(path).ok()?));
+        let path = fs::canonicalize(path).ok().or_else(target).unwrap_or_else(|| path.to_owned());
+        let (file, partial) = Partial::beside(&path).with_context(cannot)?;
         if let Some(old) = old {
             // Whoever may read the old file may read the new one, and nobody else.
             file.set_permissions(old.permissions()).with_context(cannot)?;

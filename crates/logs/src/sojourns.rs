@@ -1,6 +1,6 @@
 //! Packets that passed through a queue, from a log: CSV with the columns `arrived_ns,departed_ns,flow,bytes`.
 
-use crate::names::shortened;
+use crate::names::{shortened, told_apart};
 use crate::{Lines, LogError};
 use dwell_capture::file::Stop;
 use dwell_types::{Departure, FlowId, Timestamp, hash};
@@ -88,9 +88,9 @@ impl SojournLog {
         Ok(Some(Departure { arrived, departed, flow, bytes }))
     }
 
-    /// The name of the flow of the line read last, truncated to 112 bytes.
+    /// The name of the flow of the line read last as reports show it ([`told_apart`]), truncated to 112 bytes.
     pub fn flow_name(&self) -> String {
-        shortened(self.lines.field(self.columns[2])).into_owned()
+        told_apart(&shortened(self.lines.field(self.columns[2])))
     }
 
     /// Whether reading was stopped (see [`Stop`]) before the end.

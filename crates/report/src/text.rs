@@ -1,5 +1,6 @@
 //! Human-readable numbers, times and names.
 
+use crate::facts::Span;
 use dwell_sketch::estimate::Estimate;
 use dwell_types::Nanos;
 use std::borrow::Cow;
@@ -185,8 +186,14 @@ impl Times {
         times.sort_unstable();
         times.dedup();
         let gap = times.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).min().unwrap_or(0);
-        let decimals = [(0, 1_000_000_000), (3, 1_000_000), (6, 1_000)].into_iter().find(|&(_, unit)| gap % unit == 0);
-        Self { decimals: decimals.map_or(9, |(decimals, _)| decimals), ..Self::in_milliseconds(times) }
+        Self { decimals: decimals(gap), ..Self::in_milliseconds(times) }
+    }
+
+    /// The beginnings of intervals, with as many decimals as their lengths need, too: of some, there is no next one.
+    pub(crate) fn of_intervals(intervals: impl Iterator<Item = Span> + Clone) -> Self {
+        let lengths = intervals.clone().map(|span| decimals(span.end.saturating_sub(span.start)));
+        let times = Self::of(intervals.map(|span| span.start));
+        Self { decimals: lengths.fold(times.decimals, usize::max), ..times }
     }
 
     /// With three decimals.
@@ -204,6 +211,12 @@ impl Times {
         }
         if self.has_day { format!("{day} {time}") } else { time }
     }
+}
+
+/// Decimals of seconds, in threes, with which such a time can be written.
+fn decimals(ns: i64) -> usize {
+    let units = [(0, 1_000_000_000), (3, 1_000_000), (6, 1_000)];
+    units.into_iter().find(|&(_, unit)| ns % unit == 0).map_or(9, |(decimals, _)| decimals)
 }
 
 /// `2026-11-12 09:14:03.120 UTC` of a time in nanoseconds since the epoch: as many decimals as it needs, in threes.

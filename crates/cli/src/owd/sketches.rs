@@ -9,6 +9,7 @@ use crate::beginning::Beginning;
 use crate::points::{Point, Seen};
 use crate::signals::Signals;
 use crate::units;
+use dwell_logs::told_apart;
 use dwell_report::facts::Parameter;
 use dwell_report::owd::{Flow, Interval, Line};
 use dwell_sketch::lda;
@@ -82,6 +83,7 @@ pub(super) fn flows(means: &FlowMeans, list: &FlowList) -> Vec<Flow> {
     let answers = means.answers(list);
     let mut flows: Vec<Flow> =
         list.records().iter().zip(&answers).map(|(record, answer)| Flow::sketched(record, answer)).collect();
+    flows.iter_mut().for_each(|flow| flow.flow = told_apart(&flow.flow));
     flows.sort_by_key(|flow| std::cmp::Reverse(flow.line.bytes));
     flows
 }

@@ -239,9 +239,10 @@ impl Arguments {
             Writing::Samples if self.interval.is_some() => {
                 return usage("--format ppviz does not support --interval: it writes samples only");
             }
-            Writing::Anew if self.interval.is_some() && output::is_stdout(self.report.path()) => {
+            Writing::Anew if self.interval.is_some() && !output::is_replaceable(self.report.path()) => {
                 return usage(
-                    "--format openmetrics with --interval replaces a file as each interval ends: expected -o FILE",
+                    "--format openmetrics with --interval replaces a file as each interval ends: expected -o FILE, not a \
+                     pipe or device",
                 );
             }
             _ => {}

@@ -121,6 +121,7 @@ impl Outputs {
             (Format::Table, reports) => table::write_series(reports, to.plain())?,
             (Format::Json, [report]) if !is_series => json::write(report, to)?,
             (Format::Json, reports) => json::write_series(reports, to)?,
+            // The last interval again, if each replaces the file: another one was begun.
             (Format::Openmetrics, [.., last]) => self.counted.write(last, to)?,
             // Jsonl and CSV are written already, and ppviz has no report.
             (Format::Jsonl | Format::Csv | Format::Ppviz | Format::Openmetrics, _) => (),
@@ -134,7 +135,7 @@ impl Outputs {
         }
         if let Some((mut to, image)) = self.plot {
             match reports {
-                [report] => plot::write(report, image, &mut to)?,
+                [report] if !is_series => plot::write(report, image, &mut to)?,
                 reports => plot::write_series(reports, image, &mut to)?,
             }
             to.finish()?;

@@ -4,6 +4,7 @@ use crate::run::{Run, assert_refusal, assert_refused, dwell, dwell_in, names, te
 use dwell_sketch::rtt::Method;
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 /// A folder with files that are not captures, some logs, and an old result.
 fn folder() -> tempfile::TempDir {
@@ -465,6 +466,62 @@ fn results_appear_whole() {
     let png = folder.path().join("new.png");
     dwell_in(folder.path(), &["rtt", "ntp.pcap", "--match", "ntp", "--plot", "new.png", "-o", "old.json"]).ok();
     assert!(is_png(&png));
+}
+
+/// Files are made where their names lead, whatever these are, and nothing else is overwritten: not the capture that is
+/// standard input, nor what a link beside the file leads to.
+#[cfg(unix)]
+#[test]
+fn results_get_where_names_lead() {
+    use std::os::unix::fs::symlink;
+    let folder = folder();
+    let place = |name: &str| folder.path().join(name);
+    let measure = |name: &str| dwell_in(folder.path(), &["rtt", "ntp.pcap", "--match", "ntp", "-o", name]);
+    let report = dwell_in(folder.path(), &["rtt", "ntp.pcap", "--match", "ntp"]).ok().out;
+    symlink("there.txt", place("link.txt")).unwrap();
+    let long = "x".repeat(250);
+    for (name, place_of) in [("link.txt", "there.txt"), (&long, &long)] {
+        measure(name).ok();
+        assert_eq!(fs::read(place(place_of)).unwrap(), report);
+    }
+    assert!(fs::symlink_metadata(place("link.txt")).unwrap().is_symlink());
+    let refused = measure("new/");
+    assert!(refused.code == 1 && refused.err.contains("new/: cannot be written"), "{}", refused.err);
+
+    let capture = fs::read(place("ntp.pcap")).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dwell"));
+    command.current_dir(folder.path()).args(["rtt", "-", "-o", "ntp.pcap"]);
+    let run = command.stdin(fs::File::open(place("ntp.pcap")).unwrap()).output().unwrap();
+    assert!(String::from_utf8_lossy(&run.stderr).contains("ntp.pcap: is an input, and would be replaced"));
+    assert_eq!((run.status.code(), fs::read(place("ntp.pcap")).unwrap()), (Some(2), capture));
+
+    // Somebody who knows the number of the process has put a link in its way.
+    fs::write(place("victim"), "mine").unwrap();
+    let script = "ln -s victim r.json.$$.partial; exec \"$0\" rtt ntp.pcap --match ntp -o r.json";
+    let shell =
+        Command::new("sh").current_dir(folder.path()).args(["-c", script, env!("CARGO_BIN_EXE_dwell")]).status();
+    assert!(shell.unwrap().success());
+    assert!(fs::read_to_string(place("victim")).unwrap() == "mine" && place("r.json").metadata().unwrap().len() > 500);
+    assert!(!fs::symlink_metadata(place("r.json")).unwrap().is_symlink());
+
+    // A pipe would get one exposition after the other.
+    assert!(Command::new("mkfifo").arg(place("pipe")).status().unwrap().success());
+    let how = ["--interval", "10s", "--format", "openmetrics", "-o", "pipe"];
+    let refused = dwell_in(folder.path(), &[&["rtt", "ntp.pcap"], &how[..]].concat());
+    assert!(refused.code == 2 && refused.err.contains("not a pipe or device"), "{}", refused.err);
+}
+
+/// With intervals, a plot is over time, even if there is one; delays that are not positive have no decades of their own.
+#[test]
+fn one_interval_is_drawn() {
+    let folder = folder();
+    let plot = |how: &[&str]| {
+        dwell_in(folder.path(), &[&["rtt", "ntp.pcap", "--match", "ntp", "--plot", "p.svg"], how].concat()).ok();
+        fs::read_to_string(folder.path().join("p.svg")).unwrap()
+    };
+    let (over_time, cdf) = (plot(&["--interval", "24h"]), plot(&[]));
+    assert!(over_time.contains("Delay per interval") && !over_time.contains("No exchange"), "{over_time}");
+    assert!(cdf.contains("Share of exchanges answered"));
 }
 
 fn is_png(path: &Path) -> bool {

@@ -165,6 +165,13 @@ pub struct Interval {
     pub line: Line,
 }
 
+impl Interval {
+    /// From its start to its end.
+    pub(crate) fn span(&self) -> Span {
+        Span { start: self.start_ns, end: self.end_ns }
+    }
+}
+
 /// One flow.
 #[derive(Clone, Debug, Serialize)]
 pub struct Flow {

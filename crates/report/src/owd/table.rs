@@ -1,6 +1,6 @@
 //! The human-readable table: all packets, then intervals, then flows; below, what the numbers are based on.
 
-use super::{ClockOffset, Line, OwdReport, PointFacts};
+use super::{ClockOffset, Interval, Line, OwdReport, PointFacts};
 use crate::footing::{self, WIDTH, item};
 use crate::grid::Grid;
 use crate::quantiles::{MAIN, QUANTILES};
@@ -39,7 +39,7 @@ fn lines(report: &OwdReport) -> Grid {
     if let Some(reverse) = &report.reverse {
         row(&mut grid, "reverse", reverse, estimated);
     }
-    let times = text::Times::of(report.intervals.iter().map(|interval| interval.start_ns));
+    let times = text::Times::of_intervals(report.intervals.iter().map(Interval::span));
     if let Some(first) = report.intervals.first() {
         let day = if times.has_day { String::new() } else { format!(", {}", text::day(first.start_ns)) };
         grid.heading(format!("intervals{day}"));

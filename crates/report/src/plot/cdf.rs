@@ -25,6 +25,9 @@ pub(super) fn picture(report: &RttReport) -> Picture {
     picture.heading((LEFT, 28.0), heading(reports), 17.0);
     let mut subtitle = "Share of exchanges answered within the time below.".to_string();
     subtitle += bands(drawn.iter().copied());
+    if drawn.iter().flat_map(|line| line.cdf.first()).any(|point| point.delay_ns <= 0) {
+        subtitle += " At the left edge: zero and less.";
+    }
     subtitle += &format!(" Marks: {}.", names().join(", "));
     picture.text((LEFT, 52.0), subtitle, 12.5, QUIET, Align::Left);
     let Some(scale) = scale(drawn) else {
@@ -54,7 +57,8 @@ fn scale(lines: &[&ResultLine]) -> Option<LogScale> {
     const SHORTEST: f64 = 2e-3;
     const LONGEST: f64 = 1e-4;
     let up_to = |l: &&ResultLine, share: f64| {
-        l.cdf.iter().find(|p| p.share.value >= share).or(l.cdf.last()).map(|p| p.delay_ns)
+        let is_there = |p: &&CdfPoint| p.share.value >= share && p.delay_ns > 0;
+        l.cdf.iter().find(is_there).or(l.cdf.last()).map(|p| p.delay_ns)
     };
     let first = |l: &&ResultLine| up_to(l, SHORTEST);
     let last = |l: &&ResultLine| up_to(l, 1.0 - LONGEST);

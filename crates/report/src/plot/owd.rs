@@ -96,5 +96,5 @@ fn real(estimate: Option<Estimate<i64>>) -> Option<Estimate<f64>> {
 }
 
 fn course(intervals: &[Interval], of: impl Fn(&Line) -> Option<Estimate<f64>>) -> Vec<(Span, Option<Estimate<f64>>)> {
-    intervals.iter().map(|i| (Span { start: i.start_ns, end: i.end_ns }, of(&i.line))).collect()
+    intervals.iter().map(|i| (i.span(), of(&i.line))).collect()
 }

@@ -20,7 +20,7 @@ pub(super) fn picture(reports: &[RttReport]) -> Picture {
     let ranked = ranked(reports);
     let drawn = &ranked[..ranked.len().min(PANELS)];
     picture.heading((LEFT, 28.0), heading(reports), 17.0);
-    let spans: Vec<Span> = reports.iter().filter_map(|r| r.span_ns).collect();
+    let spans: Vec<Span> = reports.iter().filter_map(RttReport::period).collect();
     let ends = (spans.iter().map(|s| s.start).min(), spans.iter().map(|s| s.end).max());
     let ((Some(from), Some(to)), false) = (ends, drawn.is_empty()) else {
         picture.text((WIDTH / 2.0, HEIGHT / 2.0), "No exchange was measured.", 16.0, QUIET, Align::Centre);
@@ -29,6 +29,10 @@ pub(super) fn picture(reports: &[RttReport]) -> Picture {
     let mut subtitle = format!("Delay per interval, {}.", text::span(from, to));
     let is_drawn = |l: &&ResultLine| drawn.iter().any(|d| d.0.is_same(l));
     subtitle += bands(reports.iter().flat_map(|r| &r.results).filter(is_drawn).filter(|l| l.exchanges.is_some()));
+    let quantiles = || reports.iter().flat_map(|r| &r.results).filter(is_drawn).flat_map(|l| l.delay_ns.quantiles);
+    if quantiles().flatten().any(|q| q.low <= 0) {
+        subtitle += " At the lower edge: zero and less.";
+    }
     if ranked.len() > drawn.len() {
         subtitle += &format!(" The {} largest of {} results.", drawn.len(), ranked.len());
     }
@@ -44,17 +48,17 @@ pub(super) fn picture(reports: &[RttReport]) -> Picture {
     picture
 }
 
-/// The span of each interval and its result; `None` if nothing was measured.
+/// Each interval and its result; `None` if nothing was measured.
 type Intervals<'a> = Vec<(Span, Option<&'a ResultLine>)>;
 
 fn panel(result: &ResultLine, reports: &[RttReport], time: &TimeScale, (top, bottom): Place, picture: &mut Picture) {
     let intervals: Intervals<'_> =
-        reports.iter().filter_map(|r| Some((r.span_ns?, r.results.iter().find(|l| l.is_same(result))))).collect();
+        reports.iter().filter_map(|r| Some((r.period()?, r.results.iter().find(|l| l.is_same(result))))).collect();
     let values =
         || intervals.iter().filter_map(|i| i.1).flat_map(|l| CURVES.map(|c| l.delay_ns.quantiles[c.0])).flatten();
-    let (Some(least), Some(greatest)) = (values().map(|q| q.low).min(), values().map(|q| q.high).max()) else {
-        return;
-    };
+    let lows = values().flat_map(|q| [q.low, q.value]).filter(|&delay| delay > 0);
+    let Some(greatest) = values().map(|q| q.high).max() else { return };
+    let least = lows.min().unwrap_or(1);
     let scale = LogScale::new(least, greatest, bottom, top);
     steps::axes(&scale.ticks(steps::APART), time, (top, bottom), picture);
     for (q, look) in CURVES {

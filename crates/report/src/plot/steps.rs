@@ -35,14 +35,12 @@ pub(super) fn draw<T: Copy + PartialEq>(
     picture: &mut Picture,
 ) {
     for run in runs(course) {
-        // An interval extends to the start of the next one, regardless of when its last packet came.
-        let end = |i: usize| time.place(run.get(i + 1).map_or(run[i].0.end, |next| next.0.start));
         let edge = |of: fn(&Estimate<T>) -> T| {
-            let both_ends = |(i, (span, value)): (usize, &(Span, Estimate<T>))| {
+            let both_ends = |(span, value): &(Span, Estimate<T>)| {
                 let y = height(of(value));
-                [(time.place(span.start), y), (end(i), y)]
+                [(time.place(span.start), y), (time.place(span.end), y)]
             };
-            run.iter().enumerate().flat_map(both_ends).collect::<Vec<Place>>()
+            run.iter().flat_map(both_ends).collect::<Vec<Place>>()
         };
         let mut band = edge(|e| e.high);
         band.extend(edge(|e| e.low).into_iter().rev());
@@ -53,14 +51,13 @@ pub(super) fn draw<T: Copy + PartialEq>(
     }
 }
 
-/// Runs of consecutive intervals in which the value is known: not across a pause that would hold a whole interval.
+/// Runs of intervals in which the value is known, each of which begins where the one before ends.
 fn runs<T: Copy>(course: &Course<T>) -> Vec<Vec<(Span, Estimate<T>)>> {
-    let usual = usual_length(course);
     let mut runs: Vec<Vec<(Span, Estimate<T>)>> = Vec::new();
-    let mut last: Option<Span> = None;
+    let mut last: Option<i64> = None;
     for &(span, value) in course {
-        let is_next = last.is_some_and(|last| span.start.saturating_sub(last.end) < usual);
-        last = value.map(|_| span);
+        let is_next = last == Some(span.start);
+        last = value.map(|_| span.end);
         match (value, runs.last_mut()) {
             (Some(value), Some(run)) if is_next => run.push((span, value)),
             (Some(value), _) => runs.push(vec![(span, value)]),
@@ -68,13 +65,6 @@ fn runs<T: Copy>(course: &Course<T>) -> Vec<Vec<(Span, Estimate<T>)>> {
         }
     }
     runs
-}
-
-/// The median time from the start of an interval to that of the next.
-fn usual_length<T>(course: &Course<T>) -> i64 {
-    let mut lengths: Vec<i64> = course.windows(2).map(|pair| pair[1].0.start.saturating_sub(pair[0].0.start)).collect();
-    lengths.sort_unstable();
-    lengths.get(lengths.len() / 2).copied().unwrap_or(i64::MAX)
 }
 
 /// The grid of a panel with a time axis, and the labels of its y-axis.
@@ -135,16 +125,15 @@ pub(super) fn names(mut placed: Vec<(f64, &str, Colour)>, (top, bottom): Place, 
 mod tests {
     use super::*;
 
-    /// Intervals of 10, of which the packets of the third end early; nothing was measured in the fifth, and three are
-    /// missing behind the sixth.
+    /// Intervals of 10, and one of 5; nothing was measured in the fifth, and three are missing behind the sixth.
     #[test]
     fn runs_end_where_nothing_is_known() {
         let span = |start: i64, end: i64| Span { start, end };
-        let spans = [span(0, 9), span(10, 20), span(21, 23), span(30, 39), span(40, 49), span(50, 59), span(90, 99)];
+        let spans = [span(0, 10), span(10, 20), span(20, 25), span(25, 35), span(35, 45), span(45, 55), span(85, 95)];
         let course: Vec<_> =
-            spans.iter().map(|&span| (span, (span.start != 40).then_some(Estimate::exact(span.start)))).collect();
+            spans.iter().map(|&span| (span, (span.start != 35).then_some(Estimate::exact(span.start)))).collect();
         let found: Vec<Vec<i64>> = runs(&course).iter().map(|run| run.iter().map(|(_, e)| e.value).collect()).collect();
-        assert_eq!(found, [vec![0, 10, 21, 30], vec![50], vec![90]]);
+        assert_eq!(found, [vec![0, 10, 20, 25], vec![45], vec![85]]);
         assert_eq!(runs(&course[..1]).len(), 1);
         assert!(runs::<i64>(&[]).is_empty());
     }

@@ -37,7 +37,7 @@ impl ResultLine {
             responses: Responses { seen: fates.responses, unmatched: fates.unmatched },
             samples: distribution.samples(),
             ambiguous_samples: distribution.ambiguous_samples(),
-            exchanges: exchanges.map(|all| at_most(all, most)),
+            exchanges: exchanges.map(|all| at_most(all, most, distribution.samples() as f64)),
             delay_ns: delays(distribution),
             histogram: histogram(distribution).into_iter().map(|bin| bin.times(share)).collect(),
             cdf: Vec::new(),
@@ -52,11 +52,12 @@ impl ResultLine {
     }
 }
 
-/// Limits an estimated number of exchanges to `most`. An interval that lies above it keeps its width below the value: an
-/// estimate does not become exact.
-fn at_most(all: Estimate<f64>, most: f64) -> Estimate<f64> {
+/// Limits an estimated number of exchanges, of which these are `samples`, to `most`. An interval that lies above it keeps
+/// its width below the value, as far as there are samples: an estimate does not become exact.
+fn at_most(all: Estimate<f64>, most: f64, samples: f64) -> Estimate<f64> {
     let value = all.value.min(most);
-    Estimate { value, low: all.low.min(value - (all.value - all.low)), high: all.high.min(most) }
+    let low = all.low.min(value - (all.value - all.low)).max(samples);
+    Estimate { value, low: low.min(value), high: all.high.min(most) }
 }
 
 impl Bin {
@@ -178,9 +179,10 @@ mod tests {
     #[test]
     fn a_limit_makes_no_estimate_exact() {
         let estimate = |value, low, high| Estimate { value, low, high };
-        assert_eq!(at_most(estimate(30.0, 25.0, 35.0), 20.0), estimate(20.0, 15.0, 20.0));
-        assert_eq!(at_most(estimate(18.0, 15.0, 22.0), 20.0), estimate(18.0, 15.0, 20.0));
-        assert_eq!(at_most(Estimate::exact(20.0), 20.0), Estimate::exact(20.0));
+        assert_eq!(at_most(estimate(30.0, 25.0, 35.0), 20.0, 3.0), estimate(20.0, 15.0, 20.0));
+        assert_eq!(at_most(estimate(400.0, 80.0, 720.0), 200.0, 3.0), estimate(200.0, 3.0, 200.0));
+        assert_eq!(at_most(estimate(18.0, 15.0, 22.0), 20.0, 3.0), estimate(18.0, 15.0, 20.0));
+        assert_eq!(at_most(Estimate::exact(20.0), 20.0, 20.0), Estimate::exact(20.0));
     }
 
     #[test]

@@ -21,7 +21,8 @@ pub(crate) fn write(line: &ResultLine, to: &mut impl Write) -> io::Result<()> {
     if highest <= 0.0 {
         return Ok(());
     }
-    writeln!(to, "{}, {} exchanges by delay", text::plain(&line.name()), text::count(exchanges(line)))?;
+    let left = if axis.has_none { " (left: zero and less)" } else { "" };
+    writeln!(to, "{}, {} exchanges by delay{left}", text::plain(&line.name()), text::count(exchanges(line)))?;
     let steps = (LINES * 8) as f64;
     let heights: Vec<usize> =
         shares.iter().map(|&s| if s > 0.0 { ((s / highest * steps).round() as usize).max(1) } else { 0 }).collect();
@@ -80,23 +81,30 @@ fn exchanges(line: &ResultLine) -> u64 {
     line.exchanges.map_or(0, |e| e.value.round() as u64)
 }
 
-/// Maps logarithmic time to columns. Delays below one nanosecond, also negative ones, count as one nanosecond.
+/// Maps logarithmic time to columns. If there are delays of zero and less, the first column is theirs.
 struct Axis {
     from: f64,
     to: f64,
+    has_none: bool,
 }
 
 impl Axis {
     /// The range of the delays, at least one decade.
     fn around(cdf: &[CdfPoint]) -> Option<Self> {
-        let (first, last) = (cdf.first()?, cdf.last()?);
-        let (from, to) = (log(first.delay_ns as f64), log(last.delay_ns as f64));
+        let (has_none, last) = (cdf.first()?.delay_ns <= 0, cdf.last()?.delay_ns);
+        let shortest = cdf.iter().map(|point| point.delay_ns).find(|&delay| delay > 0).unwrap_or(1);
+        let (from, to) = (log(shortest), log(last));
         let lacking = (1.0 - (to - from)).max(0.0) / 2.0;
-        Some(Self { from: (from - lacking).max(0.0), to: to + lacking })
+        let (from, to) = ((from - lacking).max(0.0), to + lacking);
+        let aside = if has_none { 2.0 * (to - from) / COLUMNS as f64 } else { 0.0 };
+        Some(Self { from: from - aside, to, has_none })
     }
 
     fn position(&self, delay_ns: f64) -> f64 {
-        (log(delay_ns) - self.from) / (self.to - self.from) * COLUMNS as f64
+        if delay_ns <= 0.0 {
+            return f64::NEG_INFINITY;
+        }
+        (delay_ns.max(1.0).log10() - self.from) / (self.to - self.from) * COLUMNS as f64
     }
 
     fn column(&self, delay_ns: f64) -> usize {
@@ -135,8 +143,8 @@ impl Axis {
     }
 }
 
-fn log(delay_ns: f64) -> f64 {
-    delay_ns.max(1.0).log10()
+fn log(delay_ns: i64) -> f64 {
+    (delay_ns.max(1) as f64).log10()
 }
 
 /// Words on one line; a word that would touch an earlier one is left out.
@@ -183,6 +191,14 @@ mod tests {
         assert!((shares[0] - 0.2).abs() < 1e-9 && (shares[COLUMNS - 1] - 0.25).abs() < 1e-9, "{shares:?}");
         assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-9);
         assert!(Axis::around(&[]).is_none());
+        // Delays of zero and less take one column, whatever the others are.
+        for positive in [1, 20_000_000] {
+            let cdf = self::cdf(&[(-3_000_000, 0.4), (positive, 0.7), (2 * positive, 1.0)]);
+            let shares = Axis::around(&cdf).unwrap().shares(&cdf);
+            let filled = shares.iter().enumerate().filter(|(_, share)| **share > 0.0).map(|(column, _)| column);
+            let filled: Vec<_> = filled.collect();
+            assert!((shares[0] - 0.4).abs() < 1e-9 && filled.len() == 3 && filled[2] - filled[1] > 10, "{filled:?}");
+        }
     }
 
     #[test]

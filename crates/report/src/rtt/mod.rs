@@ -48,6 +48,13 @@ pub struct RttReport {
     pub flows: Vec<Flow>,
 }
 
+impl RttReport {
+    /// The interval of the report, or the time from its first to its last packet.
+    pub(crate) fn period(&self) -> Option<Span> {
+        self.interval_ns.or(self.span_ns)
+    }
+}
+
 /// QUIC connections that were seen to begin: `spinning + not_spinning + undecided`.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Quic {

@@ -1,7 +1,7 @@
 //! The human-readable table: delays first, then what they are based on. At most 100 columns unless a name is longer.
 
 use super::{self as rtt, Flow, OF_FLOWS, Quic, ResultLine, RttReport, histogram};
-use crate::facts::{Frames, Memory};
+use crate::facts::{Frames, Memory, Span};
 use crate::footing::{self, WIDTH};
 use crate::grid::Grid;
 use crate::quantiles::{MAIN, QUANTILES, names};
@@ -227,10 +227,9 @@ fn series<'a>(result: &ResultLine, reports: &'a [RttReport], to: &mut impl Write
         true => cells(&[&[name, "exchanges", "sampled"], &MAIN.map(|q| QUANTILES[q].0)]),
         false => cells(&[&[name, "exchanges"], &names(), &["mean", "max"]]),
     });
-    let begin = |report: &RttReport| report.interval_ns.or(report.span_ns).map(|span| span.start);
-    let times = text::Times::of(reports.iter().filter_map(begin));
+    let times = text::Times::of_intervals(reports.iter().filter_map(RttReport::period));
     for report in reports {
-        let Some(start) = begin(report) else { continue };
+        let Some(Span { start, .. }) = report.period() else { continue };
         let time = format!("  {}", times.text(start));
         let Some(line) = find(report) else {
             grid.row(vec![time, "0".into()]);
