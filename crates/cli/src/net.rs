@@ -332,6 +332,9 @@ fn costs(path: &Path, topology: &Topology) -> Result<Vec<Cost>> {
             bail!(lines.error(format!("the map has no router '{router}'")));
         }
         let cost = cost.parse().map_err(|what: String| lines.error(what))?;
+        if costs.contains_key(router) {
+            bail!(lines.error(format!("the cost of '{router}' a second time")));
+        }
         costs.insert(router.to_owned(), cost);
     }
     lines.whole()?;

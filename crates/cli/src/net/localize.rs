@@ -291,7 +291,7 @@ impl Answer<'_> {
         let asked = (0..self.routes.segments() as u32).filter(|&segment| self.found.is_asked(segment));
         let unknown = asked.filter(|&segment| self.found.delays[segment as usize].is_none()).count();
         if unknown > 0 {
-            warnings.push(format!("segments with too few or no measurements: {unknown}"));
+            warnings.push(format!("segments whose delay is known in too few intervals or none: {unknown}"));
         }
         if self.is_scattered() {
             warnings.push("segments were measured at different times: align them with --interval".to_owned());

@@ -58,7 +58,8 @@ const LEAST_KIB: usize = 8;
 const MOST: usize = 1 << 40;
 
 pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
-    let traffic = traffic(arguments)?;
+    let delays = delays(arguments)?;
+    let traffic = traffic(arguments, &delays)?;
     let &Arguments { matching, requests_per_second, mean, p99, answered, span, .. } = arguments;
     if let Some(memory) = arguments.asked.memory {
         if !units::is_given(memory) {
@@ -78,15 +79,15 @@ pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
             span_ns: span.get(),
             expiry_ns: arguments.expiry().get(),
         },
-        exact: Some(exact(arguments)),
+        exact: Some(exact(arguments, &delays)),
         sizes: sampled(arguments, &traffic),
     })
 }
 
-/// The traffic for a fridge, with delays as the simulator draws them.
-fn traffic(arguments: &Arguments) -> Result<Traffic, Failure> {
+/// Delays as the simulator draws them.
+fn delays(arguments: &Arguments) -> Result<Vec<Nanos>, Failure> {
     const DRAWN: u64 = 100_000;
-    let &Arguments { requests_per_second: rate, mean, p99, answered, span, .. } = arguments;
+    let &Arguments { mean, p99, .. } = arguments;
     let settings = Stream {
         arrivals: Arrivals::Constant,
         ..Stream::poisson(1e6, Distribution::LogNormal { mean, p99 }, End::AfterRequests(DRAWN))
@@ -96,8 +97,14 @@ fn traffic(arguments: &Arguments) -> Result<Traffic, Failure> {
     while let Some(seen) = workload.next() {
         delays.extend(workload.delay().filter(|_| matches!(seen, dwell_types::Observation::Response(_))));
     }
+    Ok(delays)
+}
+
+/// The traffic for a fridge.
+fn traffic(arguments: &Arguments, delays: &[Nanos]) -> Result<Traffic, Failure> {
+    let &Arguments { requests_per_second: rate, answered, span, .. } = arguments;
     let exchanges = rate * answered * span.get() as f64 / 1e9;
-    let traffic = Traffic::new(rate, exchanges, &delays).filter(|_| exchanges >= 1.0);
+    let traffic = Traffic::new(rate, exchanges, delays).filter(|_| exchanges >= 1.0);
     traffic.ok_or_else(|| usage("less than one exchange expected: use a higher rate or a longer --span"))
 }
 
@@ -142,14 +149,18 @@ impl Arguments {
 }
 
 /// Memory that holds all open requests.
-fn exact(arguments: &Arguments) -> Exact {
+fn exact(arguments: &Arguments, delays: &[Nanos]) -> Exact {
     let &Arguments { requests_per_second: rate, answered, span, .. } = arguments;
     let seconds = |time: Nanos| time.get() as f64 / 1e9;
-    // Requests without a response stay until they expire, or until the end.
-    let unanswered = (1.0 - answered) * seconds(arguments.expiry().min(span));
-    let open = rate * (answered * seconds(arguments.mean) + unanswered);
+    // Requests stay until they are answered or expire, or until the end.
+    let longest = arguments.expiry().min(span);
+    let sum = |longest: Nanos| delays.iter().map(|&delay| seconds(delay.min(longest))).sum::<f64>();
+    let mean = seconds(arguments.mean) * sum(longest) / sum(Nanos::new(i64::MAX));
+    let open = rate * (answered * mean + (1.0 - answered) * seconds(longest));
     let most = open + 5.0 * open.sqrt();
-    let bytes = memories().find(|&bytes| arguments.room(bytes) as f64 >= most);
+    // A handshake waits for the other side and for both together, then for this side and for both.
+    let entries = if arguments.matching == Match::TcpHandshake { 2.0 } else { 1.0 };
+    let bytes = memories().find(|&bytes| arguments.room(bytes) as f64 >= entries * most);
     let command = bytes.map(|bytes| arguments.command("", bytes));
     Exact { open_requests: open, most_open_requests: most, memory_bytes: bytes.map(|bytes| bytes as u64), command }
 }
@@ -158,7 +169,7 @@ fn memories() -> impl Iterator<Item = usize> {
     (0..).map(|step| LEAST_KIB << 10 << step).take_while(|&bytes| bytes <= MOST)
 }
 
-/// Fridges of increasing size, up to the requested one.
+/// Fridges of increasing size, up to the first with the requested error, or as large as this machine's memory.
 fn sampled(arguments: &Arguments, traffic: &Traffic) -> Vec<Size> {
     let asked = arguments.asked.memory;
     let mut sizes = Vec::new();
@@ -177,8 +188,7 @@ fn sampled(arguments: &Arguments, traffic: &Traffic) -> Vec<Size> {
             parameters: Parameters::Fridge { slots, entry_probability: probability },
             errors: QUANTILES.map(error).to_vec(),
         });
-        if arguments.asked.error.is_some_and(|error| worst.exp2() - 1.0 <= error) || probability == 1.0 && worst < 1e-3
-        {
+        if arguments.asked.error.is_some_and(|error| worst.exp2() - 1.0 <= error) {
             break;
         }
     }

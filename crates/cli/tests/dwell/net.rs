@@ -125,6 +125,7 @@ fn wrong_maps_and_wishes_are_refused_in_one_line() {
     let large: String = (0..20_000).map(|at| format!("r{at} r{} 1\n", (at + 1) % 20_000)).collect();
     let large = write("large", large.as_bytes());
     let costs = write("costs", b"router,cost\nb1,none\n");
+    let twice = write("twice", b"router,cost\nb1,2\nb1,7\n");
     let headless = write("headless", b"b1,9\nb2,9\n");
     let unknown = write("unknown", b"cost,router\n9,b1\n9,b99\n");
     let absent = folder.path().join("absent");
@@ -137,6 +138,7 @@ fn wrong_maps_and_wishes_are_refused_in_one_line() {
         (vec!["net", "plan", &large], 1, "large: all paths together have more than 268435456 routers\n"),
         (vec!["net", "plan", absent.to_str().unwrap()], 1, "absent"),
         (vec!["net", "plan", &map, "--costs", &costs], 1, "line 2"),
+        (vec!["net", "plan", &map, "--costs", &twice], 1, "line 3: the cost of 'b1' a second time"),
         (vec!["net", "plan", &map, "--costs", &headless], 1, "expected the columns router,cost, found 'b1,9'"),
         (vec!["net", "plan", &map, "--costs", &unknown], 1, "line 3: the map has no router 'b99'"),
         (vec!["net", "paths", &map, "--instrumented", "b9"], 2, "b9"),
@@ -222,7 +224,7 @@ fn what_is_not_measured_is_said() {
     let lines = all.lines().filter(|line| !line.starts_with("b3,b4"));
     std::fs::write(&part, lines.collect::<Vec<_>>().join("\n")).unwrap();
     let run = localize(&["--measurements", part.to_str().unwrap(), "--path", "b3,b5", "--format", "json"]);
-    assert!(run.err.contains("segments with too few or no measurements: 1"), "{}", run.err);
+    assert!(run.err.contains("segments whose delay is known in too few intervals or none: 1"), "{}", run.err);
     let report = run.json();
     let path = &report["path_lines"][0];
     assert_eq!((&path["missing"][0]["to"], &path["delay"]), (&"b4".into(), &serde_json::Value::Null));

@@ -96,6 +96,27 @@ fn one_point_by_error_or_by_memory() {
     assert_eq!(same, [(kib, error)]);
 }
 
+/// No more requests are open than can be: those of the last second, or all. Each of a handshake waits for two answers. A
+/// sketch without the error that was asked for is not recommended.
+#[test]
+fn open_requests_are_those_that_can_be() {
+    let open = |how: &[&str]| {
+        let traffic = ["--error", "5%", "--requests-per-second", "1000", "--mean", "5s", "--p99", "20s"];
+        let (report, _) = fridges(&[&traffic[..], how].concat());
+        let [open, bytes] = ["open_requests", "memory_bytes"].map(|key| report["exact"][key].as_f64().unwrap());
+        (open, bytes)
+    };
+    for limit in ["--expiry", "--span"] {
+        assert!((900.0..=1_000.0).contains(&open(&[limit, "1s"]).0));
+    }
+    assert!((open(&["--span", "1h"]).0 - 5_000.0).abs() < 10.0);
+    let [dns, handshakes] = ["dns", "tcp-handshake"].map(|rule| open(&["--match", rule, "--span", "1h"]));
+    assert!(dns.0 == handshakes.0 && dns.1 < handshakes.1, "{dns:?} {handshakes:?}");
+    let small = ["size", "rtt", "--error", "0.0001%", "--requests-per-second", "1000", "--mean", "20ms"];
+    let table = String::from_utf8(dwell(&[&small[..], &["--p99", "200ms"]].concat()).ok().out).unwrap();
+    assert!(table.contains("every exchange: dwell rtt") && table.contains("sampled:        no size"), "{table}");
+}
+
 /// The largest sizes are answered, too, without a sketch of that size.
 #[test]
 fn absurd_sizes_are_answered() {

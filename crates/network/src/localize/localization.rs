@@ -196,7 +196,7 @@ impl Localization {
             terms.sum()
         };
         let mean = |segment: u32, interval: usize| Some(readings.delay(segment, interval)?.mean_ns);
-        let delay = || (sum(&mean) / n, sum(&|s, i| Some(readings.delay(s, i)?.variance())) / (n * n));
+        let delay = || (sum(&mean) / n, sum(&|s, i| Some(readings.mean(s, i)?.variance)) / (n * n));
         let std = || (sum(&|s, i| Some(readings.delay(s, i)?.std_ns.powi(2))) / n).sqrt();
         let excess = verdict.map_or(0.0, |verdict| verdict.shift.excess);
         let mut suspects: Vec<Suspect> = Vec::new();
@@ -238,8 +238,7 @@ fn on_paths(routes: &Routes, paths: &[usize]) -> Vec<bool> {
 }
 
 fn delays(readings: &Readings, segment: u32) -> Vec<Option<Value>> {
-    let delay = |interval| Some(readings.delay(segment, interval)?.value());
-    (0..readings.starts().len()).map(delay).collect()
+    (0..readings.starts().len()).map(|interval| readings.mean(segment, interval)).collect()
 }
 
 /// Those of these intervals in which the delays of all these segments are known.
@@ -251,7 +250,7 @@ fn complete(parts: &[u32], readings: &Readings, among: Range<usize>) -> Vec<usiz
 fn sums(routes: &Routes, readings: &Readings, path: usize) -> Vec<Option<Value>> {
     let sum = |interval| {
         routes.path(path).iter().try_fold(Value { value: 0.0, variance: 0.0 }, |sum, &segment| {
-            let next = readings.delay(segment, interval)?.value();
+            let next = readings.mean(segment, interval)?;
             Some(Value { value: sum.value + next.value, variance: sum.variance + next.variance })
         })
     };

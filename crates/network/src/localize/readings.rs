@@ -28,14 +28,28 @@ pub struct Delay {
 }
 
 impl Delay {
-    /// Squared standard error of the mean in ns². Never zero, since times are whole nanoseconds.
-    pub fn variance(&self) -> f64 {
-        (self.std_ns * self.std_ns + 1.0) / self.samples as f64
+    /// Degrees of freedom of the standard deviation: none for one packet, which has no deviation.
+    fn freedom(&self) -> f64 {
+        self.samples.saturating_sub(1) as f64
     }
 
-    pub(super) fn value(&self) -> Value {
-        Value { value: self.mean_ns, variance: self.variance() }
+    /// With the squared standard error of the mean in ns²: never zero, since times are whole nanoseconds. The deviation of a
+    /// few packets says little; it counts together with `usual`, that of all packets of the segment, as if this were of
+    /// four more.
+    fn value(&self, usual: Option<f64>) -> Value {
+        const FEW: f64 = 4.0;
+        let (own, freedom) = (self.std_ns * self.std_ns, self.freedom());
+        let variance = usual.map_or(own, |usual| (freedom * own + FEW * usual) / (freedom + FEW));
+        Value { value: self.mean_ns, variance: (variance + 1.0) / self.samples as f64 }
     }
+}
+
+/// The variance of single delays within the intervals; `None` if none has several packets.
+fn usual_variance(readings: &[Option<Reading>]) -> Option<f64> {
+    let delays = || readings.iter().flatten().filter_map(|reading| reading.delay);
+    let freedom: f64 = delays().map(|delay| delay.freedom()).sum();
+    let squares: f64 = delays().map(|delay| delay.freedom() * delay.std_ns * delay.std_ns).sum();
+    (freedom > 0.0).then(|| squares / freedom)
 }
 
 impl Reading {
@@ -74,6 +88,8 @@ pub struct Readings {
     starts: Vec<i64>,
     /// By segment, then by interval; only segments that were measured.
     of: BTreeMap<u32, Vec<Option<Reading>>>,
+    /// By segment, the variance of single delays.
+    usual: BTreeMap<u32, f64>,
     /// Those of any other segment: none in each interval.
     none: Vec<Option<Reading>>,
 }
@@ -99,7 +115,8 @@ impl Readings {
                 return Err(Twice { segment, start_ns: reading.start_ns, readings: [first, number] });
             }
         }
-        Ok(Self { starts: begun.into_iter().map(|(_, start_ns)| start_ns).collect(), of, none })
+        let usual = of.iter().filter_map(|(&segment, readings)| Some((segment, usual_variance(readings)?))).collect();
+        Ok(Self { starts: begun.into_iter().map(|(_, start_ns)| start_ns).collect(), of, usual, none })
     }
 
     /// The first intervals that begin closer together than successive intervals of any one segment; `None` if there
@@ -133,6 +150,11 @@ impl Readings {
     /// The number of intervals in which a segment has a reading.
     pub fn known(&self, segment: u32) -> usize {
         self.of.get(&segment).map_or(0, |readings| readings.iter().flatten().count())
+    }
+
+    /// The mean delay of a segment in an interval.
+    pub(super) fn mean(&self, segment: u32, interval: usize) -> Option<Value> {
+        self.delay(segment, interval).map(|delay| delay.value(self.usual.get(&segment).copied()))
     }
 
     /// The delay of a segment in an interval.
@@ -179,6 +201,24 @@ mod tests {
         }
         let twice = Readings::new(&[(0, reading(3)), (1, reading(5)), (1, reading(8))], 10);
         assert_eq!(twice, Err(Twice { segment: 1, start_ns: 8, readings: [1, 2] }));
+    }
+
+    /// One packet has no deviation, which does not make it exact; that of two counts little. Where no interval has
+    /// several packets, only the intervals themselves show how delays differ.
+    #[test]
+    fn few_packets_are_not_exact() {
+        let with = |start_ns, samples, std_ns| {
+            (0, Reading { delay: Some(Delay { samples, mean_ns: 5e6, std_ns }), ..reading(start_ns) })
+        };
+        let deviations = |read: &[(u32, Reading)]| {
+            let readings = Readings::new(read, 1).unwrap();
+            let one = |interval| readings.mean(0, interval).unwrap().variance.sqrt();
+            (0..read.len()).map(one).collect::<Vec<_>>()
+        };
+        let found = deviations(&[with(0, 10_001, 1e6), with(1, 10_001, 1e6), with(2, 1, 0.0), with(3, 2, 0.0)]);
+        assert!((found[0] - 1e4).abs() < 10.0 && (found[2] - 1e6).abs() < 100.0, "{found:?}");
+        assert!((5e5..7e5).contains(&found[3]), "{found:?}");
+        assert_eq!(deviations(&[with(0, 1, 0.0), with(1, 1, 0.0)]), [1.0, 1.0]);
     }
 
     /// Segments that were not measured take no memory.

@@ -130,7 +130,13 @@ impl Verdict {
 /// ln of the likelihood ratio of a score for a shift of unknown size, uniform above zero in units of the spread:
 /// *F*(*t*)/*f*(*t*) times the width of *t* in these units.
 fn ln_odds(shift: &Shift, freedom: f64) -> f64 {
-    tails::student(-shift.score, freedom).ln() - tails::ln_student_density(shift.score, freedom) + shift.width.ln()
+    let below = tails::student(-shift.score, freedom);
+    let ratio = match below > 0.0 {
+        true => below.ln() - tails::ln_student_density(shift.score, freedom),
+        // So far out, *F*(−*t*)/*f*(*t*) is *t*/*ν*: the density falls as the power *ν* + 1.
+        false => (-shift.score / freedom).ln(),
+    };
+    ratio + shift.width.ln()
 }
 
 /// ln of the sum of numbers given by their ln; −∞ for none.

@@ -41,10 +41,13 @@ struct State {
     keys: BTreeMap<String, Key>,
     /// The id of the key that is being read.
     key: Option<String>,
-    open: Option<Open>,
+    /// Nodes may contain graphs.
+    open: Vec<Open>,
     place: Option<Place>,
-    is_directed: bool,
-    edges: Vec<Open>,
+    /// Whether edges have one direction, for each graph that is open.
+    directed: Vec<bool>,
+    /// Edges, and whether they have one direction.
+    edges: Vec<(Open, bool)>,
 }
 
 /// An element, rather than a name that begins like one.
@@ -82,8 +85,7 @@ pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), TopologyErro
             _ => {}
         }
     }
-    let State { edges, is_directed, .. } = state;
-    edges.iter().try_for_each(|edge| connect(edge, is_directed, builder))
+    state.edges.iter().try_for_each(|(edge, is_directed)| connect(edge, *is_directed, builder))
 }
 
 /// The text that an entity such as `&amp;` stands for.
@@ -114,14 +116,16 @@ impl State {
             }
             b"default" => self.place = self.key.clone().map(Place::Default),
             b"graph" => {
-                self.is_directed = attributes.get("edgedefault").is_some_and(|default| default == "directed");
+                self.directed.push(attributes.get("edgedefault").is_some_and(|default| default == "directed"));
             }
-            b"node" | b"edge" => self.open = Some(Open { attributes, data: HashMap::new(), line }),
+            b"node" | b"edge" => self.open.push(Open { attributes, data: HashMap::new(), line }),
             b"data" => {
                 let name = attributes.get("key").map(|id| self.keys.get(id).map_or(id, |key| &key.name).clone());
-                if let (Some(open), Some(name)) = (&mut self.open, name) {
-                    // Even an empty value replaces the default.
-                    open.data.entry(name.clone()).or_default();
+                if let (Some(open), Some(name)) = (self.open.last_mut(), name) {
+                    // Even an empty value replaces the default. Names differ by more than capital letters.
+                    if open.data.insert(name.clone(), String::new()).is_some() {
+                        return Err(at(line, format!("a second value of '{name}'")));
+                    }
                     self.place = Some(Place::Data(name));
                 }
             }
@@ -134,7 +138,7 @@ impl State {
     fn value(&mut self) -> Option<&mut String> {
         match self.place.as_ref()? {
             Place::Default(id) => self.keys.get_mut(id).map(|key| &mut key.default),
-            Place::Data(name) => self.open.as_mut()?.data.get_mut(name),
+            Place::Data(name) => self.open.last_mut()?.data.get_mut(name),
         }
     }
 
@@ -160,9 +164,14 @@ impl State {
                 let label = node.value("label").unwrap_or(id);
                 builder.named(id, label, degrees("latitude").zip(degrees("longitude")));
             }
+            b"graph" => _ = self.directed.pop(),
             b"edge" => {
-                let edge = self.close("edge");
-                self.edges.extend(edge);
+                let Some(edge) = self.close("edge") else { return Ok(()) };
+                let is_directed = match edge.attributes.get("directed").map(String::as_str) {
+                    Some(directed) => matches!(directed, "true" | "1"),
+                    None => self.directed.last().copied().unwrap_or(false),
+                };
+                self.edges.push((edge, is_directed));
             }
             _ => {}
         }
@@ -171,7 +180,7 @@ impl State {
 
     /// The node or edge that was being read, with the defaults of what it lacks.
     fn close(&mut self, of: &str) -> Option<Open> {
-        let mut open = self.open.take()?;
+        let mut open = self.open.pop()?;
         for key in self.keys.values().filter(|key| (key.of == of || key.of == "all") && !key.default.is_empty()) {
             open.data.entry(key.name.clone()).or_insert_with(|| key.default.clone());
         }
@@ -197,8 +206,7 @@ fn connect(edge: &Open, is_directed: bool, builder: &mut Builder) -> Result<(), 
         None => Weight::ONE,
     };
     builder.link(from, to, weight);
-    let both = edge.attributes.get("directed").map_or(!is_directed, |directed| directed != "true");
-    if both {
+    if !is_directed {
         builder.link(to, from, weight);
     }
     Ok(())

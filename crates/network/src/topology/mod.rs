@@ -40,8 +40,8 @@ impl Weight {
     pub const ONE: Self = Self(MILLION);
 }
 
-/// With this limit no path of fewer than 2³² links overflows.
-const MOST_MILLIONTHS: u64 = 1 << 31;
+/// With this limit no path of fewer than 18 million links overflows; costs of OSPF are at most 65,535.
+const MOST_MILLIONTHS: u64 = 1_000_000 * MILLION;
 
 impl std::ops::Add for Weight {
     type Output = Self;
@@ -56,7 +56,7 @@ impl std::str::FromStr for Weight {
 
     fn from_str(text: &str) -> Result<Self, String> {
         millionths::parse(text, MOST_MILLIONTHS).map(Self).ok_or_else(|| {
-            format!("a weight of '{text}': expected a number above 0 and up to 2147, with at most 6 decimals")
+            format!("a weight of '{text}': expected a number above 0 and up to 1000000, with at most 6 decimals")
         })
     }
 }
@@ -290,7 +290,8 @@ mod tests {
         assert_eq!(weight("2.5").unwrap() + weight("6.5").unwrap(), weight("9").unwrap());
         let tenths = (0..10).fold(Weight(0), |sum, _| sum + weight("0.1").unwrap());
         assert_eq!(tenths, Weight::ONE);
-        for wrong in ["", ".", "0", "-1", "0.0000001", "1e3", "nan", "1.5.2", "99999999999", "2148"] {
+        assert!(weight("65535").unwrap() < weight("1000000").unwrap());
+        for wrong in ["", ".", "0", "-1", "0.0000001", "1e3", "nan", "1.5.2", "99999999999", "1000001"] {
             assert!(weight(wrong).is_err(), "{wrong}");
         }
     }
@@ -407,6 +408,40 @@ mod tests {
             assert_eq!(map(&key(of), "<data key=\"w\"/>"), [1.0, 3.0], "{of}: empty, not the default");
         }
         assert_eq!(map(&key(" for=\"node\""), ""), [1.0, 3.0]);
+    }
+
+    /// Each graph has a direction of its own, also inside a node of another one; each edge may have another.
+    #[test]
+    fn graphs_of_graphml_have_their_own_directions() {
+        let edge = |from: &str, to: &str, more: &str| format!("<edge source=\"{from}\" target=\"{to}\" {more}/>");
+        let inner = format!("<graph edgedefault=\"undirected\"><node id=\"i\"/>{}</graph>", edge("a", "i", ""));
+        let nodes = format!("<node id=\"a\">{inner}</node><node id=\"b\"/>");
+        let ways = edge("a", "b", "") + &edge("b", "i", "directed=\"1\"") + &edge("i", "b", "directed=\"false\"");
+        let second = format!("<graph edgedefault=\"undirected\">{}</graph>", edge("a", "a", ""));
+        let map = format!("<graphml><graph edgedefault=\"directed\">{nodes}{ways}</graph>{second}</graphml>");
+        let topology = Topology::read(&map).unwrap();
+        let of = |name: &str| topology.find(name).unwrap();
+        let is_linked = |from, to| {
+            topology.graph().contains_edge(NodeIndex::new(of(from) as usize), NodeIndex::new(of(to) as usize))
+        };
+        let pairs = [("a", "i"), ("i", "a"), ("a", "b"), ("b", "a"), ("b", "i"), ("i", "b")];
+        assert_eq!(pairs.map(|(from, to)| is_linked(from, to)), [true, true, true, false, true, true]);
+        let data = "<data key=\"weight\">2</data><data key=\"weight\">3</data>";
+        let twice = map.replace("<node id=\"b\"/>", &format!("<node id=\"b\">{data}</node>"));
+        assert!(Topology::read(&twice).unwrap_err().to_string().contains("line 1: a second value of 'weight'"));
+    }
+
+    /// Half a place, or one that is nowhere, is not drawn at zero.
+    #[test]
+    fn places_are_on_the_globe() {
+        let map = |place: &str| {
+            let link = "[[link]]\nfrom = \"a\"\nto = \"b\"\n";
+            Topology::read(&format!("[[router]]\nname = \"a\"\n{place}\n[[router]]\nname = \"b\"\n{link}"))
+        };
+        assert!(map("latitude = -90\nlongitude = 180.0").is_ok() && map("").is_ok());
+        for place in ["latitude = nan\nlongitude = 1", "latitude = 91\nlongitude = 0", "longitude = 7"] {
+            assert!(map(place).unwrap_err().to_string().contains("router 'a': expected a latitude"), "{place}");
+        }
     }
 
     /// What follows a value belongs to nothing, even if the value is empty.

@@ -60,6 +60,20 @@ fn parse(digits: &str, line: usize) -> Result<Weight, TopologyError> {
     digits.parse().map_err(|what: String| at(line, what))
 }
 
+/// Latitude and longitude, if a router has both.
+fn place(router: &Router) -> Result<Option<(f64, f64)>, TopologyError> {
+    let degrees = match (router.latitude, router.longitude) {
+        (None, None) => return Ok(None),
+        (latitude, longitude) => latitude.zip(longitude),
+    };
+    let is_there = |&(latitude, longitude): &(f64, f64)| latitude.abs() <= 90.0 && longitude.abs() <= 180.0;
+    let degrees = degrees.filter(is_there).ok_or_else(|| {
+        let expected = "a latitude from -90 to 90 with a longitude from -180 to 180";
+        at(0, format!("router '{}': expected {expected}", router.name))
+    })?;
+    Ok(Some(degrees))
+}
+
 pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), TopologyError> {
     let mut lines = LineCount::new(text.as_bytes());
     let file: File = toml::from_str(text)
@@ -70,7 +84,7 @@ pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), TopologyErro
             return Err(at(0, format!("two routers are named '{name}'")));
         }
         let index = builder.router(name);
-        builder.topology.graph[index].place = router.latitude.zip(router.longitude);
+        builder.topology.graph[index].place = place(router)?;
     }
     let is_closed = !file.router.is_empty();
     for spanned in &file.link {

@@ -32,17 +32,20 @@ pub fn write_plan(report: &PlanReport, to: &mut impl Write) -> io::Result<()> {
     grid.write(to)?;
     writeln!(to)?;
     let what = match report.strategy {
+        "greedy" if has_costs => "greedy: next is the router on most segments for its cost",
         "greedy" => "greedy: next is the router on most segments",
+        "saving" if has_costs => "saving: next is the router that saves most probe hops for its cost",
         "saving" => "saving: next is the router that saves most probe hops",
         "swap" => "swap: no exchange of routers saves more probe hops; ordered by savings",
         _ => "random: routers in random order",
     };
     item("strategy", what, to)?;
     if let (Some(least), Some(end)) = (report.least_probe_hops, report.curve.last()) {
+        let size = if has_costs { "cost" } else { "size" };
         let fewer = text::percent(1.0 - least as f64 / end.probe_hops.max(1) as f64);
         let words = match least < end.probe_hops {
-            true => format!("no plan of this size has fewer than {} probe hops, {fewer} fewer", text::count(least)),
-            false => "no plan of this size has fewer probe hops".to_owned(),
+            true => format!("no plan of this {size} has fewer than {} probe hops, {fewer} fewer", text::count(least)),
+            false => format!("no plan of this {size} has fewer probe hops"),
         };
         item("bound", &words, to)?;
     }
@@ -143,9 +146,13 @@ fn nanos(ns: f64) -> String {
     Nanos::new(ns.round() as i64).to_string()
 }
 
-/// `0.021`, `2e-5`.
+/// `0.021`, `2e-5`; what is too small for a number, `<1e-300`.
 fn chance(p_value: f64) -> String {
-    if p_value >= 0.001 { format!("{p_value:.3}") } else { format!("{p_value:.0e}") }
+    match p_value {
+        p if p >= 0.001 => format!("{p:.3}"),
+        p if p >= 1e-300 => format!("{p:.0e}"),
+        _ => "<1e-300".to_owned(),
+    }
 }
 
 fn mark(alarm: bool) -> &'static str {

@@ -26,11 +26,15 @@ fn write_rtt(report: &SizeReport, to: &mut impl Write) -> io::Result<()> {
         writeln!(to, "{usual} requests are open on average, hardly ever more than {most}")?;
         match command {
             Some(command) => writeln!(to, "every exchange: {command}")?,
-            None => writeln!(to, "every exchange: would need more than 1 TiB")?,
+            None => writeln!(to, "every exchange: needs more memory than this machine has")?,
         }
     }
-    if let Some(command) = report.sizes.last().and_then(|size| size.command.as_ref()) {
-        writeln!(to, "sampled:        {command}")?;
+    if let Some(Size { errors, command: Some(command), .. }) = report.sizes.last() {
+        let is_enough = |asked: f64| errors.iter().filter_map(|line| line.error).all(|error| error <= asked);
+        match report.asked_error.is_none_or(is_enough) {
+            true => writeln!(to, "sampled:        {command}")?,
+            false => writeln!(to, "sampled:        no size that this machine has memory for has so small an error")?,
+        }
     }
     writeln!(to)?;
     let mut grid = Grid::default();
