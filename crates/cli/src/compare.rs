@@ -209,6 +209,7 @@ fn exchanges(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failu
 }
 
 /// What is compared on.
+#[allow(clippy::large_enum_variant, reason = "a run has one value of it")]
 enum Read<'a> {
     Log(EventLog, &'a Path),
     Captures(CaptureFiles),

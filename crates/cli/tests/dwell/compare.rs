@@ -63,7 +63,7 @@ fn methods_are_compared_on_a_log() {
     };
     let mut events: Vec<(u64, &str, u64)> = (0..5_000).flat_map(of).collect();
     events.sort_unstable();
-    let group = |id: u64| if id % 2 == 0 { "even" } else { "odd" };
+    let group = |id: u64| if id.is_multiple_of(2) { "even" } else { "odd" };
     let lines = events.iter().map(|(at, kind, id)| format!("{at},{kind},{id},{}\n", group(*id)));
     fs::write(folder.path().join("log.csv"), "at_ns,kind,id,group\n".to_owned() + &lines.collect::<String>()).unwrap();
     let how = ["--memory", "8KiB,4MiB", "--methods", "auto,simple", "--seeds", "3", "--format", "json"];
