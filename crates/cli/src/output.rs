@@ -74,6 +74,13 @@ impl<F: ValueEnum + Default + Send + Sync + 'static> ReportArguments<F> {
 /// Writes a report in one of the formats.
 pub(crate) type WriteReport<R> = fn(&R, &mut Output) -> io::Result<()>;
 
+/// Completes the files of a command: its report, its rows and its plot, as far as there are such.
+pub(crate) fn finish(report: Output, rows: Option<Rows<Output>>, plot: Option<(Output, Image)>) -> Result<()> {
+    report.finish()?;
+    rows.map_or(Ok(()), |rows| rows.finish()?.finish())?;
+    plot.map_or(Ok(()), |(to, _)| to.finish())
+}
+
 /// Parses the name of a plot file.
 pub(crate) fn picture(path: &str) -> Result<(PathBuf, Image), String> {
     let path = PathBuf::from(path);

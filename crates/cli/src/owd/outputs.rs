@@ -1,6 +1,6 @@
 use super::arguments::{Format, OutputArguments};
 use crate::messages;
-use crate::output::Output;
+use crate::output::{self, Output};
 use anyhow::Result;
 use dwell_report::csv::Rows;
 use dwell_report::json;
@@ -74,13 +74,6 @@ impl Outputs {
             Format::Csv => report::csv::write(&report, to)?,
             Format::Openmetrics => report::openmetrics::write(&report, to)?,
         }
-        self.report.finish()?;
-        if let Some(rows) = self.samples {
-            rows.finish()?.finish()?;
-        }
-        match self.plot {
-            Some((to, _)) => to.finish(),
-            None => Ok(()),
-        }
+        output::finish(self.report, self.samples, self.plot)
     }
 }

@@ -1,6 +1,6 @@
 use super::arguments::{Arguments, Format};
 use crate::messages;
-use crate::output::Output;
+use crate::output::{self, Output};
 use anyhow::Result;
 use dwell_report::csv::Rows;
 use dwell_report::json;
@@ -96,13 +96,6 @@ impl Outputs {
             Format::Jsonl => json::write_line(&report, to)?,
             Format::Csv => report::csv::write(&report, to)?,
         }
-        self.report.finish()?;
-        if let Some(writer) = self.packets {
-            writer.finish()?.finish()?;
-        }
-        match self.plot {
-            Some((to, _)) => to.finish(),
-            None => Ok(()),
-        }
+        output::finish(self.report, self.packets, self.plot)
     }
 }

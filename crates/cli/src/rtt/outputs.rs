@@ -1,5 +1,5 @@
 use super::arguments::{Arguments, Format, Writing};
-use crate::output::Output;
+use crate::output::{self, Output};
 use anyhow::Result;
 use dwell_report::csv::Rows;
 use dwell_report::json;
@@ -126,20 +126,15 @@ impl Outputs {
             // Jsonl and CSV are written already, and ppviz has no report.
             (Format::Jsonl | Format::Csv | Format::Ppviz | Format::Openmetrics, _) => (),
         }
-        self.report.finish()?;
+        if let Some((to, image)) = &mut self.plot {
+            match reports {
+                [report] if !is_series => plot::write(report, *image, to)?,
+                reports => plot::write_series(reports, *image, to)?,
+            }
+        }
         if let Some(ppviz) = self.ppviz {
             ppviz.finish()?.finish()?;
         }
-        if let Some(samples) = self.samples {
-            samples.finish()?.finish()?;
-        }
-        if let Some((mut to, image)) = self.plot {
-            match reports {
-                [report] if !is_series => plot::write(report, image, &mut to)?,
-                reports => plot::write_series(reports, image, &mut to)?,
-            }
-            to.finish()?;
-        }
-        Ok(())
+        output::finish(self.report, self.samples, self.plot)
     }
 }
