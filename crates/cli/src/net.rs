@@ -269,8 +269,8 @@ fn routers(topology: &Topology, source: &str, flag: &str, names: &str) -> Result
     let mut rest = names;
     loop {
         let ends = rest.match_indices(',').map(|(at, _)| at).chain([rest.len()]);
-        let Some((end, router)) = ends.rev().find_map(|end| Some((end, topology.find(&rest[..end])?))) else {
-            let name = rest.split(',').next().unwrap_or(rest);
+        let Some((end, router)) = ends.rev().find_map(|end| Some((end, topology.find(rest[..end].trim())?))) else {
+            let name = rest.split(',').next().unwrap_or(rest).trim();
             return Err(Failure::Usage(format!("{flag} {name}: no router of this name in {source}")));
         };
         routers.push(router);

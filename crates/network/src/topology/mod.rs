@@ -305,6 +305,8 @@ mod tests {
         assert_eq!(Format::of("name = \"lab\"\n"), Format::Native);
         assert_eq!(Format::of("weight = 5\n"), Format::Native);
         assert_eq!(Format::of("[[link]] # 1\n"), Format::Native);
+        assert_eq!(Format::of("link=[{from=\"a\", to=\"b\"}]\n"), Format::Native);
+        assert_eq!(Format::of("link=a b 2.5\n"), Format::Rocketfuel);
         for name in ["a", "<q>", "[n]", "@b", "1"] {
             for other in ["b", "@c", "<r>", "->"] {
                 assert_eq!(Format::of(&format!("{name} {other} 2.5\n")), Format::Rocketfuel, "{name} {other}");
@@ -314,7 +316,7 @@ mod tests {
 
     #[test]
     fn no_line_has_two_formats() {
-        let words = ["a", "1", "2.5", "=", "[[link]]", "[link]", "[", "@b", "<x", "<x>", "->", "-3"];
+        let words = ["a", "1", "2.5", "=", "link=[1]", "[[link]]", "[link]", "[", "@b", "<x", "<x>", "->", "-3"];
         let mut lines = vec![vec![]];
         for start in 0.. {
             let Some(line) = lines.get(start).cloned() else { break };

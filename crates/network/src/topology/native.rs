@@ -51,7 +51,11 @@ enum Number {
 pub(super) fn recognises(words: &[&str]) -> bool {
     match words {
         [_, "=", ..] => true,
-        [first, ..] => first.starts_with('[') && !rocketfuel::recognises(words),
+        [first, ..] => {
+            let key = first.split_once('=').map_or("", |(key, _)| key);
+            let is_value = matches!(key, "router" | "link" | "name" | "from" | "to");
+            (first.starts_with('[') || is_value) && !rocketfuel::recognises(words)
+        }
         [] => false,
     }
 }

@@ -275,14 +275,18 @@ fn changes(changes: &[ChangeLine], times: Times, to: &mut impl Write) -> io::Res
     }
     let mut grid = Grid::default();
     grid.row(["alarms", "kind", "since", "first", "last", "p-value"].map(Into::into).to_vec());
-    for change in changes.iter().take(SHOWN) {
+    let earlier = changes.len().saturating_sub(SHOWN);
+    for change in &changes[earlier..] {
         let mut cells = vec![route(&change.segment), change.kind.into()];
         cells.extend([change.since_ns, change.first_alarm_ns, change.last_alarm_ns].map(|ns| times.text(ns)));
         cells.push(chance(change.p_value));
         grid.row(cells);
     }
     grid.write(to)?;
-    more(changes.len(), to)
+    if earlier > 0 {
+        writeln!(to, "and {} before", text::count(earlier as u64))?;
+    }
+    writeln!(to)
 }
 
 fn head(network: &Network, to: &mut impl Write) -> io::Result<()> {
