@@ -26,6 +26,17 @@ pub enum LogError {
     },
 }
 
+impl LogError {
+    /// Whether the log itself is wrong from here on, rather than the system.
+    fn is_damage(&self) -> bool {
+        match self {
+            Self::Line { .. } => true,
+            Self::Unread(_, error) => error.kind() == io::ErrorKind::InvalidData,
+            Self::Directory(_) => false,
+        }
+    }
+}
+
 impl fmt::Display for LogError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -165,11 +176,12 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    /// Ends the log at a line that cannot be used, if others were used before: these count, as in a damaged capture.
+    /// Ends the log at a line that cannot be used, or where compressed data are damaged, if others were used before: these
+    /// count, as in a damaged capture.
     /// `next` is the result of reading the next line.
     pub fn or_end<T>(&mut self, next: Result<Option<T>, LogError>) -> Result<Option<T>, LogError> {
         match next {
-            Err(error @ LogError::Line { .. }) if self.used > 0 => {
+            Err(error) if self.used > 0 && error.is_damage() => {
                 self.unusable = Some(error);
                 return Ok(None);
             }
@@ -250,7 +262,8 @@ impl<R: BufRead> Lines<R> {
     pub fn warning(&self) -> Option<String> {
         if let Some(error) = &self.unusable {
             let lines = if self.used == 1 { "line before is" } else { "lines before are" };
-            return Some(format!("{error}: only the {lines} used"));
+            let why = std::error::Error::source(error).map(|why| format!(": {why}")).unwrap_or_default();
+            return Some(format!("{error}{why}: only the {lines} used"));
         }
         let cut = self.cut.as_ref()?;
         Some(format!("{}: {cut} after line {}: the rest is not used", self.path.display(), self.number))

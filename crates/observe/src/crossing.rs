@@ -216,7 +216,17 @@ impl Crossings {
     fn unchanged(&mut self, state: u64, protocol: u8, captured: &[u8], is_cut: bool) -> u64 {
         let [first, second] = changing(protocol, self.settings.nat);
         let part = |range: Range<usize>| captured.get(range.start..range.end.min(captured.len())).unwrap_or_default();
-        let state = hash::bytes(hash::bytes(state, part(0..first.start)), part(first.end..second.start));
+        let (before, mut between) = (part(0..first.start), part(first.end..second.start));
+        let mut flags_masked = [0; 16];
+        if protocol == protocol::TCP {
+            let copy = &mut flags_masked[..between.len()];
+            copy.copy_from_slice(between);
+            if let Some(flags) = copy.get_mut(13 - first.end) {
+                *flags &= LASTING;
+            }
+            between = copy;
+        }
+        let state = hash::bytes(hash::bytes(state, before), between);
         self.bytes(state, part(second.end..captured.len()), is_cut)
     }
 

@@ -106,6 +106,10 @@ impl CaptureFiles {
                     self.is_stopped = true;
                     self.next = self.paths.len();
                 }
+                // Compressed, its size does not say so beforehand.
+                Err(CaptureError::Empty { path }) if self.paths.len() > 1 => {
+                    self.warnings.push(Warning::Cut(Cut::empty(path)));
+                }
                 Err(error) => self.warnings.push(Warning::Damaged(error)),
             }
         }

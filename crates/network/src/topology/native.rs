@@ -1,6 +1,6 @@
 //! Our own format, in TOML: `docs/formats/topology.md`.
 
-use super::{Builder, TopologyError, Weight, at, rocketfuel};
+use super::{Builder, TopologyError, Weight, at, cch, rocketfuel};
 use crate::lines::LineCount;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -54,7 +54,7 @@ pub(super) fn recognises(words: &[&str]) -> bool {
         [first, ..] => {
             let key = first.split_once('=').map_or("", |(key, _)| key);
             let is_value = matches!(key, "router" | "link" | "name" | "from" | "to");
-            (first.starts_with('[') || is_value) && !rocketfuel::recognises(words)
+            (first.starts_with('[') || is_value) && !rocketfuel::recognises(words) && !cch::recognises(words)
         }
         [] => false,
     }

@@ -159,14 +159,14 @@ fn logged(rest: &mut Rest<'_>) -> Step {
     rest.skip(4, Layer::Link)?;
     for _ in 0..MOST {
         let attribute = rest.take::<4>(Layer::Link)?;
-        // Types are small numbers, so that the order of their bytes shows.
-        let is_little = attribute[3] == 0;
+        // Types are small numbers, so that the order of their bytes shows; the upper bits say what they contain.
+        let is_little = attribute[2] & 0x3f != 0;
         let at = |first: usize| {
             let bytes = [attribute[first], attribute[first + 1]];
             if is_little { u16::from_le_bytes(bytes) } else { u16::from_be_bytes(bytes) }
         };
         let Some(length) = usize::from(at(0)).checked_sub(4) else { return Err(Reject::LinkHeader) };
-        if at(2) == PAYLOAD {
+        if at(2) & 0x3fff == PAYLOAD {
             rest.limit(length);
             return raw(rest);
         }

@@ -347,7 +347,9 @@ impl Tally {
     /// Runs of lost packets in the order of sending; `None` if packets were sampled, tallies merged, or if it is unknown
     /// which of several equal packets were lost. `sent` is the number of packets sent.
     pub fn loss_runs(&self, sent: u64) -> Option<LossRuns> {
-        (self.is_exact(sent) && !self.is_merged && self.equal.lost == 0.0).then_some(self.runs)
+        // Of equal packets, one that was lost may be in this part, and another one elsewhere.
+        let is_known = self.equal.lost == 0.0 && !(self.is_part && self.equal.arrived > 0.0);
+        (self.is_exact(sent) && !self.is_merged && is_known).then_some(self.runs)
     }
 
     /// Whether the fates of all `sent` packets are counted, each with weight 1.

@@ -15,6 +15,8 @@ pub struct Taps {
     ways: usize,
     longest: Nanos,
     latest: Timestamp,
+    /// When the latest of those that departed arrived.
+    passed: Timestamp,
     counts: TapCounts,
 }
 
@@ -125,6 +127,7 @@ impl Taps {
             ways,
             longest,
             latest: Timestamp::from_nanos(i64::MIN),
+            passed: Timestamp::from_nanos(i64::MIN),
             counts: TapCounts::default(),
         }
     }
@@ -147,6 +150,10 @@ impl Taps {
                 (false, true) => return self.meet_departed(at, crossing.at),
                 (false, false) => {
                     self.counts.repeated += 1;
+                    // What arrived before a packet that has left is gone, too, as in every queue that keeps the order.
+                    if Timestamp::from_nanos(slot.at) < self.passed {
+                        self.slots[at] = Slot::new(crossing.packet, crossing.at, false);
+                    }
                     return;
                 }
                 (true, _) => self.forget(at),
@@ -194,6 +201,7 @@ impl Taps {
     fn meet_waiting(&mut self, at: usize, departed: Timestamp) -> Timestamp {
         let arrived = Timestamp::from_nanos(std::mem::replace(&mut self.slots[at], Slot::EMPTY).at);
         self.counts.longest_wait = self.counts.longest_wait.max(departed - arrived);
+        self.passed = self.passed.max(arrived);
         arrived
     }
 
@@ -462,7 +470,7 @@ mod tests {
                 |first: usize| Taps::growing(first * Taps::SLOT_BYTES, Some(16 * Taps::SLOT_BYTES), 2, Nanos::new(200));
             let (mut small, mut growing) = (small(16), small(2));
             let mut map: BTreeMap<u64, (i64, bool)> = BTreeMap::new();
-            let mut now = 0;
+            let (mut now, mut passed) = (0, i64::MIN);
             for (packet, arrives, gap) in steps {
                 now += gap;
                 map.retain(|_, &mut (at, _)| now - at <= 200);
@@ -473,12 +481,16 @@ mod tests {
                     growing.insert(&seen);
                     match map.get(&packet) {
                         Some((_, true)) => { map.remove(&packet); }
-                        Some((_, false)) => {}
-                        None => { map.insert(packet, (now, false)); }
+                        Some((at, false)) if *at >= passed => {}
+                        Some((_, false)) | None => { map.insert(packet, (now, false)); }
                     }
                 } else {
                     let expected = match map.get(&packet) {
-                        Some(&(at, false)) => { map.remove(&packet); Some(Timestamp::from_nanos(at)) }
+                        Some(&(at, false)) => {
+                            map.remove(&packet);
+                            passed = passed.max(at);
+                            Some(Timestamp::from_nanos(at))
+                        }
                         Some((_, true)) => None,
                         None => { map.insert(packet, (now, true)); None }
                     };

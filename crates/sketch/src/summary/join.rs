@@ -82,10 +82,15 @@ pub struct Join {
 struct Queue {
     summaries: VecDeque<Summary>,
     next: u64,
+    /// The names of the latest borders, at most [`MOST_NAMES`], and those of them that came again: of equal packets, such as
+    /// keep-alives, nobody knows which one the other point has seen.
+    latest: VecDeque<u64>,
+    repeated: VecDeque<u64>,
 }
 
 /// Maximum number of waiting summaries per point.
 const MOST_WAITING: usize = 64;
+const MOST_NAMES: usize = 256;
 
 impl Join {
     /// Bytes that a summary takes besides its sketch.
@@ -98,7 +103,11 @@ impl Join {
 
     /// Joins all summaries of two points, each in the order of their numbers, independently of their clocks, and ends.
     pub fn all(sent: Vec<Summary>, received: Vec<Summary>) -> Self {
-        let places: HashMap<u64, usize> = received.iter().map(|summary| summary.to).zip(1..).collect();
+        let mut places: HashMap<u64, usize> = HashMap::new();
+        for (summary, place) in received.iter().zip(1..) {
+            // What ends at a border that comes again waits for others.
+            places.entry(summary.to).and_modify(|place| *place = 0).or_insert(place);
+        }
         let (mut join, mut taken) = (Self::default(), 0);
         let mut received = received.into_iter();
         for summary in sent {
@@ -177,8 +186,27 @@ impl Join {
                 self.is_aligned = true;
             }
             let Some((sent, received)) = common(&self.sender, &self.receiver, |s| s.to) else { return };
-            self.answer(sent + 1, received + 1);
+            if self.is_one_time(sent, received) {
+                self.answer(sent + 1, received + 1);
+            } else {
+                self.drop_sent(sent + 1, Unusable::NoBorder);
+                self.drop_received(received + 1);
+            }
         }
+    }
+
+    /// Whether about as much time passed at both points up to these summaries. If not, a border before or after them is an
+    /// equal packet at the other point, or a clock was set.
+    fn is_one_time(&self, sent: usize, received: usize) -> bool {
+        /// Delays change by less from one border to another, or are about as long as intervals.
+        const LEAST: i64 = 300_000_000;
+        let lasts = |queue: &Queue, last: usize| {
+            let ends = queue.summaries.front().zip(queue.summaries.get(last));
+            ends.map_or(0, |(first, last)| (last.end - first.start).get())
+        };
+        let (sent, received) = (lasts(&self.sender, sent), lasts(&self.receiver, received));
+        let apart = sent.saturating_sub(received).saturating_abs();
+        apart <= LEAST || apart <= sent.min(received) / 2
     }
 
     /// Joins the first `sent` summaries of the sender and the first `received` of the receiver.
@@ -275,6 +303,16 @@ impl Queue {
 
     fn push(&mut self, summary: Summary) {
         self.next = summary.number.saturating_add(1);
+        let put = |names: &mut VecDeque<u64>| {
+            if names.len() == MOST_NAMES {
+                names.pop_front();
+            }
+            names.push_back(summary.to);
+        };
+        if self.latest.contains(&summary.to) {
+            put(&mut self.repeated);
+        }
+        put(&mut self.latest);
         self.summaries.push_back(summary);
     }
 }
@@ -295,10 +333,13 @@ fn compare(sender: Sketch, receiver: Sketch, later: Nanos) -> Result<(OneWay, Op
     }
 }
 
-/// The first border that both queues have.
+/// The first border that both queues have, and neither has had twice.
 fn common(sender: &Queue, receiver: &Queue, border: impl Fn(&Summary) -> u64) -> Option<(usize, usize)> {
     sender.summaries.iter().enumerate().find_map(|(sent, summary)| {
         let wanted = border(summary);
+        if sender.repeated.contains(&wanted) || receiver.repeated.contains(&wanted) {
+            return None;
+        }
         let received = receiver.summaries.iter().position(|other| border(other) == wanted)?;
         Some((sent, received))
     })

@@ -43,6 +43,7 @@ impl Interface {
         for option in options {
             let (code, value) = option?;
             match (code, value) {
+                (TIMESTAMP_RESOLUTION | TIMESTAMP_OFFSET, []) => {}
                 (TIMESTAMP_RESOLUTION, &[value]) => resolution = value,
                 (TIMESTAMP_OFFSET, value) => {
                     let wrong = || option_length("if_tsoffset", 8, value.len());
