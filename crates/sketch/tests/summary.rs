@@ -103,6 +103,33 @@ fn truth(packets: &[Packet], joined: &Joined) -> (u64, u64, f64) {
     (sent, received, sum / received as f64)
 }
 
+/// One packet is sent again every 250 ms, and its rank is so low that every interval might end at it; the receiver begins
+/// three seconds later. Nothing is joined across different copies of it: all answers are true.
+#[test]
+fn borders_that_come_again_join_nothing() {
+    let rank = hash::start(hash::word(hash::start(1), 0x0c07));
+    let again = (0..).find(|&id| hash::word(rank, id) < u64::MAX / 2_000_000).unwrap();
+    for seed in 0..6 {
+        let mut packets = stream(seed, 0.005, 0.0);
+        for (n, packet) in packets.iter_mut().enumerate() {
+            if n % 2_500 == 1_000 {
+                *packet = Packet { id: again, ..*packet };
+            }
+        }
+        let late: Vec<Packet> = packets.iter().copied().filter(|packet| packet.sent >= 3 * SECOND).collect();
+        let (joined, _) = join(sent(&packets), received(&late, 0));
+        let answers = joined.iter().filter_map(|joined| Some((joined, joined.answer.as_ref().ok()?)));
+        let usable: u64 = answers.clone().map(|(joined, _)| joined.sent).sum();
+        assert!(usable > 120_000, "{seed}: {usable}");
+        for (joined, answer) in answers {
+            let (sent, received, mean) = truth(&packets, joined);
+            let found = answer.delays.unwrap().mean_ns;
+            assert_eq!((joined.sent, answer.received), (sent, received), "{seed}");
+            assert!((found / mean - 1.0).abs() < 0.01, "{seed}: {found} {mean}");
+        }
+    }
+}
+
 /// Without reordering, every interval between two borders contains exactly the packets that were sent in it; lost
 /// borders only make intervals longer.
 #[test]

@@ -450,6 +450,24 @@ mod tests {
         assert!(taps.state_bytes() <= 2 * bytes, "{} {bytes}", taps.state_bytes());
     }
 
+    /// A packet is dropped, others pass, and it is sent again: its departure has the later arrival. As long as none has
+    /// passed it, the first copy may still wait.
+    #[test]
+    fn what_was_passed_is_gone() {
+        for (is_passed, arrived) in [(true, 60), (false, 1)] {
+            let mut taps = Taps::new(None, 8, Nanos::from_secs(1));
+            taps.insert(&crossing(7, 1));
+            if is_passed {
+                taps.insert(&crossing(8, 2));
+                assert_eq!(taps.take(&crossing(8, 3)), Some(Timestamp::from_nanos(2)));
+            }
+            taps.insert(&crossing(7, 60));
+            assert_eq!(taps.take(&crossing(7, 62)), Some(Timestamp::from_nanos(arrived)));
+            assert_eq!(taps.counts().repeated, 1);
+            assert_conserved(&taps.counts());
+        }
+    }
+
     /// Packets seen only departing never evict one that waits.
     #[test]
     fn what_waits_is_kept_from_what_is_unknown() {

@@ -17,6 +17,8 @@ pub struct Cutter {
     cut: Option<Cut>,
     is_cutting: bool,
     number: u64,
+    /// The names of the latest borders. A packet that comes again, such as a keep-alive, is not the next one, too.
+    latest: [u64; LATEST],
     from: u64,
     start: Timestamp,
     last: Option<(PacketId, Timestamp)>,
@@ -29,6 +31,8 @@ struct Cut {
     border: u64,
     at: Timestamp,
 }
+
+const LATEST: usize = 64;
 
 /// Cuts are searched for in the first of this many parts of an interval.
 const WINDOW: i64 = 4;
@@ -49,6 +53,7 @@ impl Cutter {
             cut: None,
             is_cutting: false,
             number: 0,
+            latest: [0; LATEST],
             from: 0,
             start: Timestamp::default(),
             last: None,
@@ -102,7 +107,7 @@ impl Cutter {
             return;
         }
         let rank = hash::word(self.rank, packet.0);
-        if self.cut.is_none_or(|cut| rank < cut.rank) {
+        if self.cut.is_none_or(|cut| rank < cut.rank) && !self.latest.contains(&packet.0) {
             self.move_on();
             self.cut = Some(Cut { rank, border: packet.0, at });
         }
@@ -136,6 +141,7 @@ impl Cutter {
             to: border,
             sketch,
         });
+        self.latest[self.number as usize % LATEST] = border;
         self.number += 1;
         self.from = border;
         self.start = at;

@@ -89,7 +89,7 @@ struct Queue {
 }
 
 /// Maximum number of waiting summaries per point.
-const MOST_WAITING: usize = 64;
+const MOST_WAITING: usize = 256;
 const MOST_NAMES: usize = 256;
 
 impl Join {
