@@ -323,7 +323,9 @@ impl Censoring {
         for (number, step) in scale.sparser(inserted) {
             chances[whole(number) + 1..].fill(EntryProbability::ONE.at_step(step));
         }
-        let followed = whole(scale.number(self.followed, inserted));
+        // Nothing is older than the first insertion.
+        let is_whole = inserted as f64 <= self.followed;
+        let followed = whole(if is_whole { self.followed } else { scale.number(self.followed, inserted) });
         let is_offered = |band: &usize| self.gate.with_probability(chances[*band]).admits(response.id);
         let last = (1..=followed).rfind(is_offered).unwrap_or(0) as u8;
         let band = band(scale.number(insertions as f64, inserted));
@@ -332,7 +334,9 @@ impl Censoring {
             (insertions / each_slot).exp() / chances[band]
         };
         counts[usize::from(response.tag)].end_lately(band.min(last), exchanges);
-        ((band <= last).then_some(band), chances[usize::from(band)])
+        // As long as no band is followed, the product limit knows nothing of an exchange: it stands for others by itself.
+        let own = if followed == 0 { Some(0) } else { None };
+        ((band <= last).then_some(band).or(own), chances[usize::from(band)])
     }
 
     /// Counts a response whose slot was not overwritten for `least` insertions, and nobody knows for how many more.
