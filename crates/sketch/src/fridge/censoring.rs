@@ -156,6 +156,20 @@ fn last(number: f64, slots: u32) -> u8 {
     band(number as u64, slots).saturating_sub(together(slots) as u8)
 }
 
+/// The octave of the scale, counted from its end, in which most of a band lies; `None` if that is not followed.
+#[inline]
+const fn octave(band: u8) -> Option<usize> {
+    Some(match band {
+        19..=28 => 0,
+        11..=18 => 1,
+        6..=10 => 2,
+        4..=5 => 3,
+        2..=3 => 4,
+        1 => 5,
+        _ => return None,
+    })
+}
+
 /// From 1 to the smallest entry probability that the search may choose.
 const MOST_OCTAVES: u8 = 24;
 /// By how many octaves numbers on the scale may stay smaller than *p* allows: in one more, the first band would be longer
@@ -286,11 +300,15 @@ impl Censoring {
     #[inline]
     pub(super) fn find(&mut self, response: &Event, insertions: u64, inserted: u64) -> (u8, f64) {
         let (band, p) = self.end_after(response, insertions, inserted);
-        if band.is_some() {
-            let octave = (self.followed * self.stretch / insertions.max(1) as f64).log2().max(0.0) as usize;
-            self.found[octave.min(FOUND_OCTAVES - 1)] += (insertions as f64 / f64::from(self.slots)).exp() / p;
-        }
         (band.unwrap_or(survival::FOLLOWED as u8 + 1), p)
+    }
+
+    /// Counts the sample of a response that found its entry in this band.
+    #[inline]
+    pub(super) fn count(&mut self, band: u8, weight: f64) {
+        if let Some(found) = octave(band).and_then(|octave| self.found.get_mut(octave)) {
+            *found += weight;
+        }
     }
 
     /// Counts a response that did not find its entry: its exchange was open for more insertions than these.
@@ -357,6 +375,15 @@ mod tests {
     /// A probability of 2^−octave.
     fn found_at(octave: u8) -> EntryProbability {
         EntryProbability::cautious(1 << 20, f64::from(1 << 16) * 2f64.powi(octave.into()))
+    }
+
+    #[test]
+    fn octaves_are_those_of_the_bands() {
+        for band in 1..=FOLLOWED {
+            let middle = 0.5 * (begin(band) + begin(band + 1));
+            assert_eq!(octave(band as u8), Some(((5.0 / middle).log2() as usize).min(FOUND_OCTAVES - 1)), "{band}");
+        }
+        assert_eq!([0, FOLLOWED as u8 + 1].map(octave), [None; 2]);
     }
 
     #[test]

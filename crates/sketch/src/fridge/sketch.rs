@@ -245,6 +245,9 @@ impl Fridge {
         } else if is_found {
             let (band, p) = censoring.find(response, insertions, inserted);
             self.sample(at, entry, &times, response, (p, band), samples);
+            if let (Some(censoring), Some(sample)) = (&mut self.censoring, samples.last()) {
+                censoring.count(band, sample.weight);
+            }
         } else {
             censoring.censor(response, insertions, inserted);
         }
