@@ -148,12 +148,8 @@ fn print(experiment: &dyn Experiment, results: &Results, format: Format) -> Resu
 fn draw_all(arguments: &Arguments) -> Result<ExitCode, Failure> {
     for definition in named_or_all(arguments)? {
         let Some(folder) = recorded(arguments, &definition, Size::Full)? else { continue };
-        for path in figure::write(
-            &definition,
-            &read(&folder, &definition, &[Size::Full, Size::Quick])?,
-            &folder,
-            arguments.png,
-        )? {
+        let results = read(&folder, &definition, &[Size::Full, Size::Quick])?;
+        for path in figure::write(&definition, &results, &folder, arguments.png)? {
             messages::say(&path.display().to_string());
         }
     }

@@ -177,8 +177,7 @@ impl<R: BufRead> Lines<R> {
     }
 
     /// Ends the log at a line that cannot be used, or where compressed data are damaged, if others were used before: these
-    /// count, as in a damaged capture.
-    /// `next` is the result of reading the next line.
+    /// count, as in a damaged capture. `next` is the result of reading the next line.
     pub fn or_end<T>(&mut self, next: Result<Option<T>, LogError>) -> Result<Option<T>, LogError> {
         match next {
             Err(error) if self.used > 0 && error.is_damage() => {

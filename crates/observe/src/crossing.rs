@@ -217,11 +217,11 @@ impl Crossings {
         let [first, second] = changing(protocol, self.settings.nat);
         let part = |range: Range<usize>| captured.get(range.start..range.end.min(captured.len())).unwrap_or_default();
         let (before, mut between) = (part(0..first.start), part(first.end..second.start));
-        let mut flags_masked = [0; 16];
+        let mut masked = [0; 16];
         if protocol == protocol::TCP {
-            let copy = &mut flags_masked[..between.len()];
+            let copy = &mut masked[..between.len()];
             copy.copy_from_slice(between);
-            if let Some(flags) = copy.get_mut(13 - first.end) {
+            if let Some(flags) = copy.get_mut(FLAGS - first.end) {
                 *flags &= LASTING;
             }
             between = copy;
@@ -238,8 +238,9 @@ impl Crossings {
     }
 }
 
-/// The TCP flags that nothing on the path clears: all except those of congestion control.
+/// The TCP flags that nothing on the path clears: all except those of congestion control; and their place in the header.
 const LASTING: u8 = 0x3f;
+const FLAGS: usize = 13;
 
 #[inline(always)]
 const fn tcp(state: u64, segment: &Tcp<'_>) -> u64 {

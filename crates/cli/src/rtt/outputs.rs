@@ -126,15 +126,16 @@ impl Outputs {
             // Jsonl and CSV are written already, and ppviz has no report.
             (Format::Jsonl | Format::Csv | Format::Ppviz | Format::Openmetrics, _) => (),
         }
-        if let Some((to, image)) = &mut self.plot {
-            match reports {
-                [report] if !is_series => plot::write(report, *image, to)?,
-                reports => plot::write_series(reports, *image, to)?,
-            }
-        }
         if let Some(ppviz) = self.ppviz {
             ppviz.finish()?.finish()?;
         }
-        output::finish(self.report, self.samples, self.plot)
+        // A plot that cannot be written leaves the report.
+        output::finish(self.report, self.samples, None)?;
+        let Some((mut to, image)) = self.plot else { return Ok(()) };
+        match reports {
+            [report] if !is_series => plot::write(report, image, &mut to)?,
+            reports => plot::write_series(reports, image, &mut to)?,
+        }
+        to.finish()
     }
 }

@@ -123,7 +123,7 @@ impl Entry for MethodEntry {
                 cells_per_flow: self.cells_per_flow.unwrap_or(1),
                 rates: self.rates.clone().unwrap_or_else(|| vec![1.0; ROWS]),
                 weights: self.weights.clone().unwrap_or_else(|| vec![1]),
-                ..Params::new(4, 1, 0)
+                ..Params::new(ROWS, 1, 0)
             })
         };
         let memory = |&bytes: &usize| Size::Memory { bytes: scaled(bytes as f64) as usize, rate: self.rate };

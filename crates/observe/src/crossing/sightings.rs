@@ -60,16 +60,9 @@ impl Delays {
 
     fn summary(&self) -> Option<Summary> {
         let &Self { compared, longer, shorter, .. } = self;
-        let (least, most) = (*self.all.iter().min()?, *self.all.iter().max()?);
-        Some(Summary {
-            count: self.all.len(),
-            least,
-            middle: middle(self.all.clone())?,
-            most,
-            compared,
-            longer,
-            shorter,
-        })
+        let count = self.all.len();
+        let [least, middle, most] = spread(self.all.clone())?;
+        Some(Summary { count, least, middle, most, compared, longer, shorter })
     }
 }
 
@@ -93,10 +86,10 @@ impl Summary {
     }
 }
 
-/// The median; of an even number, the larger of both.
-fn middle(mut delays: Vec<i64>) -> Option<i64> {
+/// The least, the median (of an even number, the larger of both) and the greatest.
+fn spread(mut delays: Vec<i64>) -> Option<[i64; 3]> {
     delays.sort_unstable();
-    delays.get(delays.len() / 2).copied()
+    Some([*delays.first()?, *delays.get(delays.len() / 2)?, *delays.last()?])
 }
 
 impl Sightings {
@@ -135,7 +128,7 @@ impl Sightings {
 
     /// The median delay of the packets that go forward; zero if there are none.
     pub fn forward_median(&self, directions: &Directions) -> Nanos {
-        Nanos::new(middle(self.delays(directions, false)).unwrap_or_default())
+        Nanos::new(spread(self.delays(directions, false)).map_or(0, |[_, middle, _]| middle))
     }
 
     /// How much longer the packets that go back took from the second point to the first than the quickest of them, apart
@@ -198,11 +191,9 @@ impl Sightings {
     /// twice as far from their median, which contains the clock offset, as any that was seen.
     fn seen_twice(&self) -> impl Iterator<Item = &Sighting> {
         const LEAST: i128 = 10_000_000;
-        let delays: Vec<i64> = self.delays.values().flat_map(|of| of.all.iter().copied()).collect();
-        let farthest = delays.iter().min().zip(delays.iter().max());
-        let ahead = i128::from(middle(delays.clone()).unwrap_or_default());
-        let farthest = farthest.map(|(&least, &most)| (ahead - i128::from(least)).max(i128::from(most) - ahead));
-        let margin = farthest.map(|farthest| LEAST + 2 * farthest);
+        let spread = spread(self.delays.values().flat_map(|of| of.all.iter().copied()).collect());
+        let [least, ahead, most] = spread.unwrap_or_default().map(i128::from);
+        let margin = spread.map(|_| LEAST + 2 * (ahead - least).max(most - ahead));
         // By the sender's clock.
         let at = move |seen: &Sighting| i128::from(seen.at.as_nanos()) - if seen.is_at_receiver { ahead } else { 0 };
         let of = |is_at_receiver| self.seen.iter().filter(move |seen| seen.is_at_receiver == is_at_receiver).map(at);

@@ -295,8 +295,8 @@ impl Censoring {
         self.stretch();
     }
 
-    /// Counts a response that found its entry after `insertions`, of all that were `inserted`; returns its band, and
-    /// the probability that its request entered and that the response counts.
+    /// Counts a response that found its entry after `insertions`, of all that were `inserted`; returns its band (0:
+    /// none is followed), and the probability that its request entered and that the response counts.
     #[inline]
     pub(super) fn find(&mut self, response: &Event, insertions: u64, inserted: u64) -> (u8, f64) {
         let (band, p) = self.end_after(response, insertions, inserted);
@@ -353,7 +353,7 @@ impl Censoring {
         };
         counts[usize::from(response.tag)].end_lately(band.min(last), exchanges);
         // As long as no band is followed, the product limit knows nothing of an exchange: it stands for others by itself.
-        let own = if followed == 0 { Some(0) } else { None };
+        let own = (followed == 0).then_some(0);
         ((band <= last).then_some(band).or(own), chances[usize::from(band)])
     }
 
