@@ -354,25 +354,30 @@ impl Curve {
         })
     }
 
-    /// A quantile of this many samples, interpolated in its class, and its interval.
+    /// A quantile of this many samples, interpolated in its class, and its interval: the delays at which the estimated
+    /// distribution function, give or take its error, reaches `q`. At a jump, that error differs: the lower end is a
+    /// matter of what is known in front of the jump, the upper end of what is known behind it.
     pub(super) fn quantile(&self, q: f64, samples: u64) -> Estimate<i64> {
         let rank = self.rank(q);
+        let (ranks, class) = self.class(rank);
         let up_to = self.sums_of(rank + 1).weight;
         // After the last bin the standard error would be zero.
         let is_last = self.total.weight - up_to <= 1e-9 * self.total.weight;
-        let error = self.error(if is_last { rank.saturating_sub(1) } else { rank });
-        let low = self.bins.at(self.rank(q - error)).low;
+        let behind = self.error(if is_last { rank.saturating_sub(1) } else { rank });
+        let is_jump = class.weight > behind * self.total.weight;
+        let in_front = if is_jump { ranks.start.checked_sub(1).map_or(0.0, |rank| self.error(rank)) } else { behind };
+        let low = self.bins.at(self.rank(q - in_front)).low;
         // A single weighted sample determines neither end.
         let is_alone = samples == 1 && self.is_estimated();
         Estimate {
-            value: self.delay_at(rank, q * self.total.weight),
+            value: self.delay_at(&ranks, &class, q * self.total.weight),
             low: match self.possible {
                 Some(_) if is_alone || q < self.unseen_before(rank, samples) => low.min(0),
                 _ => low,
             },
             high: match self.possible {
-                Some(possible) if is_alone || q + error.max(self.unseen(rank)) > 1.0 => possible.max(self.longest()),
-                _ => self.bins.at(self.rank(q + error)).high,
+                Some(possible) if is_alone || q + behind.max(self.unseen(rank)) > 1.0 => possible.max(self.longest()),
+                _ => self.bins.at(self.rank(q + behind)).high,
             },
         }
     }
@@ -394,13 +399,12 @@ impl Curve {
         3.0 * self.design_effect * if self.borrows() { each.max(1.0) } else { each } / self.total.weight
     }
 
-    /// The delay at which the cumulative weight is `wanted`, in the class of the bin at `rank`.
-    fn delay_at(&self, rank: usize, wanted: f64) -> i64 {
-        let (ranks, class) = self.class(rank);
+    /// The delay at which the cumulative weight is `wanted`, in the class at these ranks.
+    fn delay_at(&self, ranks: &Range<usize>, class: &Class, wanted: f64) -> i64 {
         let touches = |low: &Class, high: &Class| low.high.checked_add(1) == Some(high.low);
-        let before = ranks.start.checked_sub(1).map(|rank| self.class(rank).1).filter(|before| touches(before, &class));
+        let before = ranks.start.checked_sub(1).map(|rank| self.class(rank).1).filter(|before| touches(before, class));
         let behind =
-            (ranks.end < self.bins.len()).then(|| self.class(ranks.end).1).filter(|behind| touches(&class, behind));
+            (ranks.end < self.bins.len()).then(|| self.class(ranks.end).1).filter(|behind| touches(class, behind));
         class.delay_at(wanted - self.sums_of(ranks.start).weight, before.as_ref(), behind.as_ref())
     }
 
