@@ -181,7 +181,7 @@ impl Beginnings {
                 sightings.see(ends, at, self.is_receiver(next));
             }
             if let Some(delay) = self.take(next)? {
-                sightings.add(ends, delay);
+                sightings.add(ends, at, delay);
             }
         }
         Ok(sightings)

@@ -32,6 +32,8 @@
 // Which way packets go between two points.
 mod directions;
 pub use directions::{Directions, Found};
+// What both directions between two addresses show together.
+mod both;
 // How to find that out.
 mod sightings;
 pub use sightings::{Sightings, Unreached};

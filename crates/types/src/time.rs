@@ -38,6 +38,12 @@ impl Nanos {
         Self(nanos)
     }
 
+    /// How far two clocks drift apart at most in this time: a thousandth of it. Crystals do a tenth of that, clocks that
+    /// are slewed (adjtime) half of it.
+    pub const fn drift(self) -> Self {
+        Self((self.0 / 1_000).saturating_abs())
+    }
+
     /// A duration of whole seconds, saturating.
     pub const fn from_secs(seconds: i64) -> Self {
         Self(seconds.saturating_mul(1_000_000_000))

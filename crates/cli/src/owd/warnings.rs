@@ -5,7 +5,7 @@ use crate::messages::CAPTURED_TWICE;
 use dwell_report::facts::Span;
 use dwell_report::owd::{ClockOffset, Delays, Flow, Line};
 use dwell_sketch::lds::Lds;
-use dwell_sketch::owd::{DUPLICATE_WINDOW, Latest};
+use dwell_sketch::owd::DUPLICATE_WINDOW;
 use dwell_sketch::summary::{Combined, FlowList, Sketch};
 use dwell_types::Nanos;
 use std::fmt;
@@ -149,18 +149,19 @@ pub(super) fn disagreement(
 ) -> Option<String> {
     const MATCHED: &str = "packets that a capture lacks were taken for equal ones sent later (smallest delays are wrong \
                            then, and others as far as these are many; a smaller --longest avoids some of it)";
-    const DRIFTED: &str = "the clocks drifted apart: measure shorter captures, or synchronise them";
+    const DRIFTED: &str = "the clocks drifted apart (measure shorter captures, or synchronise them)";
+    const ONE_WAY: &str = "all packets go in one direction, as those of a queue (--from 0.0.0.0/0,::/0)";
     let ClockOffset { low, high } = offset;
     let (from, to) = (Nanos::new(low), Nanos::new(high));
     if low > high {
         let apart = Nanos::new(low.saturating_sub(high));
         let lasts = Nanos::new(span.map_or(0, |span| span.end.saturating_sub(span.start)));
-        let why = if apart.get() > lasts.get() / Latest::DRIFT {
-            format!(", more than clocks drift apart in {lasts}: {MATCHED}, or a clock was set")
+        let why = if apart > lasts.drift() {
+            format!(", more than clocks drift apart in {lasts}: {ONE_WAY}, a clock was set, or {MATCHED}")
         } else if may_be_mismatched {
-            format!(": {MATCHED}, or {DRIFTED}")
+            format!(": {DRIFTED}, {ONE_WAY}, or {MATCHED}")
         } else {
-            format!(": {DRIFTED}")
+            format!(": {DRIFTED}, or {ONE_WAY}")
         };
         return Some(format!("the delays of both directions contradict each other by {apart}{why}"));
     }

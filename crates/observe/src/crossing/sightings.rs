@@ -1,5 +1,6 @@
 //! How to find the direction of packets between two points from the packets themselves.
 
+use super::both::{Both, Known, Order, way};
 use super::directions::{Directions, Found, Place, lowest};
 use dwell_types::{Address, Nanos, Timestamp};
 use std::cmp::Ordering;
@@ -7,13 +8,15 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 /// Source and destination.
-type Ends = (Address, Address);
+pub(super) type Ends = (Address, Address);
 
 /// What the first packets show: delays from the first point to the second between pairs of addresses, without clock
 /// correction (those of packets that go back are negative, if clocks agree), and which packets were seen where.
 #[derive(Clone, Debug, Default)]
 pub struct Sightings {
-    delays: BTreeMap<Ends, Delays>,
+    /// In nanoseconds, in the order in which they became known.
+    delays: BTreeMap<Ends, Vec<i64>>,
+    pairs: BTreeMap<Ends, Both>,
     /// All packets, in the order of time.
     seen: Vec<Sighting>,
 }
@@ -37,36 +40,7 @@ pub struct Unreached {
     pub addresses: u64,
 }
 
-/// The delays between a pair of addresses, in nanoseconds, in the order in which they became known.
-#[derive(Clone, Debug, Default)]
-struct Delays {
-    all: Vec<i64>,
-    /// How many were compared with the last one of the opposite direction, and were longer or shorter.
-    compared: usize,
-    longer: usize,
-    shorter: usize,
-}
-
-impl Delays {
-    /// Adds a delay, given that of the packet before it in the opposite direction.
-    fn add(&mut self, delay: i64, before: Option<i64>) {
-        self.all.push(delay);
-        if let Some(before) = before {
-            self.compared += 1;
-            self.longer += usize::from(delay > before);
-            self.shorter += usize::from(delay < before);
-        }
-    }
-
-    fn summary(&self) -> Option<Summary> {
-        let &Self { compared, longer, shorter, .. } = self;
-        let count = self.all.len();
-        let [least, middle, most] = spread(self.all.clone())?;
-        Some(Summary { count, least, middle, most, compared, longer, shorter })
-    }
-}
-
-/// What is known of the delays between a pair of addresses, of which there is at least one.
+/// What is known of the delays from one address to another, of which there is at least one.
 #[derive(Clone, Copy, Debug)]
 struct Summary {
     count: usize,
@@ -74,12 +48,14 @@ struct Summary {
     /// The median: a packet matched with an equal one that was sent seconds later would shift the mean of hundreds.
     middle: i64,
     most: i64,
-    compared: usize,
-    longer: usize,
-    shorter: usize,
 }
 
 impl Summary {
+    fn of(delays: &[i64]) -> Option<Self> {
+        let [least, middle, most] = spread(delays.to_vec())?;
+        Some(Self { count: delays.len(), least, middle, most })
+    }
+
     /// Whether these packets go forward, given a delay between the directions: positive if so, one for each packet.
     fn votes(&self, between: i64) -> i64 {
         self.middle.cmp(&between) as i64 * self.count as i64
@@ -98,10 +74,11 @@ impl Sightings {
         self.seen.push(Sighting { ends, at, is_at_receiver });
     }
 
-    /// Adds the delay of a packet that was seen at both points.
-    pub fn add(&mut self, ends: Ends, delay: Nanos) {
-        let before = self.delays.get(&(ends.1, ends.0)).and_then(|back| back.all.last().copied());
-        self.delays.entry(ends).or_default().add(delay.get(), before);
+    /// Adds the delay of a packet that has now been seen at both points.
+    pub fn add(&mut self, ends: Ends, at: Timestamp, delay: Nanos) {
+        let (pair, way) = way(ends);
+        self.delays.entry(ends).or_default().push(delay.get());
+        self.pairs.entry(pair).or_default().add(way, Known { delay: delay.get(), at });
     }
 
     /// Whether no packet was seen at both points.
@@ -111,8 +88,8 @@ impl Sightings {
 
     /// How many of the packets have no known direction, and how many there are.
     pub fn unknown(&self, directions: &Directions) -> (u64, u64) {
-        let count = |(sum, all): (usize, usize), (&(source, destination), delays): (&Ends, &Delays)| {
-            let count = delays.all.len();
+        let count = |(sum, all): (usize, usize), (&(source, destination), delays): (&Ends, &Vec<i64>)| {
+            let count = delays.len();
             (sum + if directions.is_unknown(source, destination) { count } else { 0 }, all + count)
         };
         let (unknown, all) = self.delays.iter().fold((0, 0), count);
@@ -123,7 +100,7 @@ impl Sightings {
     fn delays(&self, directions: &Directions, goes_back: bool) -> Vec<i64> {
         let goes = |ends: &Ends| directions.is_reverse(ends.0, ends.1) == Some(goes_back);
         let these = self.delays.iter().filter(|(ends, _)| goes(ends));
-        these.flat_map(|(_, delays)| delays.all.iter().copied()).collect()
+        these.flat_map(|(_, delays)| delays.iter().copied()).collect()
     }
 
     /// The median delay of the packets that go forward; zero if there are none.
@@ -154,20 +131,24 @@ impl Sightings {
     /// captured there: that of the packets that pass both. Hosts that only exchange packets at one of the points are on
     /// its side.
     pub fn directions(&self, is_one_clock: bool) -> Directions {
-        let summaries = self.delays.iter().filter_map(|(ends, delays)| Some((*ends, delays.summary()?)));
+        let summaries = self.delays.iter().filter_map(|(ends, delays)| Some((*ends, Summary::of(delays)?)));
         let summaries: BTreeMap<Ends, Summary> = summaries.collect();
         let pairs = || summaries.iter().filter(|((source, to), _)| source != to && !source.is_unspecified());
         let mut votes = BTreeMap::<_, i64>::new();
         let mut unanswered = Vec::new();
         for (&(source, destination), delays) in pairs() {
             match summaries.get(&(destination, source)) {
-                Some(back) => *votes.entry(source).or_default() += delays.votes(back.middle),
+                Some(back) => {
+                    let longer = self.is_longer((source, destination)).then(delays.middle.cmp(&back.middle));
+                    *votes.entry(source).or_default() += longer as i64 * delays.count as i64;
+                }
                 None => unanswered.push((source, delays)),
             }
         }
         let told = pairs().filter_map(|((source, _), delays)| Some((delays, votes.get(source)?.cmp(&0))));
         let told: Vec<_> = told.collect();
-        let border = border(&told).filter(|_| !all_go_forward(&told, is_one_clock));
+        let is_one_queue = is_one_clock || self.wait_together() || self.is_mixed() && are_waits(&told);
+        let border = border(&told).filter(|_| !all_go_forward(&told, is_one_queue));
         if border.is_none() && !told.is_empty() {
             return Directions::Forward;
         }
@@ -187,11 +168,44 @@ impl Sightings {
         Directions::Found(Arc::new(Found { places, has_back: border.is_some() }))
     }
 
+    /// Which direction took longer by most of the packets that followed one of the other direction: a clock that drifts
+    /// moves medians.
+    fn is_longer(&self, ends: Ends) -> Ordering {
+        let (pair, way) = way(ends);
+        let Order { longer, shorter, .. } = self.pairs.get(&pair).map(|both| both.order).unwrap_or_default();
+        if way == 0 { longer.cmp(&shorter) } else { shorter.cmp(&longer) }
+    }
+
+    /// What pairs of different addresses show.
+    fn both(&self) -> impl Iterator<Item = &Both> {
+        self.pairs.iter().filter(|((source, destination), _)| source != destination).map(|(_, both)| both)
+    }
+
+    /// Whether neither direction nearly always takes longer. Equal packets that are taken for one another make up to 3%
+    /// of the exceptions.
+    fn is_mixed(&self) -> bool {
+        const SHARE: f64 = 0.05;
+        let exceptions = self.both().map(|both| both.order.longer.min(both.order.shorter)).sum::<usize>();
+        let compared = self.both().map(|both| both.order.compared).sum::<usize>();
+        exceptions as f64 >= SHARE * compared as f64
+    }
+
+    /// Whether the delays of both directions rise and fall together, as in one queue. Of packets that pass two points in
+    /// opposite directions half do so, more if acknowledgements pace their data (65% were seen), and fewer if both
+    /// directions share a medium.
+    fn wait_together(&self) -> bool {
+        const ENOUGH: usize = 20;
+        const SHARE: f64 = 0.7;
+        let alike = self.both().map(|both| both.changes.alike).sum::<usize>();
+        let all = alike + self.both().map(|both| both.changes.opposite).sum::<usize>();
+        all >= ENOUGH && alike as f64 >= SHARE * all as f64
+    }
+
     /// What was seen at times at which it would be seen at both points, if it passes both: delays are taken to be at most
     /// twice as far from their median, which contains the clock offset, as any that was seen.
     fn seen_twice(&self) -> impl Iterator<Item = &Sighting> {
         const LEAST: i128 = 10_000_000;
-        let spread = spread(self.delays.values().flat_map(|of| of.all.iter().copied()).collect());
+        let spread = spread(self.delays.values().flatten().copied().collect());
         let [least, ahead, most] = spread.unwrap_or_default().map(i128::from);
         let margin = spread.map(|_| LEAST + 2 * (ahead - least).max(most - ahead));
         // By the sender's clock.
@@ -279,30 +293,30 @@ impl Sightings {
     }
 }
 
+/// Fewer packets between two addresses tell their order alone.
+const FEW: usize = 10;
+
+/// Whether the delays of what seems to go back are those of packets that wait, a few for much longer than most. Of packets
+/// that really go back, a few seem to take much less.
+fn are_waits(told: &[(&Summary, Ordering)]) -> bool {
+    const MUCH: i64 = 4;
+    let back = || told.iter().filter(|told| told.1 == Ordering::Less && told.0.count >= FEW).map(|told| told.0);
+    let is_skewed = |back: &&Summary| (back.middle - back.least).saturating_mul(MUCH) < back.most - back.middle;
+    2 * back().filter(is_skewed).count() > back().count()
+}
+
 /// Whether packets that seem to go back rather go forward, with shorter delays than the others: they do not arrive before
-/// they are sent, and some take longer than some that go forward. Where the two points have clocks of their own, these
-/// may seem so because one drifts. Then packets must also be out of order with those just before them in the opposite
-/// direction, and their delays be those of packets that wait, a few for much longer than most: of packets that really
-/// go back, a few seem to take much less. Of a few packets, their order alone is known, and one clock decides.
-fn all_go_forward(told: &[(&Summary, Ordering)], is_one_clock: bool) -> bool {
-    const FEW: usize = 10;
+/// they are sent, and some take longer than some that go forward, which a clock that drifts would also explain, if both
+/// did not wait in one queue. Of a few packets, their order alone is known, and `is_one_queue` decides.
+fn all_go_forward(told: &[(&Summary, Ordering)], is_one_queue: bool) -> bool {
     /// So many are not few, even if there are fewer of each pair.
     const ENOUGH: usize = 100;
-    /// At least one delay in so many is out of order.
-    const MIXED: usize = 10;
     let of = |way: Ordering| told.iter().filter(move |told| told.1 == way).map(|told| told.0);
     let (forward, back) = (|| of(Ordering::Greater), || of(Ordering::Less));
     let is_sent_first = back().map(|back| back.votes(0)).sum::<i64>() >= 0;
-    let many = || back().filter(|back| back.count >= FEW);
     let is_apart = forward().map(|forward| forward.least).min() > back().map(|back| back.most).max();
-    let is_skewed = |back: &&Summary| back.middle - back.least < back.most - back.middle;
-    let waiting = many().filter(is_skewed).count();
-    let in_order = forward().map(|way| way.longer).chain(back().map(|way| way.shorter)).sum::<usize>();
-    let compared = forward().chain(back()).map(|way| way.compared).sum::<usize>();
-    let is_mixed = (compared - in_order) * MIXED >= compared;
-    let is_waiting = is_one_clock || is_mixed && 2 * waiting > many().count();
-    let are_few = many().next().is_none() && back().map(|back| back.count).sum::<usize>() < ENOUGH;
-    is_sent_first && if are_few { is_one_clock || !is_apart } else { !is_apart && is_waiting }
+    let are_few = back().all(|back| back.count < FEW) && back().map(|back| back.count).sum::<usize>() < ENOUGH;
+    is_sent_first && if are_few { is_one_queue || !is_apart } else { is_one_queue && !is_apart }
 }
 
 /// The clock offset: the threshold between the delays of forward packets (greater) and those of reverse packets (less)
@@ -329,6 +343,7 @@ fn border(told: &[(&Summary, Ordering)]) -> Option<i64> {
 mod tests {
     use super::*;
 
+    const START: Timestamp = Timestamp::from_nanos(0);
     const AHEAD: i64 = 1_000_000_000;
 
     fn address(last: u32) -> Address {
@@ -340,7 +355,7 @@ mod tests {
         let mut all = Sightings::default();
         for &(source, destination, count, delays) in pairs {
             let ends = (address(source), address(destination));
-            (0..count).for_each(|_| delays.iter().for_each(|delay| all.add(ends, Nanos::new(AHEAD + delay))));
+            (0..count).for_each(|_| delays.iter().for_each(|delay| all.add(ends, START, Nanos::new(AHEAD + delay))));
         }
         let directions = all.directions(false);
         let way = |&number: &u32| directions.is_reverse(address(number), Address::default());
@@ -353,9 +368,9 @@ mod tests {
         for ahead in [0, AHEAD, -AHEAD] {
             let mut all = Sightings::default();
             for number in 0..1_000 {
-                all.add((address(1), address(51)), Nanos::new(ahead + 10_000));
+                all.add((address(1), address(51)), START, Nanos::new(ahead + 10_000));
                 let delay = if number == 500 { -90_000_000 } else { 1_000 + number % 6 * 1_000_000 };
-                all.add((address(51), address(1)), Nanos::new(ahead - delay));
+                all.add((address(51), address(1)), START, Nanos::new(ahead - delay));
             }
             let waits = all.waits_back(&all.directions(false));
             assert_eq!((waits.len(), waits[999]), (1_000, Nanos::new(5_000_000)));
@@ -393,8 +408,8 @@ mod tests {
             for number in 0..100 {
                 let (there, back) =
                     if number == 50 { (-5_000_000_000, 5_000_000_000) } else { (1_000_000, -1_000_000) };
-                all.add((address(1), address(51)), Nanos::new(ahead + there));
-                all.add((address(51), address(1)), Nanos::new(ahead + back));
+                all.add((address(1), address(51)), START, Nanos::new(ahead + there));
+                all.add((address(51), address(1)), START, Nanos::new(ahead + back));
             }
             let directions = all.directions(false);
             assert_eq!(directions.is_reverse(address(1), address(51)), Some(false));
@@ -409,11 +424,33 @@ mod tests {
     fn few_packets_have_two_directions_if_clocks_may_differ() {
         let mut all = Sightings::default();
         for number in 0..5 {
-            all.add((address(1), address(51)), Nanos::new(42_000_000 + number));
-            all.add((address(51), address(1)), Nanos::new(21_000_000 - number));
+            all.add((address(1), address(51)), START, Nanos::new(42_000_000 + number));
+            all.add((address(51), address(1)), START, Nanos::new(21_000_000 - number));
         }
         assert_eq!(all.directions(false).is_reverse(address(51), address(1)), Some(true));
         assert_eq!(all.directions(true), Directions::Forward);
+    }
+
+    /// Clocks are read up to 200 µs late, and packets take 20 µs: nothing rises and falls together.
+    #[test]
+    fn noise_is_no_queue() {
+        let mut all = Sightings::default();
+        let noise = |number: i64| (number * 7_919 % 401) * 500;
+        for number in 0..2_000 {
+            let at = |more: i64| Timestamp::from_nanos((2 * number + more) * 1_000_000);
+            all.add(
+                (address(1), address(51)),
+                at(0),
+                Nanos::new(AHEAD + 20_000 + noise(4 * number) - noise(4 * number + 1)),
+            );
+            all.add(
+                (address(51), address(1)),
+                at(1),
+                Nanos::new(AHEAD - 20_000 + noise(4 * number + 2) - noise(4 * number + 3)),
+            );
+        }
+        assert!(all.is_mixed() && matches!(all.directions(false), Directions::Found(_)));
+        assert_eq!(all.directions(true), Directions::Forward, "the control: one clock");
     }
 
     /// Clock errors larger than the delays: the medians must decide.
@@ -431,33 +468,39 @@ mod tests {
     }
 
     /// Both directions pass one queue, from the first point to the second: most packets wait for a short time and a few
-    /// for long, or the other way round, and replies are smaller. The controls that must not count as this: the other
-    /// direction goes back, whether clocks agree or not, and waits as long.
+    /// for long, or the other way round, and replies, which follow at once, are smaller. The controls that must not count
+    /// as this: the other direction goes back, whether clocks agree or not, and waits as long.
     #[test]
     fn a_queue_may_be_passed_by_both_directions() {
         let directions = |waits: &[i64], is_one_clock: bool, ahead: i64, back: i64| {
             let mut all = Sightings::default();
-            let mut waits = waits.iter().cycle();
-            for number in 0..400 {
-                let (client, server) = (address(1 + number % 7), address(51));
-                let mut wait = || waits.next().copied().unwrap_or_default();
-                all.add((client, server), Nanos::new(ahead + 5_000 + wait()));
-                all.add((server, client), Nanos::new(ahead + back * (1_000 + wait())));
+            for (number, wait) in waits.iter().cycle().enumerate().take(400) {
+                let (client, server) = (address(1 + number as u32 % 7), address(51));
+                all.add((client, server), START, Nanos::new(ahead + 5_000 + wait));
+                all.add((server, client), START, Nanos::new(ahead + back * (1_000 + wait)));
             }
             all.directions(is_one_clock)
         };
         let waits = [0, 0, 0, 200, 900, 0, 4_000, 0, 100, 90_000, 0];
         let standing = [0, 80_000, 90_000, 95_000, 93_000];
-        // A clock that drifts, between points that are passed in opposite directions.
-        let mut drifting = Sightings::default();
-        for number in 0..400 {
-            let (client, server, ahead) = (address(1), address(51), 1_000_000 + number * number);
-            drifting.add((client, server), Nanos::new(ahead + 5_000));
-            drifting.add((server, client), Nanos::new(ahead - 1_000));
+        // A clock that drifts by 800 ppm, between points that are passed in opposite directions, slowly or quickly. More
+        // packets go back in the end, when the clock is ahead of its median.
+        for apart in [100_000, 10_000_000] {
+            let mut drifting = Sightings::default();
+            for number in 0..400 {
+                let at = |more: i64| Timestamp::from_nanos((2 * number + more) * apart);
+                let ahead = |more: i64| 1_000_000 + at(more).as_nanos() / 1_250;
+                drifting.add((address(1), address(51)), at(0), Nanos::new(ahead(0) + 5_000));
+                if number % 4 == 0 || number > 200 {
+                    drifting.add((address(51), address(1)), at(1), Nanos::new(ahead(1) - 1_000));
+                }
+            }
+            let directions = drifting.directions(false);
+            let ways = [(1, 51), (51, 1)].map(|(from, to)| directions.is_reverse(address(from), address(to)));
+            assert_eq!(ways, [Some(false), Some(true)]);
         }
-        assert!(matches!(drifting.directions(false), Directions::Found(_)));
-        for (waits, is_one_clock) in [(&waits[..], true), (&waits, false), (&standing, true)] {
-            assert_eq!(directions(waits, is_one_clock, 0, 1), Directions::Forward);
+        for (waits, is_one_clock) in [(&waits[..], true), (&waits, false), (&standing, true), (&standing, false)] {
+            assert_eq!(directions(waits, is_one_clock, 0, 1), Directions::Forward, "{waits:?} {is_one_clock}");
             let back = directions(waits, is_one_clock, 0, -1);
             assert!(matches!(&back, Directions::Found(found) if found.places.len() == 8));
             for ahead in [-1_000_000, -40_000, 40_000, 1_000_000] {

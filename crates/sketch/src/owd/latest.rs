@@ -22,8 +22,6 @@ impl Default for Latest {
 impl Latest {
     /// Half of them may be wrong, for the median to be right.
     const NUMBER: usize = 9;
-    /// Clocks drift apart by less than one part in this many. Crystals: by one in 10,000.
-    pub const DRIFT: i64 = 1_000;
     /// Allowed beyond that, for times that are out of order.
     const SLACK: Nanos = Nanos::new(10_000_000);
     /// After this time they tell nothing about now: clocks may have been set.
@@ -47,14 +45,14 @@ impl Latest {
     /// since single packets may have been matched with others.
     fn least_against(&self, now: Timestamp) -> Option<Nanos> {
         let first = self.delays.iter().map(|&(at, _)| at).min()?;
-        let age = (now - first).get();
-        if self.seen < Self::NUMBER || !(0..=Self::AGE.get()).contains(&age) {
+        let age = now - first;
+        if self.seen < Self::NUMBER || !(Nanos::ZERO..=Self::AGE).contains(&age) {
             return None;
         }
         let mut delays = self.delays.map(|(_, delay)| delay.get());
         delays.sort_unstable();
         let against = delays[Self::NUMBER / 2].saturating_neg();
-        Some(Nanos::new(against.saturating_sub(Self::SLACK.get() + age / Self::DRIFT)))
+        Some(Nanos::new(against.saturating_sub(Self::SLACK.get() + age.drift().get())))
     }
 }
 

@@ -1,0 +1,82 @@
+//! What the delays of both directions between two addresses tell about their order and their common causes.
+
+use super::sightings::Ends;
+use dwell_types::Timestamp;
+use std::cmp::Ordering;
+
+/// A delay in nanoseconds, and when it became known.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known {
+    pub(super) delay: i64,
+    pub(super) at: Timestamp,
+}
+
+impl Known {
+    /// Which of two is longer, if they differ by more than the resolution of captures and the drift of clocks meanwhile.
+    fn compare(self, other: Self) -> Ordering {
+        const RESOLUTION: i64 = 1_000;
+        let more = self.delay.saturating_sub(other.delay);
+        let drift = (self.at - other.at).drift().get();
+        if more.saturating_abs() <= RESOLUTION.saturating_add(drift) { Ordering::Equal } else { more.cmp(&0) }
+    }
+}
+
+/// What the two directions between a pair of addresses show together, whatever the offset of the clocks: the direction
+/// with the lower source first.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Both {
+    latest: [Option<Known>; 2],
+    /// Whether these came after `before`.
+    are_new: [bool; 2],
+    /// Those of both directions a while ago.
+    before: Option<[Known; 2]>,
+    pub(super) order: Order,
+    pub(super) changes: Changes,
+}
+
+/// How many delays were compared with the latest of the other direction, and in how many of these comparisons the first
+/// direction took longer, and shorter.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Order {
+    pub(super) compared: usize,
+    pub(super) longer: usize,
+    pub(super) shorter: usize,
+}
+
+/// How often the delays of both directions have changed in the same sense since the ones before, and in opposite senses.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Changes {
+    pub(super) alike: usize,
+    pub(super) opposite: usize,
+}
+
+impl Both {
+    /// Adds a delay of the first direction (`way` 0) or of the second one (1).
+    pub(super) fn add(&mut self, way: usize, known: Known) {
+        if let Some(other) = self.latest[1 - way] {
+            let order = if way == 0 { known.compare(other) } else { other.compare(known) };
+            self.order.compared += 1;
+            self.order.longer += usize::from(order == Ordering::Greater);
+            self.order.shorter += usize::from(order == Ordering::Less);
+        }
+        self.latest[way] = Some(known);
+        self.are_new[way] = true;
+        if self.are_new == [true; 2]
+            && let [Some(first), Some(second)] = self.latest
+        {
+            if let Some(before) = self.before {
+                match first.compare(before[0]) as i64 * second.compare(before[1]) as i64 {
+                    1 => self.changes.alike += 1,
+                    -1 => self.changes.opposite += 1,
+                    _ => {}
+                }
+            }
+            (self.before, self.are_new) = (Some([first, second]), [false; 2]);
+        }
+    }
+}
+
+/// The pair of addresses, and which of its directions this is.
+pub(super) fn way((source, destination): Ends) -> (Ends, usize) {
+    if source <= destination { ((source, destination), 0) } else { ((destination, source), 1) }
+}
