@@ -5,7 +5,7 @@ use dwell_sketch::estimate::Estimate;
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// Rows below a header, written one by one.
+/// Rows, written one by one.
 #[derive(Debug)]
 pub struct Rows<W: Write> {
     to: csv::Writer<W>,
@@ -14,9 +14,14 @@ pub struct Rows<W: Write> {
 impl<W: Write> Rows<W> {
     /// Writes the header.
     pub fn new<C: AsRef<[u8]>>(to: W, columns: impl IntoIterator<Item = C>) -> io::Result<Self> {
-        let mut to = csv::WriterBuilder::new().has_headers(false).from_writer(to);
-        to.write_record(columns).map_err(io_error)?;
-        Ok(Self { to })
+        let mut rows = Self::without_header(to);
+        rows.to.write_record(columns).map_err(io_error)?;
+        Ok(rows)
+    }
+
+    /// Rows without a header, which is written elsewhere.
+    pub fn without_header(to: W) -> Self {
+        Self { to: csv::WriterBuilder::new().has_headers(false).from_writer(to) }
     }
 
     /// Writes a row: a sequence of cells.
@@ -36,7 +41,7 @@ impl<W: Write> Rows<W> {
 }
 
 /// The underlying I/O error, so that a closed pipe can still be recognised.
-pub(crate) fn io_error(error: csv::Error) -> io::Error {
+fn io_error(error: csv::Error) -> io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error,
         other => io::Error::other(format!("{other:?}")),

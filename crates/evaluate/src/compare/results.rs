@@ -1,6 +1,7 @@
 use super::GOOD_OCTAVES;
 use crate::delay::LARGEST;
 use crate::metrics::Summary;
+use dwell_report::csv::Rows;
 use dwell_report::plot::{Sweep, SweepPanel};
 use dwell_report::text;
 use dwell_sketch::estimate::Estimate;
@@ -217,8 +218,7 @@ fn judge(legs: &[LegResult], number: usize) -> Option<(u64, Recommended)> {
 impl Results {
     /// Writes CSV: one row per leg, method, memory and quantity; a single row without quantity if a method did not fit.
     pub fn write_csv(&self, to: &mut impl Write) -> io::Result<()> {
-        let mut writer = csv::Writer::from_writer(to);
-        writer.write_record([
+        let columns = [
             "match",
             "leg",
             "exchanges",
@@ -234,7 +234,8 @@ impl Results {
             "ten_median_octaves",
             "ten_rms_octaves",
             "covered_share",
-        ])?;
+        ];
+        let mut rows = Rows::new(to, columns)?;
         let text = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
         for matched in &self.matches {
             for leg in &matched.legs {
@@ -243,7 +244,7 @@ impl Results {
                     let (exchanges, memory) = (leg.exchanges.to_string(), line.memory_bytes.to_string());
                     let head = [matched.matching, leg.leg, &exchanges, line.method, &memory, &needed];
                     if line.errors.is_empty() {
-                        writer.write_record(head.into_iter().chain([""; 9]))?;
+                        rows.write(&(head, [""; 9]))?;
                     }
                     for (quantity, errors) in &line.errors {
                         let counts = [quantity.clone(), self.seeds.to_string(), errors.missing.to_string()];
@@ -255,13 +256,12 @@ impl Results {
                             errors.ten_rms_octaves,
                             errors.covered_share,
                         ];
-                        let rest = counts.into_iter().chain(numbers.map(text));
-                        writer.write_record(head.into_iter().map(str::to_owned).chain(rest))?;
+                        rows.write(&(head, counts, numbers.map(text)))?;
                     }
                 }
             }
         }
-        writer.flush()
+        rows.flush()
     }
 
     /// The largest errors of every match against memory.

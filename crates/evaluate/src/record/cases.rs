@@ -4,6 +4,7 @@
 use super::{RecordError, write as write_file};
 use crate::case::{Case, Measurement, Scale};
 use crate::run::Run;
+use dwell_report::csv::Rows;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
@@ -13,14 +14,14 @@ const HEAD: [&str; 11] =
 
 /// The rows for these runs.
 pub(super) fn rows(cases: &[Case], runs: &[Run]) -> io::Result<Vec<u8>> {
-    let mut writer = csv::Writer::from_writer(Vec::new());
+    let mut lines = Rows::without_header(Vec::new());
     for run in runs {
         let Some(case) = cases.get(run.case) else { continue };
         let (label, seed, rows) = (case.label(), run.seed.to_string(), run.measurements.len().to_string());
         for measurement in &run.measurements {
             let (low, high) = measurement.interval.unzip();
             let [truth, estimate, low, high] = [measurement.truth, measurement.estimate, low, high].map(number);
-            writer.write_record([
+            lines.write(&[
                 &case.workload,
                 &case.method,
                 &label,
@@ -35,7 +36,7 @@ pub(super) fn rows(cases: &[Case], runs: &[Run]) -> io::Result<Vec<u8>> {
             ])?;
         }
     }
-    writer.into_inner().map_err(|error| io::Error::other(error.to_string()))
+    lines.finish()
 }
 
 /// Writes the whole file.

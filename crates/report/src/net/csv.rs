@@ -1,12 +1,11 @@
 //! CSV: one row per instrumented router, per probe, or per segment and path.
 
 use super::{DelayShift, LocalizeReport, PathsReport, PlanReport, Probe};
-use crate::csv::io_error;
+use crate::csv::Rows;
 use std::io::{self, Write};
 
 /// Writes the curve of a plan.
 pub fn write_plan(report: &PlanReport, to: &mut impl Write) -> io::Result<()> {
-    let mut writer = csv::Writer::from_writer(to);
     let head = [
         "routers",
         "added",
@@ -17,40 +16,35 @@ pub fn write_plan(report: &PlanReport, to: &mut impl Write) -> io::Result<()> {
         "granularity_min",
         "granularity_max",
     ];
-    writer.write_record(head).map_err(io_error)?;
+    let mut rows = Rows::new(to, head)?;
     for point in &report.curve {
         let [mean, min, max] = point.granularity.map_or([None; 3], |g| [g.mean, g.min as f64, g.max as f64].map(Some));
         let text = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
-        writer
-            .write_record([
-                point.routers.to_string(),
-                point.added.clone().unwrap_or_default(),
-                point.cost.to_string(),
-                point.segments.to_string(),
-                point.probe_hops.to_string(),
-                text(mean),
-                text(min),
-                text(max),
-            ])
-            .map_err(io_error)?;
+        rows.write(&[
+            point.routers.to_string(),
+            point.added.clone().unwrap_or_default(),
+            point.cost.to_string(),
+            point.segments.to_string(),
+            point.probe_hops.to_string(),
+            text(mean),
+            text(min),
+            text(max),
+        ])?;
     }
-    writer.flush()
+    rows.flush()
 }
 
 /// Writes the probes; the routers in between are joined by spaces.
 pub fn write_paths(report: &PathsReport, to: &mut impl Write) -> io::Result<()> {
-    let mut writer = csv::Writer::from_writer(to);
-    writer.write_record(["from", "to", "hops", "via"]).map_err(io_error)?;
+    let mut rows = Rows::new(to, ["from", "to", "hops", "via"])?;
     for probe in &report.probes {
-        let record = [probe.from.clone(), probe.to.clone(), probe.hops.to_string(), probe.via.join(" ")];
-        writer.write_record(record).map_err(io_error)?;
+        rows.write(&(&probe.from, &probe.to, probe.hops, probe.via.join(" ")))?;
     }
-    writer.flush()
+    rows.flush()
 }
 
 /// Writes the verdict on every segment, then the verdict on every listed path.
 pub fn write_localize(report: &LocalizeReport, to: &mut impl Write) -> io::Result<()> {
-    let mut writer = csv::Writer::from_writer(to);
     let head = [
         "kind",
         "from",
@@ -72,7 +66,7 @@ pub fn write_localize(report: &LocalizeReport, to: &mut impl Write) -> io::Resul
         "loss_p_value",
         "loss_alarm",
     ];
-    writer.write_record(head).map_err(io_error)?;
+    let mut rows = Rows::new(to, head)?;
     let text = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
     for line in &report.segments {
         let loss = line.loss.map(|loss| [Some(loss.usual), Some(loss.found), Some(loss.p_value)]).unwrap_or_default();
@@ -80,14 +74,14 @@ pub fn write_localize(report: &LocalizeReport, to: &mut impl Write) -> io::Resul
         record.push(text(line.probability));
         record.extend(loss.map(text));
         record.push(line.loss.map_or_else(String::new, |loss| loss.alarm.to_string()));
-        writer.write_record(record).map_err(io_error)?;
+        rows.write(&record)?;
     }
     for line in &report.path_lines {
         let mut record = verdict("path", &line.path, line.delay.as_ref());
         record.extend([String::new(), String::new(), text(line.loss), String::new(), String::new()]);
-        writer.write_record(record).map_err(io_error)?;
+        rows.write(&record)?;
     }
-    writer.flush()
+    rows.flush()
 }
 
 fn verdict(kind: &str, of: &Probe, delay: Option<&DelayShift>) -> Vec<String> {

@@ -1,7 +1,7 @@
 //! CSV: one row for all packets, then one per interval and one per flow; fields are empty where JSON has `null`.
 
 use super::{Line, OwdReport};
-use crate::csv::{ends, io_error};
+use crate::csv::{Rows, ends};
 use std::io::{self, Write};
 
 /// The columns before and after mean, deviation and quantiles.
@@ -34,24 +34,23 @@ pub fn columns() -> Vec<String> {
 
 /// Writes the header and all rows.
 pub fn write(report: &OwdReport, to: &mut impl Write) -> io::Result<()> {
-    let mut writer = csv::Writer::from_writer(to);
-    writer.write_record(columns()).map_err(io_error)?;
+    let mut rows = Rows::new(to, columns())?;
     let span = report.span_ns.map_or([String::new(), String::new()], |s| [s.start, s.end].map(|ns| ns.to_string()));
     let lines = [("total", Some(&report.total)), ("reverse", report.reverse.as_ref())];
     for (kind, line) in lines.into_iter().filter_map(|(kind, line)| Some((kind, line?))) {
         let [start, end] = span.clone();
-        writer.write_record(record(report, [kind.into(), start, end, String::new()], line, None)).map_err(io_error)?;
+        rows.write(&record(report, [kind.into(), start, end, String::new()], line, None))?;
     }
     for interval in &report.intervals {
         let place = ["interval".into(), interval.start_ns.to_string(), interval.end_ns.to_string(), String::new()];
-        writer.write_record(record(report, place, &interval.line, None)).map_err(io_error)?;
+        rows.write(&record(report, place, &interval.line, None))?;
     }
     for flow in &report.flows {
         let [start, end] = span.clone();
         let place = ["flow".into(), start, end, flow.flow.clone()];
-        writer.write_record(record(report, place, &flow.line, flow.uncounted_bytes)).map_err(io_error)?;
+        rows.write(&record(report, place, &flow.line, flow.uncounted_bytes))?;
     }
-    writer.flush()
+    rows.flush()
 }
 
 fn record(report: &OwdReport, place: [String; 4], line: &Line, uncounted_bytes: Option<u64>) -> Vec<String> {

@@ -1,7 +1,7 @@
 //! CSV: a row for each episode, followed by one for each of its culprits; fields are empty where JSON has `null`.
 
 use super::{Culprit, Episode, QueueReport};
-use crate::csv::io_error;
+use crate::csv::Rows;
 use std::io::{self, Write};
 
 /// The columns of [`write()`], in order. Times in nanoseconds.
@@ -33,15 +33,14 @@ pub const COLUMNS: [&str; 23] = [
 
 /// Writes the header and all rows.
 pub fn write(report: &QueueReport, to: &mut impl Write) -> io::Result<()> {
-    let mut writer = csv::Writer::from_writer(to);
-    writer.write_record(COLUMNS).map_err(io_error)?;
+    let mut rows = Rows::new(to, COLUMNS)?;
     for episode in &report.episodes {
-        writer.write_record(record(report, episode, None)).map_err(io_error)?;
+        rows.write(&record(report, episode, None))?;
         for culprit in &episode.culprits {
-            writer.write_record(record(report, episode, Some(culprit))).map_err(io_error)?;
+            rows.write(&record(report, episode, Some(culprit)))?;
         }
     }
-    writer.flush()
+    rows.flush()
 }
 
 /// An episode, or one of its culprits. For a culprit, bytes and `culprit_packets` are those of its flow, and fields

@@ -2,7 +2,7 @@
 //! JSON has `null`.
 
 use super::{Delays, Flow, FlowResult, ResultLine, RttReport};
-use crate::csv::{ends, io_error};
+use crate::csv::{Rows, ends};
 use crate::facts::Span;
 use dwell_sketch::estimate::Estimate;
 use std::io::{self, Write};
@@ -51,23 +51,21 @@ pub fn columns() -> Vec<String> {
 
 /// Writes the header.
 pub fn write_head(to: &mut impl Write) -> io::Result<()> {
-    let mut writer = csv::Writer::from_writer(to);
-    writer.write_record(columns()).map_err(io_error)?;
-    writer.flush()
+    Rows::new(to, columns())?.flush()
 }
 
 /// Writes the rows of a report; a time series is one call per interval.
 pub fn write_rows(report: &RttReport, to: &mut impl Write) -> io::Result<()> {
-    let mut writer = csv::Writer::from_writer(to);
+    let mut rows = Rows::without_header(to);
     for line in &report.results {
-        writer.write_record(result(report, line)).map_err(io_error)?;
+        rows.write(&result(report, line))?;
     }
     for flow in &report.flows {
         for line in flow.results.iter().map(Some).chain(flow.results.is_empty().then_some(None)) {
-            writer.write_record(of_flow(report, flow, line)).map_err(io_error)?;
+            rows.write(&of_flow(report, flow, line))?;
         }
     }
-    writer.flush()
+    rows.flush()
 }
 
 fn result(report: &RttReport, line: &ResultLine) -> Vec<String> {

@@ -1,5 +1,6 @@
 use super::GOOD_ERROR;
 use crate::crossing::{LOSS, MEAN, STD};
+use dwell_report::csv::Rows;
 use dwell_report::plot::{Sweep, SweepPanel};
 use dwell_report::text;
 use dwell_sketch::estimate::Estimate;
@@ -241,8 +242,7 @@ impl Judged {
 impl Results {
     /// Writes CSV: one row per method, memory and quantity; a single row without quantity if a method did not fit.
     pub fn write_csv(&self, to: &mut impl Write) -> io::Result<()> {
-        let mut writer = csv::Writer::from_writer(to);
-        writer.write_record([
+        let columns = [
             "method",
             "memory_bytes",
             "needed_bytes",
@@ -253,22 +253,23 @@ impl Results {
             "rms_relative",
             "mean_relative",
             "covered_share",
-        ])?;
+        ];
+        let mut rows = Rows::new(to, columns)?;
         let text = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
         for line in &self.results {
             let needed = line.needed_bytes.map(|bytes| bytes.to_string()).unwrap_or_default();
             let head = [line.method.name().to_owned(), line.memory_bytes.to_string(), needed];
             if line.errors.is_empty() {
-                writer.write_record(head.iter().map(String::as_str).chain([""; 7]))?;
+                rows.write(&(&head, [""; 7]))?;
             }
             for (quantity, errors) in &line.errors {
                 let counts = [(*quantity).to_owned(), errors.runs.to_string(), errors.missing.to_string()];
                 let numbers =
                     [errors.median_relative, errors.rms_relative, errors.mean_relative, errors.covered_share].map(text);
-                writer.write_record(head.iter().chain(&counts).chain(&numbers))?;
+                rows.write(&(&head, counts, numbers))?;
             }
         }
-        writer.flush()
+        rows.flush()
     }
 
     /// The median errors of each quantity against memory.
