@@ -1,6 +1,6 @@
 use crate::case::label;
 use crate::metrics::Summary;
-use dwell_report::csv::Rows;
+use dwell_report::csv::{Rows, text};
 use std::io::{self, Write};
 
 /// Writes summaries as CSV. Errors are in octaves; `mean` depends on `scale`: of the error in octaves, of estimate over
@@ -40,7 +40,7 @@ pub fn write(summaries: &[Summary], to: &mut impl Write) -> io::Result<()> {
         ];
         let mut row = vec![summary.workload.clone(), summary.method.clone(), label, summary.quantity.clone()];
         row.extend([summary.scale.name().to_owned(), summary.runs.to_string(), summary.missing.to_string()]);
-        row.extend(numbers.map(|number| number.map(|value| value.to_string()).unwrap_or_default()));
+        row.extend(numbers.map(text));
         rows.write(&row)?;
     }
     rows.flush()
