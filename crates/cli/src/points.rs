@@ -296,7 +296,7 @@ impl Point {
     pub(crate) fn is_stopped(&self) -> bool {
         match &self.source {
             Source::Capture { files, .. } => files.is_stopped(),
-            Source::Log(log) => log.is_stopped(),
+            Source::Log(log) => log.lines().is_stopped(),
         }
     }
 
@@ -304,7 +304,7 @@ impl Point {
     pub(crate) fn is_damaged(&self) -> bool {
         match &self.source {
             Source::Capture { files, .. } => files.is_damaged(),
-            Source::Log(log) => log.is_damaged(),
+            Source::Log(log) => log.lines().is_damaged(),
         }
     }
 
@@ -312,7 +312,7 @@ impl Point {
     pub(crate) fn warnings(&self) -> Vec<String> {
         let mut warnings = match &self.source {
             Source::Capture { files, .. } => files.warnings().iter().map(ToString::to_string).collect(),
-            Source::Log(log) => Vec::from_iter(log.warning()),
+            Source::Log(log) => Vec::from_iter(log.lines().warning()),
         };
         let name = self.path.display();
         if let Source::Capture { crossings, .. } = &self.source {

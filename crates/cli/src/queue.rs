@@ -144,14 +144,14 @@ impl Source {
     fn is_stopped(&self) -> bool {
         match self {
             Self::Sides(sides) => sides.points.is_stopped(),
-            Self::Log(log) => log.is_stopped(),
+            Self::Log(log) => log.lines().is_stopped(),
         }
     }
 
     fn is_damaged(&self) -> bool {
         match self {
             Self::Sides(sides) => sides.points.is_damaged(),
-            Self::Log(log) => log.is_damaged(),
+            Self::Log(log) => log.lines().is_damaged(),
         }
     }
 
