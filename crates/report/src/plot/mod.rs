@@ -188,16 +188,12 @@ pub fn write_sweep(sweep: &Sweep, image: Image, to: &mut impl Write) -> io::Resu
 /// The title of a plot of response times.
 fn heading(reports: &[RttReport]) -> String {
     let sources = reports.first().map(|r| text::few(&r.sources).join(", ")).unwrap_or_default();
-    cut(format!("Response times in {sources}"))
+    cut(&format!("Response times in {sources}"))
 }
 
 /// Shortens a title to the width of the picture.
-fn cut(title: String) -> String {
-    const LONGEST: usize = 90;
-    if title.chars().count() <= LONGEST {
-        return title;
-    }
-    title.chars().take(LONGEST).chain(['…']).collect()
+fn cut(title: &str) -> String {
+    text::cut(title, 91)
 }
 
 /// The distinct results of one or more reports with their total numbers of exchanges, most frequent first.

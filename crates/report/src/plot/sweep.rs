@@ -29,7 +29,7 @@ const LEAST: f64 = 1e-4;
 
 pub(super) fn picture(sweep: &Sweep) -> Picture {
     let mut picture = Picture::default();
-    let title = cut(sweep.title.clone());
+    let title = cut(&sweep.title);
     let size = fitting(&title, HEADING, RIGHT - LEFT);
     picture.heading((LEFT, 28.0), title, size);
     let size = fitting(&sweep.subtitle, 12.5, RIGHT - LEFT);
