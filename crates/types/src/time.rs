@@ -48,6 +48,11 @@ impl Nanos {
         self.0
     }
 
+    /// The duration in seconds.
+    pub const fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
     /// The unit in which it is written, and the length of that unit in nanoseconds.
     pub const fn unit(self) -> (&'static str, f64) {
         match self.0.unsigned_abs() {
