@@ -2,6 +2,7 @@
 
 use crate::disorder::Disorder;
 use crate::frames::undecoded;
+use crate::messages::FEW;
 use crate::units::{one_of, whole};
 use anyhow::Result;
 use clap::Args;
@@ -351,7 +352,6 @@ impl Point {
 /// A warning if of `packets` many are `missing` at the second point and about as many there are `strange`, that is not
 /// seen at the first: these are probably the same packets, modified in between.
 pub(crate) fn changed_between(packets: u64, missing: u64, strange: u64) -> Option<String> {
-    const FEW: u64 = 20;
     let (fewer, more) = (missing.min(strange), missing.max(strange));
     let or =
         if missing > packets / 10 * 9 { ", or the clocks differ by more than --longest (--clock-offset)" } else { "" };

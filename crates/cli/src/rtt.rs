@@ -192,7 +192,10 @@ fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Resu
 pub(crate) fn about(events: &EventLog) -> impl Iterator<Item = String> {
     let backwards = (events.backwards() > 0).then(|| {
         let lines = text::are(events.backwards(), "line");
-        format!("{}: {lines} out of time order: delays may be wrong; sort the lines by time", events.lines().path().display())
+        format!(
+            "{}: {lines} out of time order: delays may be wrong; sort the lines by time",
+            events.lines().path().display()
+        )
     });
     events.lines().warning().into_iter().chain(backwards)
 }

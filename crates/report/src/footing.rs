@@ -1,6 +1,6 @@
 //! The footing of a table: labelled paragraphs on frames, memory, method and warnings.
 
-use crate::facts::{Frames, Memory, Method, Parameter};
+use crate::facts::{Frames, Memory, MethodFacts, Parameter};
 use crate::text;
 use dwell_types::Nanos;
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ pub(crate) fn memory(memory: &Memory, to: &mut impl Write) -> io::Result<()> {
 }
 
 /// `method    auto, exact: every exchange was measured`, and the parameters.
-pub(crate) fn method(method: &Method, is_exact: &str, to: &mut impl Write) -> io::Result<()> {
+pub(crate) fn method(method: &MethodFacts, is_exact: &str, to: &mut impl Write) -> io::Result<()> {
     item("method", &format!("{}, {is_exact}", method.name), to)?;
     parameters(&method.parameters, "", to)
 }

@@ -2,20 +2,19 @@
 
 use super::{Culprit, Episode, FlowBytes, QueueReport};
 use crate::csv::{self, Column, text};
-use crate::facts::Method;
+use crate::facts::MethodFacts;
 use std::io::{self, Write};
 
 /// An episode, or one of its culprits.
 struct Row<'a> {
     episode: &'a Episode,
     culprit: Option<&'a Culprit>,
-    method: &'a Method,
+    method: &'a MethodFacts,
     sources: &'a [String],
 }
 
 impl Row<'_> {
-    /// Times in nanoseconds. For a culprit, bytes and `culprit_packets` are those of its
-    /// flow.
+    /// Times in nanoseconds. For a culprit, bytes and `culprit_packets` are those of its flow.
     const COLUMNS: [Column<Self>; 23] = [
         ("kind", |row| if row.culprit.is_some() { "culprit" } else { "episode" }.to_owned()),
         ("start_ns", |row| row.episode.start_ns.to_string()),
@@ -87,7 +86,7 @@ mod tests {
             flow_bytes: Some(FlowBytes { flows: 2, p50: 5, p90: 6, p99: 7, max: 8 }),
             culprits: vec![culprit],
         };
-        let method = Method { name: "exact", exact: true, parameters: BTreeMap::new() };
+        let method = MethodFacts { name: "exact", exact: true, parameters: BTreeMap::new() };
         let [whole, culprit] = [None, episode.culprits.first()].map(|culprit| {
             let row = Row { episode: &episode, culprit, method: &method, sources: &[] };
             let named = Row::COLUMNS[3..20].iter().map(|(name, cell)| (name, cell(&row)));

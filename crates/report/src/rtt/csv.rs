@@ -129,7 +129,7 @@ fn estimates(exchanges: Option<Estimate<f64>>, d: &Delays) -> Vec<String> {
 mod tests {
     use super::super::{Requests, Responses, SCHEMA};
     use super::*;
-    use crate::facts::{Memory, Method, Span};
+    use crate::facts::{Memory, MethodFacts, Span};
     use crate::quantiles::{P50, Quantiles};
     use std::collections::BTreeMap;
 
@@ -179,7 +179,7 @@ mod tests {
             interval_ns: Some(Span { start: -3, end: -4 }),
             frames: None,
             memory: Memory { budget_bytes: None, state_bytes: 0 },
-            method: Method { name: "fridge", exact: false, parameters: BTreeMap::new() },
+            method: MethodFacts { name: "fridge", exact: false, parameters: BTreeMap::new() },
             quic: None,
             results: Vec::new(),
             flows: Vec::new(),

@@ -1,6 +1,6 @@
 //! The report of `dwell rtt` as data: the schema `dwell.rtt/1` of `docs/formats/dwell.rtt.md`.
 
-use crate::facts::{Frames, Memory, Method, Span, estimate, optional_estimate};
+use crate::facts::{Frames, Memory, MethodFacts, Span, estimate, optional_estimate};
 use crate::quantiles::{P50, P95, Quantiles, named};
 use dwell_sketch::estimate::Estimate;
 use dwell_types::Series;
@@ -39,7 +39,7 @@ pub struct RttReport {
     /// Memory limit and use.
     pub memory: Memory,
     /// The method and its parameters.
-    pub method: Method,
+    pub method: MethodFacts,
     /// QUIC connections so far, by state; `null` unless requested.
     pub quic: Option<Quic>,
     /// One line per match, leg and group seen.

@@ -1,7 +1,7 @@
 //! Reports built by hand, with numbers like those of real captures.
 #![allow(dead_code, unreachable_pub, reason = "every test takes the reports that it needs")]
 
-use dwell_report::facts::{Frames, Memory, Method, Parameter, Span};
+use dwell_report::facts::{Frames, Memory, MethodFacts, Parameter, Span};
 use dwell_report::quantiles::QUANTILES;
 use dwell_report::rtt::{
     Bin, CdfPoint, Delays, Flow, FlowResult, Quic, Requests, Responses, ResultLine, RttReport, SCHEMA,
@@ -154,7 +154,7 @@ fn report(exact: bool, results: Vec<ResultLine>) -> RttReport {
             rejected: BTreeMap::from([("no-ip", 200), ("cut-transport", 18)]),
         }),
         memory: Memory { budget_bytes: Some(1 << 26), state_bytes: 524_288 },
-        method: Method {
+        method: MethodFacts {
             name: "auto",
             exact,
             parameters: BTreeMap::from([
