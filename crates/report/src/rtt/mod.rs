@@ -137,14 +137,14 @@ pub struct ResultLine {
 
 impl ResultLine {
     /// The share of answered requests that were measured, in `0..=1`; `None` without samples.
-    pub fn coverage(&self) -> Option<f64> {
+    pub(crate) fn coverage(&self) -> Option<f64> {
         let exchanges = self.exchanges.filter(|e| e.value > 0.0)?;
         Some(if self.is_complete() { 1.0 } else { (self.samples as f64 / exchanges.value).min(1.0) })
     }
 
     /// Whether every answered request was measured, so that their number is exact, not estimated. Where requests were
     /// dropped, responses that match nothing may be theirs.
-    pub fn is_complete(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         let may_miss = self.requests.evicted > 0 && self.responses.unmatched > 0;
         self.exchanges.is_some_and(|e| e.is_exact()) && !may_miss
     }

@@ -8,13 +8,6 @@ use crate::round::edge_above;
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-/// Writes one report. No timestamps: values are current at the time of the scrape.
-pub fn write(report: &RttReport, to: &mut impl Write) -> io::Result<()> {
-    let mut counted = Counted::default();
-    counted.add(report);
-    counted.write(report, to)
-}
-
 /// What has been counted in the reports of successive intervals: counters and histograms must not fall from one to the
 /// next.
 #[derive(Clone, Debug, Default)]
@@ -65,7 +58,8 @@ impl Counted {
         }
     }
 
-    /// Writes what was counted so far; all that is not counted is that of the last report.
+    /// Writes what was counted so far; all that is not counted is that of the last report. No timestamps: values are
+    /// current at the time of the scrape.
     pub fn write(&self, last: &RttReport, to: &mut impl Write) -> io::Result<()> {
         self.delay(to)?;
         quantiles(&last.results, to)?;

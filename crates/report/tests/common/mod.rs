@@ -3,11 +3,13 @@
 
 use dwell_report::facts::{Frames, Memory, MethodFacts, Parameter, Span};
 use dwell_report::quantiles::QUANTILES;
+use dwell_report::rtt::openmetrics::Counted;
 use dwell_report::rtt::{
     Bin, CdfPoint, Delays, Flow, FlowResult, Quic, Requests, Responses, ResultLine, RttReport, SCHEMA,
 };
 use dwell_sketch::estimate::Estimate;
 use std::collections::BTreeMap;
+use std::io::{self, Write};
 
 const START: i64 = 1_700_000_000_000_000_000;
 
@@ -328,4 +330,11 @@ pub fn absurd() -> RttReport {
     lines[3].requests.matched = u64::MAX;
     lines[3].responses = Responses { seen: 0, unmatched: u64::MAX };
     report
+}
+
+/// Writes one report as OpenMetrics.
+pub fn openmetrics(report: &RttReport, to: &mut impl Write) -> io::Result<()> {
+    let mut counted = Counted::default();
+    counted.add(report);
+    counted.write(report, to)
 }
