@@ -38,7 +38,7 @@ fn events(bytes: &[u8]) -> Vec<(Timestamp, Observation, String)> {
             assert_eq!(sighting.at, events.at());
             seen.push((events.at(), observation, events.group_name(sighting.series.group)));
         }
-        assert!(!events.is_stopped() && events.backwards() <= seen.len() as u64 + 1);
+        assert!(!events.lines().is_stopped() && events.backwards() <= seen.len() as u64 + 1);
         assert_eq!(events.state_bytes(), before);
         seen
     })
@@ -52,7 +52,7 @@ fn crossings(bytes: &[u8]) -> Vec<(Crossing, Option<String>)> {
         while let Ok(Some(crossing)) = log.next_crossing() {
             seen.push((crossing, log.flow_name().map(std::borrow::Cow::into_owned)));
         }
-        assert!(!log.is_stopped());
+        assert!(!log.lines().is_stopped());
         seen
     })
 }
@@ -72,7 +72,7 @@ fn sojourns(bytes: &[u8]) -> Vec<(Departure, String)> {
         while let Ok(Some(departure)) = log.next_departure() {
             seen.push((departure, log.flow_name()));
         }
-        assert!(!log.is_stopped() && log.backwards() <= seen.len() as u64);
+        assert!(!log.lines().is_stopped() && log.backwards() <= seen.len() as u64);
         assert!(log.warnings().len() <= 2 && log.span().is_some() >= !seen.is_empty());
         seen
     })

@@ -44,17 +44,12 @@ fn files_follow_each_other() {
     let mut files = CaptureFiles::open([&first, &second, &third, &fourth, &fifth]).unwrap();
     let total = 3 * 18 + 24 + bytes.len() as u64 - 1 + packed.len() as u64 + 24 + pcapng.bytes.len() as u64;
     assert_eq!(files.bytes_total(), Some(total));
-    assert_eq!((files.path(), files.bytes_read(), files.frames()), (None, 0, 0));
+    assert_eq!((files.bytes_read(), files.frames()), (0, 0));
     let mut seen = Vec::new();
     while let Some(frame) = files.next_frame().unwrap() {
-        let (at, link) = (frame.at.unwrap().as_nanos(), frame.link.0);
-        seen.push((at / 1_000_000_000, link, files.path().unwrap().to_owned()));
+        seen.push((frame.at.unwrap().as_nanos() / 1_000_000_000, frame.link.0));
     }
-    let mut expected = vec![(1, 1, first.clone()); 3];
-    expected.extend(vec![(2, 1, second.clone()); 2]);
-    expected.extend(vec![(3, 1, third.clone()); 2]);
-    expected.push((5, 101, fifth.clone()));
-    assert_eq!(seen, expected);
+    assert_eq!(seen, [(1, 1), (1, 1), (1, 1), (2, 1), (2, 1), (3, 1), (3, 1), (5, 101)]);
     assert_eq!((files.frames(), files.bytes_read()), (8, total));
     assert!(files.next_frame().unwrap().is_none(), "the end stays the end");
 

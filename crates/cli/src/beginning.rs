@@ -1,6 +1,7 @@
 //! What captures themselves tell before they are compared: which addresses are on which side, and the approximate delay.
 
 use crate::merged::Merged;
+use crate::messages::FEW;
 use crate::points::{Point, Reading};
 use anyhow::Result;
 use dwell_capture::file::Stop;
@@ -12,9 +13,10 @@ use std::path::{Path, PathBuf};
 
 /// Number of packets that are examined at a time.
 const PACKETS: usize = 1 << 17;
-/// How many times packets are examined at most, and of how many only one may have an unknown direction in the end.
+/// How many times packets are examined at most.
 const PARTS: usize = 1 << 6;
-const FEW: u64 = 1_000;
+/// Of so many packets one may have an unknown direction in the end.
+const ONE_IN: u64 = 1_000;
 
 /// What the first packets show.
 #[derive(Clone, Default)]
@@ -53,7 +55,6 @@ impl Beginning {
 
     /// A warning if a packet in a hundred goes where none arrives: these may be losses, or pass another way.
     pub(crate) fn unreached(&self) -> Option<String> {
-        const FEW: u64 = 20;
         const SHARE: u64 = 100;
         let Unreached { packets, sent, addresses } = self.unreached;
         (packets >= FEW && packets * SHARE > sent).then(|| {
@@ -113,7 +114,7 @@ pub(crate) fn look(
         }
         let next = beginnings.sightings()?;
         let (unknown, packets) = next.unknown(&directions);
-        if unknown * FEW <= packets {
+        if unknown * ONE_IN <= packets {
             break;
         }
         directions.learn(&next.directions(is_one_clock));

@@ -184,12 +184,12 @@ fn exchanges(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failu
     let settings = settings(arguments)?;
     let mut comparison = Comparison::new(&settings).map_err(|error| Failure::Usage(error.to_string()))?;
     let mut read = match &arguments.events {
-        Some(path) => Read::Log(EventLog::open(path, 1, None, 0, Some(signals.stop()))?, path),
+        Some(path) => Read::Log(EventLog::open(path, 1, None, 0, Some(signals.stop()))?),
         None => Read::Captures(CaptureFiles::open(&arguments.captures)?.until(signals.stop())),
     };
     let outputs = arguments.output.open()?;
     let Fed { mut warnings, is_stopped, is_damaged } = match &mut read {
-        Read::Log(events, path) => feed_log(events, path, &mut comparison)?,
+        Read::Log(events) => feed_log(events, &mut comparison)?,
         Read::Captures(source) => feed_captures(source, arguments, &settings, &mut comparison)?,
     };
     warnings.extend(is_stopped.then(|| signals.warning()));
@@ -210,8 +210,8 @@ fn exchanges(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failu
 
 /// What is compared on.
 #[allow(clippy::large_enum_variant, reason = "a run has one value of it")]
-enum Read<'a> {
-    Log(EventLog, &'a Path),
+enum Read {
+    Log(EventLog),
     Captures(CaptureFiles),
 }
 
@@ -254,14 +254,14 @@ fn feed_captures(
 }
 
 /// Passes on the exchanges of a log.
-fn feed_log(events: &mut EventLog, path: &Path, to: &mut Comparison) -> Result<Fed> {
+fn feed_log(events: &mut EventLog, to: &mut Comparison) -> Result<Fed> {
     while let Some(mut seen) = events.next_event()? {
         let (Observation::Request(sighting) | Observation::Response(sighting)) = &mut seen;
         sighting.series.group = 0;
         to.take(seen);
     }
-    let warnings = about(events, path).collect();
-    Ok(Fed { warnings, is_stopped: events.is_stopped(), is_damaged: events.is_damaged() })
+    let (warnings, lines) = (about(events).collect(), events.lines());
+    Ok(Fed { warnings, is_stopped: lines.is_stopped(), is_damaged: lines.is_damaged() })
 }
 
 /// What to compare, without repetitions.

@@ -199,15 +199,7 @@ fn chain(error: &anyhow::Error) -> String {
     words
 }
 
-/// Whether an I/O error that satisfies the predicate is among the causes, directly or wrapped by a CSV writer.
+/// Whether an I/O error that satisfies the predicate is among the causes.
 fn has_cause(error: &anyhow::Error, is_it: impl Fn(&io::Error) -> bool) -> bool {
-    error.chain().any(|cause| {
-        let own = cause.downcast_ref::<io::Error>();
-        let csv = cause.downcast_ref::<csv::Error>().or_else(|| own?.get_ref()?.downcast_ref());
-        let of_csv = csv.and_then(|error| match error.kind() {
-            csv::ErrorKind::Io(error) => Some(error),
-            _ => None,
-        });
-        of_csv.or(own).is_some_and(&is_it)
-    })
+    error.chain().filter_map(|cause| cause.downcast_ref()).any(is_it)
 }

@@ -22,6 +22,9 @@ fn plain(words: &str) -> String {
     line
 }
 
+/// So many packets may be chance, or losses: no warning is of fewer.
+pub(crate) const FEW: u64 = 20;
+
 /// The question in warnings about packets that are seen twice.
 pub(crate) const CAPTURED_TWICE: &str = "are packets captured twice, as at mirror ports or with -i any (editcap -d removes \
                                          the copies; of -i any, editcap -I 20 -d)?";

@@ -6,7 +6,7 @@ use crate::merged::Merged;
 use crate::points::{Point, Seen, changed_between};
 use crate::signals::Signals;
 use anyhow::Result;
-use dwell_report::facts::{Memory, Method as MethodFacts, Parameter};
+use dwell_report::facts::{Memory, MethodFacts, Parameter};
 use dwell_report::owd::samples::Sample;
 use dwell_report::owd::{ClockOffset, Flow, Interval, Line, OwdReport, PointFacts, Points, SCHEMA};
 use dwell_sketch::owd::Side;
@@ -44,18 +44,18 @@ use warnings::{
 
 pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure> {
     match &arguments.step {
-        None => compare(arguments, signals),
+        None => measure(arguments, signals),
         Some(Step::Sketch(arguments)) => sketch::sketch(arguments, signals),
         Some(Step::Join(arguments)) => join::join(arguments),
     }
 }
 
-fn compare(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure> {
+fn measure(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure> {
     arguments.check()?;
     let pair = arguments.pair();
     let beginning = pair.look(signals)?;
     let mut points = pair.open(&beginning.directions, arguments.group, signals)?;
-    let mut comparison: Box<dyn Comparison> = match arguments.method {
+    let mut comparer: Box<dyn Comparer> = match arguments.method {
         Method::Auto | Method::Exact => Box::new(Packets::new(arguments, &beginning.directions)?),
         Method::Lda => Box::new(Sketches::new(arguments, &beginning, signals)?),
     };
@@ -63,15 +63,15 @@ fn compare(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
         Outputs::open(&arguments.output, arguments.samples.as_deref(), arguments.point.interval.is_some())?;
     let [sent, received] = follow(&mut points, |step| {
         match step {
-            Next::Packet(side, seen, point) => comparison.update(side, seen, point),
-            Next::End(side) => comparison.end(side),
+            Next::Packet(side, seen, point) => comparer.update(side, seen, point),
+            Next::End(side) => comparer.end(side),
         }
-        outputs.write_samples(&comparison.take_samples())?;
-        outputs.take(comparison.take_intervals())
+        outputs.write_samples(&comparer.take_samples())?;
+        outputs.take(comparer.take_intervals())
     })?;
-    let answer = comparison.answer();
-    outputs.write_samples(&comparison.take_samples())?;
-    outputs.take(comparison.take_intervals())?;
+    let answer = comparer.answer();
+    outputs.write_samples(&comparer.take_samples())?;
+    outputs.take(comparer.take_intervals())?;
     let mut warnings = points.warnings();
     // What became of packets on the way says more than where they were going.
     warnings.extend(beginning.unexamined());
@@ -105,7 +105,7 @@ fn compare(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
 }
 
 /// A method of comparing two points.
-trait Comparison {
+trait Comparer {
     /// Processes the next packet of a point.
     fn update(&mut self, side: Side, seen: Seen, point: &Point);
 
@@ -124,7 +124,7 @@ trait Comparison {
     fn answer(&mut self) -> Answer;
 }
 
-/// The result of a comparison.
+/// The result of a comparer.
 struct Answer {
     total: Line,
     reverse: Option<Line>,

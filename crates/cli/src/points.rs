@@ -2,6 +2,7 @@
 
 use crate::disorder::Disorder;
 use crate::frames::undecoded;
+use crate::messages::FEW;
 use crate::units::{one_of, whole};
 use anyhow::Result;
 use clap::Args;
@@ -296,7 +297,7 @@ impl Point {
     pub(crate) fn is_stopped(&self) -> bool {
         match &self.source {
             Source::Capture { files, .. } => files.is_stopped(),
-            Source::Log(log) => log.is_stopped(),
+            Source::Log(log) => log.lines().is_stopped(),
         }
     }
 
@@ -304,7 +305,7 @@ impl Point {
     pub(crate) fn is_damaged(&self) -> bool {
         match &self.source {
             Source::Capture { files, .. } => files.is_damaged(),
-            Source::Log(log) => log.is_damaged(),
+            Source::Log(log) => log.lines().is_damaged(),
         }
     }
 
@@ -312,7 +313,7 @@ impl Point {
     pub(crate) fn warnings(&self) -> Vec<String> {
         let mut warnings = match &self.source {
             Source::Capture { files, .. } => files.warnings().iter().map(ToString::to_string).collect(),
-            Source::Log(log) => Vec::from_iter(log.warning()),
+            Source::Log(log) => Vec::from_iter(log.lines().warning()),
         };
         let name = self.path.display();
         if let Source::Capture { crossings, .. } = &self.source {
@@ -351,7 +352,6 @@ impl Point {
 /// A warning if of `packets` many are `missing` at the second point and about as many there are `strange`, that is not
 /// seen at the first: these are probably the same packets, modified in between.
 pub(crate) fn changed_between(packets: u64, missing: u64, strange: u64) -> Option<String> {
-    const FEW: u64 = 20;
     let (fewer, more) = (missing.min(strange), missing.max(strange));
     let or =
         if missing > packets / 10 * 9 { ", or the clocks differ by more than --longest (--clock-offset)" } else { "" };

@@ -7,7 +7,7 @@ use crate::units;
 use anyhow::Result;
 use dwell_capture::file::Stop;
 use dwell_logs::SojournLog;
-use dwell_report::facts::{Memory, Method as MethodFacts, Parameter, Span};
+use dwell_report::facts::{Memory, MethodFacts, Parameter, Span};
 use dwell_report::queue::{Arrivals, Depth, Packets, QueueReport, SCHEMA};
 use dwell_sketch::conquest::{Cleaning, Conquest, Counter, Params};
 use dwell_sketch::queue::{QueueMeter, Settings, SettingsError};
@@ -144,14 +144,14 @@ impl Source {
     fn is_stopped(&self) -> bool {
         match self {
             Self::Sides(sides) => sides.points.is_stopped(),
-            Self::Log(log) => log.is_stopped(),
+            Self::Log(log) => log.lines().is_stopped(),
         }
     }
 
     fn is_damaged(&self) -> bool {
         match self {
             Self::Sides(sides) => sides.points.is_damaged(),
-            Self::Log(log) => log.is_damaged(),
+            Self::Log(log) => log.lines().is_damaged(),
         }
     }
 

@@ -168,7 +168,7 @@ fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Resu
         }
         meter.take(seen);
         // Samples must not be held back while this waits for more lines.
-        let is_used_up = outputs.want_samples() && events.is_used_up();
+        let is_used_up = outputs.want_samples() && events.lines().is_used_up();
         if is_used_up || followed.is_full() {
             followed.give(&mut meter, &mut outputs, |group| events.group_name(group))?;
         }
@@ -178,23 +178,26 @@ fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Resu
     }
     followed.give(&mut meter, &mut outputs, |group| events.group_name(group))?;
 
-    about(&events, path).for_each(|words| reports.warn(words));
+    about(&events).for_each(|words| reports.warn(words));
     let is_sampled = meter.rules().any(|rule| rule.sampled_since.is_some());
     if is_sampled {
         reports.warn_of_reuse(&reuse);
     }
-    let code = reports.see_end(events.is_stopped(), events.is_damaged(), signals);
+    let code = reports.see_end(events.lines().is_stopped(), events.lines().is_damaged(), signals);
     reports.finish(&mut meter, &Observed::Events(&events, &reuse), outputs)?;
     Ok(code)
 }
 
-/// Warnings about a log that was read from this file.
-pub(crate) fn about(events: &EventLog, path: &Path) -> impl Iterator<Item = String> {
+/// Warnings about a log.
+pub(crate) fn about(events: &EventLog) -> impl Iterator<Item = String> {
     let backwards = (events.backwards() > 0).then(|| {
         let lines = text::are(events.backwards(), "line");
-        format!("{}: {lines} out of time order: delays may be wrong; sort the lines by time", path.display())
+        format!(
+            "{}: {lines} out of time order: delays may be wrong; sort the lines by time",
+            events.lines().path().display()
+        )
     });
-    events.warning().into_iter().chain(backwards)
+    events.lines().warning().into_iter().chain(backwards)
 }
 
 fn observer(arguments: &Arguments) -> Observer {

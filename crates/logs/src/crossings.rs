@@ -53,18 +53,8 @@ impl CrossingLog {
         self.flow.map(|column| shortened(self.lines.field(column)))
     }
 
-    /// Whether reading was stopped (see [`Stop`]) before the end.
-    pub fn is_stopped(&self) -> bool {
-        self.lines.is_stopped()
-    }
-
-    /// Whether the log ended at a line that cannot be used.
-    pub fn is_damaged(&self) -> bool {
-        self.lines.is_damaged()
-    }
-
-    /// A warning if the log is truncated, or ended at a line that cannot be used.
-    pub fn warning(&self) -> Option<String> {
-        self.lines.warning()
+    /// The lines: how reading ended.
+    pub fn lines(&self) -> &Lines {
+        &self.lines
     }
 }

@@ -156,24 +156,9 @@ impl EventLog {
         self.groups.as_ref().map_or(0, Groups::state_bytes)
     }
 
-    /// Whether every line that has been read was given out: the next call may wait for more.
-    pub fn is_used_up(&self) -> bool {
-        self.lines.is_used_up()
-    }
-
-    /// Whether reading was stopped (see [`Stop`]) before the end.
-    pub fn is_stopped(&self) -> bool {
-        self.lines.is_stopped()
-    }
-
-    /// Whether the log ended at a line that cannot be used.
-    pub fn is_damaged(&self) -> bool {
-        self.lines.is_damaged()
-    }
-
-    /// A warning if the log is truncated, or ended at a line that cannot be used.
-    pub fn warning(&self) -> Option<String> {
-        self.lines.warning()
+    /// The lines: whether all were given out, and how reading ended.
+    pub fn lines(&self) -> &Lines {
+        &self.lines
     }
 
     /// Number of lines whose time is earlier than that of some line before them.

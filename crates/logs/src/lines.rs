@@ -232,6 +232,11 @@ impl<R: BufRead> Lines<R> {
         text.parse().map_err(|_| self.error(format!("expected a whole number of {what}, found '{text}'")))
     }
 
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The number of the current line.
     pub fn number(&self) -> u64 {
         self.number

@@ -4,13 +4,12 @@ use crate::names::{shortened, told_apart};
 use crate::{Lines, LogError};
 use dwell_capture::file::Stop;
 use dwell_types::{Departure, FlowId, Timestamp, hash};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// A log, read line by line.
 #[derive(Debug)]
 pub struct SojournLog {
     lines: Lines,
-    path: PathBuf,
     /// Columns of arrival, departure, flow and bytes.
     columns: [usize; 4],
     seed: u64,
@@ -44,7 +43,6 @@ impl SojournLog {
         let (columns, []) = lines.columns(["arrived_ns", "departed_ns", "flow", "bytes"], [])?;
         Ok(Self {
             lines,
-            path: path.to_owned(),
             columns,
             seed: hash::start(seed),
             span: None,
@@ -93,14 +91,9 @@ impl SojournLog {
         told_apart(&shortened(self.lines.field(self.columns[2])))
     }
 
-    /// Whether reading was stopped (see [`Stop`]) before the end.
-    pub fn is_stopped(&self) -> bool {
-        self.lines.is_stopped()
-    }
-
-    /// Whether the log ended at a line that cannot be used.
-    pub fn is_damaged(&self) -> bool {
-        self.lines.is_damaged()
+    /// The lines: how reading ended.
+    pub fn lines(&self) -> &Lines {
+        &self.lines
     }
 
     /// Lines whose packet departed before it arrived.
@@ -110,7 +103,7 @@ impl SojournLog {
 
     /// Warnings about truncated data and irregular lines.
     pub fn warnings(&self) -> Vec<String> {
-        let name = self.path.display();
+        let name = self.lines.path().display();
         let mut warnings = Vec::from_iter(self.lines.warning());
         if let Oddities { count: count @ 1.., first } = self.late {
             warnings.push(format!(

@@ -145,7 +145,7 @@ impl Observer {
 
     /// Number of groups so far, including number 0.
     pub fn groups(&self) -> usize {
-        self.pairing.groups().map_or(1, Groups::len)
+        self.pairing.groups().map_or(1, Groups::count)
     }
 
     /// The name of a group in reports: `all` for number 0 without grouping, `other` with it.

@@ -1,11 +1,13 @@
 //! Shared by all CSV formats: RFC 4180 with line feeds; fields are empty where JSON has `null`.
 
+use crate::facts::Span;
 use crate::quantiles::names;
 use dwell_sketch::estimate::Estimate;
 use serde::Serialize;
+use std::borrow::Borrow;
 use std::io::{self, Write};
 
-/// Rows below a header, written one by one.
+/// Rows, written one by one.
 #[derive(Debug)]
 pub struct Rows<W: Write> {
     to: csv::Writer<W>,
@@ -14,9 +16,14 @@ pub struct Rows<W: Write> {
 impl<W: Write> Rows<W> {
     /// Writes the header.
     pub fn new<C: AsRef<[u8]>>(to: W, columns: impl IntoIterator<Item = C>) -> io::Result<Self> {
-        let mut to = csv::WriterBuilder::new().has_headers(false).from_writer(to);
-        to.write_record(columns).map_err(io_error)?;
-        Ok(Self { to })
+        let mut rows = Self::without_header(to);
+        rows.to.write_record(columns).map_err(io_error)?;
+        Ok(rows)
+    }
+
+    /// Rows without a header, which is written elsewhere.
+    pub fn without_header(to: W) -> Self {
+        Self { to: csv::WriterBuilder::new().has_headers(false).from_writer(to) }
     }
 
     /// Writes a row: a sequence of cells.
@@ -36,16 +43,42 @@ impl<W: Write> Rows<W> {
 }
 
 /// The underlying I/O error, so that a closed pipe can still be recognised.
-pub(crate) fn io_error(error: csv::Error) -> io::Error {
+fn io_error(error: csv::Error) -> io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error,
         other => io::Error::other(format!("{other:?}")),
     }
 }
 
+/// A column: its name, and its cell of a row.
+pub type Column<R> = (&'static str, fn(&R) -> String);
+
+/// Writes a header and rows.
+pub fn write<R, const N: usize>(
+    columns: [Column<R>; N],
+    rows: impl IntoIterator<Item = impl Borrow<R>>,
+    to: &mut impl Write,
+) -> io::Result<()> {
+    let mut to = Rows::new(to, columns.map(|(name, _)| name))?;
+    for row in rows {
+        to.write(&columns.map(|(_, cell)| cell(row.borrow())).as_slice())?;
+    }
+    to.flush()
+}
+
+/// The cell of a value; empty if there is none. That of a number parses to the same number.
+pub fn text(value: Option<impl ToString>) -> String {
+    value.map_or_else(String::new, |value| value.to_string())
+}
+
+/// The cells of a span: start, end.
+pub(crate) fn span(span: Option<Span>) -> [String; 2] {
+    [span.map(|span| span.start), span.map(|span| span.end)].map(text)
+}
+
 /// The cells of an estimate: value, low, high.
 pub(crate) fn ends<T: ToString>(estimate: Option<Estimate<T>>) -> [String; 3] {
-    estimate.map_or_else(Default::default, |e| [e.value.to_string(), e.low.to_string(), e.high.to_string()])
+    estimate.map_or_else(Default::default, |e| [e.value, e.low, e.high].map(|end| end.to_string()))
 }
 
 /// The columns `first`, then those of `others` and of the quantiles in nanoseconds, three each as [`ends()`], then `last`.

@@ -47,7 +47,7 @@ pub struct Memory {
 
 /// The method and all its parameters.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Method {
+pub struct MethodFacts {
     /// `auto`, `exact`, `fridge`, …
     pub name: &'static str,
     /// Whether all results are based on every exchange: nothing was sampled or lost for lack of memory.

@@ -1,6 +1,6 @@
 //! The footing of a table: labelled paragraphs on frames, memory, method and warnings.
 
-use crate::facts::{Frames, Memory, Method, Parameter};
+use crate::facts::{Frames, Memory, MethodFacts, Parameter};
 use crate::text;
 use dwell_types::Nanos;
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ pub(crate) fn memory(memory: &Memory, to: &mut impl Write) -> io::Result<()> {
 }
 
 /// `method    auto, exact: every exchange was measured`, and the parameters.
-pub(crate) fn method(method: &Method, is_exact: &str, to: &mut impl Write) -> io::Result<()> {
+pub(crate) fn method(method: &MethodFacts, is_exact: &str, to: &mut impl Write) -> io::Result<()> {
     item("method", &format!("{}, {is_exact}", method.name), to)?;
     parameters(&method.parameters, "", to)
 }
@@ -103,7 +103,8 @@ fn text_of(name: &str, value: &Parameter) -> Option<String> {
         Parameter::Integer(size) if name.ends_with("_bytes") => text::bytes(*size),
         Parameter::Integer(seed) if name.ends_with("seed") => seed.to_string(),
         Parameter::Integer(count) => text::count(*count),
-        Parameter::Real(real) => significant(*real),
+        Parameter::Real(tiny) if *tiny != 0.0 && tiny.abs() < 1e-6 => format!("{tiny:.2e}"),
+        Parameter::Real(real) => text::significant(*real),
         Parameter::Text(choice) => choice.clone(),
         Parameter::List(values) => {
             let values: Vec<String> = values.iter().filter_map(|value| text_of(name, value)).collect();
@@ -115,16 +116,4 @@ fn text_of(name: &str, value: &Parameter) -> Option<String> {
 
 fn words(name: &str) -> String {
     name.replace('_', " ")
-}
-
-/// Three significant digits, without an exponent down to one millionth.
-fn significant(real: f64) -> String {
-    if real == 0.0 || real.abs() >= 1e-6 {
-        let decimals = if real == 0.0 { 0 } else { (2 - real.abs().log10().floor() as i32).clamp(0, 8) };
-        let text = format!("{real:.*}", decimals as usize);
-        let text = text::without_zeros(&text);
-        text.into()
-    } else {
-        format!("{real:.2e}")
-    }
 }

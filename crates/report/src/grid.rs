@@ -20,8 +20,9 @@ enum Row {
 }
 
 impl Grid {
-    pub(crate) fn row(&mut self, cells: Vec<String>) {
-        self.rows.push(Row::Cells(cells.iter().map(|cell| text::plain(cell).into_owned()).collect()));
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = impl Into<String>>) {
+        let plain = |cell: String| text::plain(&cell).into_owned();
+        self.rows.push(Row::Cells(cells.into_iter().map(|cell| plain(cell.into())).collect()));
     }
 
     pub(crate) fn heading(&mut self, text: String) {
@@ -92,7 +93,7 @@ mod tests {
     fn a_name_stays_in_its_line() {
         let mut grid = Grid::default();
         grid.heading("a\nb".into());
-        grid.row(vec!["c\r\u{1b}[2J".into(), "\u{9b}d".into()]);
+        grid.row(["c\r\u{1b}[2J", "\u{9b}d"]);
         let mut text = Vec::new();
         grid.write(&mut text).unwrap();
         assert_eq!(String::from_utf8(text).unwrap(), "a?b\nc??[2J  ?d\n");

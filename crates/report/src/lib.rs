@@ -16,6 +16,7 @@ pub mod size;
 // Building blocks of the human-readable formats.
 mod footing;
 mod grid;
+mod round;
 pub mod text;
 // Building blocks of the machine-readable formats.
 pub mod csv;

@@ -54,9 +54,21 @@ pub(crate) fn short(number: f64) -> String {
     if let Some((_, unit, letter)) = LARGE.into_iter().find(|&(least, ..)| number.abs() >= least) {
         return short(number / unit) + letter;
     }
-    let digits = (2 - number.abs().max(1e-9).log10().floor() as i32).clamp(0, 9) as usize;
-    let text = format!("{number:.digits$}");
-    without_zeros(&text).to_owned()
+    significant(number)
+}
+
+/// Three significant digits, without trailing zeros and with at most nine decimals.
+pub(crate) fn significant(number: f64) -> String {
+    let decimals = (2 - number.abs().max(1e-9).log10().floor() as i32).clamp(0, 9) as usize;
+    without_zeros(&format!("{number:.decimals$}")).to_owned()
+}
+
+/// At most this many characters: of a longer text the beginning, and `…`.
+pub(crate) fn cut(text: &str, most: usize) -> String {
+    if text.chars().nth(most).is_none() {
+        return text.to_owned();
+    }
+    text.chars().take(most - 1).chain(['…']).collect()
 }
 
 /// `512 KiB`, `1.5 MiB`.
@@ -96,12 +108,7 @@ pub(crate) fn interval(estimate: Estimate<i64>) -> String {
     if estimate.is_exact() {
         return String::new();
     }
-    let scale: f64 = match Nanos::new(estimate.value).to_string().rsplit(' ').next() {
-        Some("ns") => 1.0,
-        Some("µs") => 1e3,
-        Some("ms") => 1e6,
-        _ => 1e9,
-    };
+    let (_, scale) = Nanos::new(estimate.value).unit();
     if estimate.high as f64 / scale >= 99_999.5 {
         return format!("[{}–{}]", Nanos::new(estimate.low), Nanos::new(estimate.high));
     }
@@ -120,13 +127,12 @@ pub(crate) fn delay_with_interval(estimate: Option<Estimate<i64>>) -> String {
 
 /// Three significant digits, but at most three decimals.
 fn digits(value: f64) -> String {
-    match value.abs() {
-        0.0 => "0".into(),
-        v if v < 0.0995 => format!("{value:.3}"),
-        v if v < 9.995 => format!("{value:.2}"),
-        v if v < 99.95 => format!("{value:.1}"),
-        _ => format!("{value:.0}"),
-    }
+    let decimals = match value.abs() {
+        0.0 => 0,
+        v if v < 0.0995 => 3,
+        v => Nanos::decimals(v),
+    };
+    format!("{value:.decimals$}")
 }
 
 /// Relative half-width of an interval, `± 0.7%`; empty if nothing was estimated.

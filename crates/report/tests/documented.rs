@@ -5,7 +5,7 @@ mod common;
 
 use dwell_report::json;
 use dwell_report::quantiles::QUANTILES;
-use dwell_report::rtt::{csv, openmetrics, samples};
+use dwell_report::rtt::{csv, samples};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -38,7 +38,7 @@ fn every_name_is_documented() {
     keys(&serde_json::from_slice(&text).unwrap(), &mut names);
     names.extend(csv::columns().into_iter().chain(samples::COLUMNS.map(String::from)));
     let mut text = Vec::new();
-    openmetrics::write(&common::short(), &mut text).unwrap();
+    common::openmetrics(&common::short(), &mut text).unwrap();
     let text = String::from_utf8(text).unwrap();
     names.extend(text.lines().filter_map(|l| l.strip_prefix("# TYPE ")?.split(' ').next()).map(ToString::to_string));
     assert!(names.len() > 60, "{names:?}");

@@ -3,7 +3,6 @@
 
 mod common;
 
-use dwell_report::rtt::openmetrics;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
@@ -37,7 +36,7 @@ fn the_reference_parser_reads_it() {
             .spawn()
             .unwrap();
         let mut text = Vec::new();
-        openmetrics::write(&report, &mut text).unwrap();
+        common::openmetrics(&report, &mut text).unwrap();
         python.stdin.take().unwrap().write_all(&text).unwrap();
         let output = python.wait_with_output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

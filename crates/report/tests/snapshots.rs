@@ -6,7 +6,7 @@ mod common;
 
 use dwell_report::json;
 use dwell_report::quantiles::QUANTILES;
-use dwell_report::rtt::{RttReport, csv, openmetrics, table};
+use dwell_report::rtt::{RttReport, csv, table};
 use std::path::PathBuf;
 use std::{fs, io};
 
@@ -115,7 +115,7 @@ fn csv_is_flat() {
 
 #[test]
 fn openmetrics_text() {
-    let text = check("short.openmetrics", |to| openmetrics::write(&common::short(), to));
+    let text = check("short.openmetrics", |to| common::openmetrics(&common::short(), to));
     assert!(text.ends_with("# EOF\n"));
     let buckets: Vec<(&str, f64)> = text
         .lines()

@@ -4,7 +4,7 @@
 mod common;
 
 use dwell_report::csv::Rows;
-use dwell_report::rtt::{RttReport, csv, openmetrics, ppviz, samples, table};
+use dwell_report::rtt::{RttReport, csv, ppviz, samples, table};
 use dwell_report::{json, plot};
 use dwell_types::{Leg, Match, Nanos, Timestamp};
 use std::io::{self, ErrorKind, Write};
@@ -18,7 +18,7 @@ const FORMS: [Form; 11] = [
     ("jsonl", |r, to| json::write_line(r, to)),
     ("csv", |r, to| csv::write_head(to).and_then(|()| csv::write_rows(r, to))),
     ("csv series", |r, to| (0..100).try_for_each(|_| csv::write_rows(r, to))),
-    ("openmetrics", |r, to| openmetrics::write(r, to)),
+    ("openmetrics", |r, to| common::openmetrics(r, to)),
     ("svg", |r, to| plot::write(r, plot::Image::Svg, to)),
     ("png", |r, to| plot::write(r, plot::Image::Png, to)),
     ("svg series", |r, to| plot::write_series(&[r.clone(), r.clone()], plot::Image::Svg, to)),

@@ -54,6 +54,30 @@ impl Nanos {
         self.0
     }
 
+    /// The duration in seconds.
+    pub const fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
+    /// The unit in which it is written, and the length of that unit in nanoseconds.
+    pub const fn unit(self) -> (&'static str, f64) {
+        match self.0.unsigned_abs() {
+            0..=999 => ("ns", 1.0),
+            1_000..=999_499 => ("µs", 1e3),
+            999_500..=999_499_999 => ("ms", 1e6),
+            _ => ("s", 1e9),
+        }
+    }
+
+    /// With how many decimals, at most two, a value in some unit has three significant digits.
+    pub const fn decimals(value: f64) -> usize {
+        match value {
+            v if v < 9.995 => 2,
+            v if v < 99.95 => 1,
+            _ => 0,
+        }
+    }
+
     /// Whether this duration, in either direction, exceeds `span`. A state that seems to come from the far future is
     /// treated as old: its truncated time has wrapped, or a timestamp is wrong.
     #[inline]
@@ -103,19 +127,10 @@ impl fmt::Display for Nanos {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let magnitude = self.0.unsigned_abs();
         let sign = if self.0 < 0 { "-" } else { "" };
-        let (unit, scale) = match magnitude {
-            0..=999 => return write!(f, "{sign}{magnitude} ns"),
-            1_000..=999_499 => ("µs", 1e3),
-            999_500..=999_499_999 => ("ms", 1e6),
-            _ => ("s", 1e9),
-        };
+        let (unit, scale) = self.unit();
         let value = magnitude as f64 / scale;
-        let digits = match value {
-            v if v < 9.995 => 2,
-            v if v < 99.95 => 1,
-            _ => 0,
-        };
-        write!(f, "{sign}{value:.digits$} {unit}")
+        let decimals = if magnitude < 1_000 { 0 } else { Self::decimals(value) };
+        write!(f, "{sign}{value:.decimals$} {unit}")
     }
 }
 

@@ -8,6 +8,8 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Stdio};
+use std::thread;
+use std::time::Duration;
 
 /// Where frames are captured.
 #[derive(Clone, Copy, Debug)]
@@ -71,7 +73,7 @@ impl Tcpdump {
     }
 
     /// Stops it; fails if the kernel dropped a frame.
-    pub(crate) fn stop(mut self) -> Result<()> {
+    fn stop(mut self) -> Result<()> {
         kill(Pid::from_raw(i32::try_from(self.child.id())?), Signal::SIGINT).context("cannot stop tcpdump")?;
         let mut words = String::new();
         self.words.read_to_string(&mut words)?;
@@ -95,6 +97,13 @@ impl Drop for Tcpdump {
             let _ = self.child.wait();
         }
     }
+}
+
+/// Stops them; fails if the kernel dropped a frame.
+pub(crate) fn stop(tcpdumps: Vec<Tcpdump>) -> Result<()> {
+    // tcpdump may not yet have written its last block.
+    thread::sleep(Duration::from_millis(1_500));
+    tcpdumps.into_iter().try_for_each(Tcpdump::stop)
 }
 
 /// A captured frame: its time in nanoseconds since the epoch and its bytes.

@@ -31,68 +31,33 @@ pub(crate) const SERVERS_V6: [&str; 3] = ["fd00:20:1::1", "fd00:20:2::1", "fd00:
 /// Destination addresses that belong to no host.
 pub(crate) const NOBODY: [&str; 2] = ["10.20.3.99", "fd00:20:3::99"];
 
-/// The namespaces, removed on drop.
+/// Network namespaces, removed on drop.
 #[derive(Debug)]
-pub(crate) struct Hosts(());
+pub(crate) struct Namespaces(&'static [&'static str]);
 
-impl Hosts {
-    /// Creates everything, after removing what an aborted run may have left behind.
-    pub(crate) fn new() -> Result<Self> {
+impl Namespaces {
+    /// Creates them, after removing what an aborted run may have left behind.
+    pub(crate) fn new(names: &'static [&'static str]) -> Result<Self> {
         ensure!(nix::unistd::geteuid().is_root(), "making network namespaces needs root");
-        remove();
-        let hosts = Self(());
-        for name in ALL {
+        remove(names);
+        let namespaces = Self(names);
+        for name in names {
             run(&format!("ip netns add {name}"))?;
             run(&format!("ip -n {name} link set lo up"))?;
         }
-        // The middle takes no part in the traffic, and must send nothing of its own.
-        sysctl(MIDDLE, "net.ipv6.conf.all.disable_ipv6", "1")?;
-        sysctl(MIDDLE, "net.ipv6.conf.default.disable_ipv6", "1")?;
-        run(&format!("ip link add lan netns {CLIENT} type veth peer name to-client netns {MIDDLE}"))?;
-        run(&format!("ip link add lan netns {SERVER} type veth peer name to-server netns {MIDDLE}"))?;
-        run(&format!("ip -n {MIDDLE} link add point-near type veth peer name point-far"))?;
-        run(&format!("ip -n {CLIENT} link add link lan name lan2 type macvlan mode bridge"))?;
-        run(&format!("ip -n {CLIENT} link set lan2 netns {LEGACY} name lan"))?;
-        for interface in ["to-client", "point-near", "point-far", "to-server"] {
-            set_up(MIDDLE, interface)?;
-        }
-        for (name, timestamps) in [(CLIENT, "1"), (LEGACY, "0"), (SERVER, "1")] {
-            sysctl(name, "net.ipv4.tcp_timestamps", timestamps)?;
-            set_up(name, "lan")?;
-        }
-        address(CLIENT, "10.10.0.1/8", "fd00:10:0::1/16")?;
-        address(LEGACY, "10.10.1.1/8", "fd00:10:1::1/16")?;
-        for (v4, v6) in SERVERS_V4.iter().zip(SERVERS_V6) {
-            address(SERVER, &format!("{v4}/8"), &format!("{v6}/16"))?;
-        }
-        // Per route: only the machine's own namespace may allow cubic by sysctl, and that is not ours to change.
-        for name in [CLIENT, LEGACY, SERVER] {
-            run(&format!("ip -n {name} route change 10.0.0.0/8 dev lan proto kernel scope link congctl cubic"))?;
-            run(&format!("ip -n {name} -6 route replace fd00::/16 dev lan proto kernel metric 256 congctl cubic"))?;
-        }
-        let server_mac = output("ip", &["netns", "exec", SERVER, "cat", "/sys/class/net/lan/address"])?;
-        for name in [CLIENT, LEGACY] {
-            for nobody in NOBODY {
-                run(&format!("ip -n {name} neigh add {nobody} lladdr {} dev lan nud permanent", server_mac.trim()))?;
-            }
-        }
-        // Configures the C library's resolver, inside the client only.
-        let folder = format!("/etc/netns/{CLIENT}");
-        fs::create_dir_all(&folder).with_context(|| format!("cannot make {folder}"))?;
-        let resolver = format!("nameserver {}\noptions timeout:1 attempts:3\n", SERVERS_V4[1]);
-        fs::write(format!("{folder}/resolv.conf"), resolver).with_context(|| format!("cannot write into {folder}"))?;
-        Ok(hosts)
+        Ok(namespaces)
     }
 }
 
-impl Drop for Hosts {
+impl Drop for Namespaces {
     fn drop(&mut self) {
-        remove();
+        remove(self.0);
     }
 }
 
-fn remove() {
-    for name in ALL {
+/// Removes those that exist, with what runs in them and the configuration of their resolvers.
+fn remove(names: &[&str]) {
+    for name in names {
         if fs::exists(format!("/run/netns/{name}")).unwrap_or(false) {
             // Kill processes left by an aborted run; no others are in a namespace of this name. Failures here are
             // ignored; the next run tries again.
@@ -103,14 +68,56 @@ fn remove() {
             }
             let _ = run(&format!("ip netns del {name}"));
         }
+        let _ = fs::remove_file(format!("/etc/netns/{name}/resolv.conf"));
+        let _ = fs::remove_dir(format!("/etc/netns/{name}"));
     }
-    let _ = fs::remove_file(format!("/etc/netns/{CLIENT}/resolv.conf"));
-    let _ = fs::remove_dir(format!("/etc/netns/{CLIENT}"));
     let _ = fs::remove_dir("/etc/netns");
 }
 
+/// Creates the hosts and connects them.
+pub(crate) fn hosts() -> Result<Namespaces> {
+    let hosts = Namespaces::new(&ALL)?;
+    // The middle takes no part in the traffic, and must send nothing of its own.
+    sysctl(MIDDLE, "net.ipv6.conf.all.disable_ipv6", "1")?;
+    sysctl(MIDDLE, "net.ipv6.conf.default.disable_ipv6", "1")?;
+    run(&format!("ip link add lan netns {CLIENT} type veth peer name to-client netns {MIDDLE}"))?;
+    run(&format!("ip link add lan netns {SERVER} type veth peer name to-server netns {MIDDLE}"))?;
+    run(&format!("ip -n {MIDDLE} link add point-near type veth peer name point-far"))?;
+    run(&format!("ip -n {CLIENT} link add link lan name lan2 type macvlan mode bridge"))?;
+    run(&format!("ip -n {CLIENT} link set lan2 netns {LEGACY} name lan"))?;
+    for interface in ["to-client", "point-near", "point-far", "to-server"] {
+        set_up(MIDDLE, interface)?;
+    }
+    for (name, timestamps) in [(CLIENT, "1"), (LEGACY, "0"), (SERVER, "1")] {
+        sysctl(name, "net.ipv4.tcp_timestamps", timestamps)?;
+        set_up(name, "lan")?;
+    }
+    address(CLIENT, "10.10.0.1/8", "fd00:10:0::1/16")?;
+    address(LEGACY, "10.10.1.1/8", "fd00:10:1::1/16")?;
+    for (v4, v6) in SERVERS_V4.iter().zip(SERVERS_V6) {
+        address(SERVER, &format!("{v4}/8"), &format!("{v6}/16"))?;
+    }
+    // Per route: only the machine's own namespace may allow cubic by sysctl, and that is not ours to change.
+    for name in [CLIENT, LEGACY, SERVER] {
+        run(&format!("ip -n {name} route change 10.0.0.0/8 dev lan proto kernel scope link congctl cubic"))?;
+        run(&format!("ip -n {name} -6 route replace fd00::/16 dev lan proto kernel metric 256 congctl cubic"))?;
+    }
+    let server_mac = output("ip", &["netns", "exec", SERVER, "cat", "/sys/class/net/lan/address"])?;
+    for name in [CLIENT, LEGACY] {
+        for nobody in NOBODY {
+            run(&format!("ip -n {name} neigh add {nobody} lladdr {} dev lan nud permanent", server_mac.trim()))?;
+        }
+    }
+    // Configures the C library's resolver, inside the client only.
+    let folder = format!("/etc/netns/{CLIENT}");
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {folder}"))?;
+    let resolver = format!("nameserver {}\noptions timeout:1 attempts:3\n", SERVERS_V4[1]);
+    fs::write(format!("{folder}/resolv.conf"), resolver).with_context(|| format!("cannot write into {folder}"))?;
+    Ok(hosts)
+}
+
 /// Disables offloads, so that frames look as on a wire: at most an MTU long, with checksums.
-fn set_up(host: &str, interface: &str) -> Result<()> {
+pub(crate) fn set_up(host: &str, interface: &str) -> Result<()> {
     run(&format!("ip netns exec {host} ethtool -K {interface} tx off rx off tso off gso off gro off"))?;
     run(&format!("ip -n {host} link set {interface} up"))
 }
@@ -120,7 +127,7 @@ fn address(host: &str, v4: &str, v6: &str) -> Result<()> {
     run(&format!("ip -n {host} address add {v6} dev lan nodad"))
 }
 
-fn sysctl(host: &str, name: &str, value: &str) -> Result<()> {
+pub(crate) fn sysctl(host: &str, name: &str, value: &str) -> Result<()> {
     run(&format!("ip netns exec {host} sysctl -q -w {name}={value}"))
 }
 

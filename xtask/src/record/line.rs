@@ -6,6 +6,7 @@
 //! arrival is the kernel's timestamp, not the time when this thread reads it.
 
 use super::headers::{self, Headers};
+use super::now_ns;
 use super::plan::{Judge, Plan, Rule, Stage, Verdict};
 use super::queue::Queues;
 use anyhow::{Context, Result, bail, ensure};
@@ -23,7 +24,6 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::io::IoSliceMut;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The log of one frame's way through the middle.
 #[derive(Clone, Debug)]
@@ -147,11 +147,6 @@ fn open(interface: &str) -> Result<OwnedFd> {
     setsockopt(&socket, sockopt::ReceiveTimestampns, &true).context("cannot ask for times of receipt")?;
     bind(socket.as_raw_fd(), &address).with_context(|| format!("cannot bind to {interface}"))?;
     Ok(socket)
-}
-
-fn now_ns() -> Result<i64> {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).context("the clock stands before 1970")?;
-    i64::try_from(since.as_nanos()).context("the clock stands after 2262")
 }
 
 impl Line {

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 // Hosts as network namespaces.
 mod host;
@@ -258,7 +258,7 @@ fn keep(pcap: &Path, folder: &Path, form: Form) -> Result<String> {
 
 /// Records traffic, captured at these points; returns the line's log.
 fn observe(recording: &Recording, points: &[(Point, &Path)], scratch: &Path) -> Result<Vec<line::Journey>> {
-    let _hosts = host::Hosts::new()?;
+    let _hosts = host::hosts()?;
     // The line forwards nothing before it runs, so no frame crosses the point before tcpdump listens.
     let start = |&(point, pcap): &(Point, &Path)| Tcpdump::start(point, pcap, recording.snap);
     let tcpdumps: Vec<Tcpdump> = points.iter().map(start).collect::<Result<_>>()?;
@@ -292,9 +292,7 @@ fn observe(recording: &Recording, points: &[(Point, &Path)], scratch: &Path) -> 
     stop.store(true, Ordering::Release);
     let journeys = host::join(line)?;
     outcome?;
-    // tcpdump may not yet have written its last block.
-    thread::sleep(Duration::from_millis(1_500));
-    tcpdumps.into_iter().try_for_each(Tcpdump::stop)?;
+    capture::stop(tcpdumps)?;
     Ok(journeys)
 }
 
@@ -304,6 +302,12 @@ fn sums(testdata: &Path) -> Result<()> {
     let folder = testdata.to_string_lossy();
     let text = host::output("sh", &["-c", &format!("cd '{folder}' && {script}")])?;
     fs::write(testdata.join("SHA256SUMS"), text).context("cannot write SHA256SUMS")
+}
+
+/// The time since 1970, in nanoseconds.
+fn now_ns() -> Result<i64> {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).context("the clock stands before 1970")?;
+    i64::try_from(since.as_nanos()).context("the clock stands after 2262")
 }
 
 /// A temporary folder, removed on drop.

@@ -11,8 +11,8 @@
 //! length of the queue.
 
 use super::capture::{self, Form, Point, Tcpdump};
-use super::host::{self, BUCKET, run};
-use super::{Scratch, empty, keep, readme};
+use super::host::{self, BUCKET, Namespaces, run};
+use super::{Scratch, empty, keep, now_ns, readme};
 use anyhow::{Context, Result, ensure};
 use std::fmt::Write as _;
 use std::fs;
@@ -22,7 +22,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 /// The name of the recording.
 pub(crate) const NAME: &str = "queue";
@@ -43,47 +43,23 @@ const DATAGRAM: [u8; 1_000] = [b'.'; 1_000];
 /// Time between bursts.
 const PAUSE: Duration = Duration::from_millis(1_300);
 
-/// The namespaces, removed on drop.
-struct Hosts(());
-
-impl Hosts {
-    fn new() -> Result<Self> {
-        remove();
-        let hosts = Self(());
-        for name in [FROM, BUCKET, TO] {
-            run(&format!("ip netns add {name}"))?;
-            run(&format!("ip -n {name} link set lo up"))?;
+/// Creates the hosts and connects them.
+fn hosts() -> Result<Namespaces> {
+    let hosts = Namespaces::new(&[FROM, BUCKET, TO])?;
+    for (name, interface, near, far) in
+        [(FROM, "ingress", "10.30.0.1", "10.30.0.2"), (TO, "egress", "10.31.0.1", "10.31.0.2")]
+    {
+        run(&format!("ip link add lan netns {name} type veth peer name {interface} netns {BUCKET}"))?;
+        for (host, interface, address) in [(name, "lan", near), (BUCKET, interface, far)] {
+            host::set_up(host, interface)?;
+            run(&format!("ip -n {host} address add {address}/24 dev {interface}"))?;
         }
-        for (name, interface, near, far) in
-            [(FROM, "ingress", "10.30.0.1", "10.30.0.2"), (TO, "egress", "10.31.0.1", "10.31.0.2")]
-        {
-            run(&format!("ip link add lan netns {name} type veth peer name {interface} netns {BUCKET}"))?;
-            for (host, interface, address) in [(name, "lan", near), (BUCKET, interface, far)] {
-                run(&format!("ip netns exec {host} ethtool -K {interface} tx off rx off tso off gso off gro off"))?;
-                run(&format!("ip -n {host} address add {address}/24 dev {interface}"))?;
-                run(&format!("ip -n {host} link set {interface} up"))?;
-            }
-            run(&format!("ip -n {name} route add default via {far}"))?;
-        }
-        run(&format!("ip netns exec {BUCKET} sysctl -q -w net.ipv4.ip_forward=1"))?;
-        let rate = BITS_PER_SECOND;
-        run(&format!("tc -n {BUCKET} qdisc add dev egress root tbf rate {rate}bit burst 5000b limit 400000b"))?;
-        Ok(hosts)
+        run(&format!("ip -n {name} route add default via {far}"))?;
     }
-}
-
-impl Drop for Hosts {
-    fn drop(&mut self) {
-        remove();
-    }
-}
-
-fn remove() {
-    for name in [FROM, BUCKET, TO] {
-        if fs::exists(format!("/run/netns/{name}")).unwrap_or(false) {
-            let _ = run(&format!("ip netns del {name}"));
-        }
-    }
+    host::sysctl(BUCKET, "net.ipv4.ip_forward", "1")?;
+    let rate = BITS_PER_SECOND;
+    run(&format!("tc -n {BUCKET} qdisc add dev egress root tbf rate {rate}bit burst 5000b limit 400000b"))?;
+    Ok(hosts)
 }
 
 /// When a burst was sent, and from which source port.
@@ -103,7 +79,6 @@ struct Sample {
 
 /// Makes the recording.
 pub(crate) fn record(testdata: &Path) -> Result<()> {
-    ensure!(nix::unistd::geteuid().is_root(), "making network namespaces needs root");
     let scratch = Scratch::new()?;
     eprintln!("{NAME}: recording for {} s and a little more", SPAN.as_secs());
     let pcaps = ["ingress.pcap", "egress.pcap"].map(|name| scratch.0.join(name));
@@ -134,7 +109,7 @@ pub(crate) fn record(testdata: &Path) -> Result<()> {
 
 /// Records traffic; returns the bursts and the samples of the queue.
 fn observe(ingress: &Path, egress: &Path) -> Result<(Vec<Burst>, Vec<Sample>)> {
-    let _hosts = Hosts::new()?;
+    let _hosts = hosts()?;
     let tcpdumps = [(Point::Ingress, ingress), (Point::Egress, egress)];
     let tcpdumps: Vec<Tcpdump> =
         tcpdumps.into_iter().map(|(point, path)| Tcpdump::start(point, path, SNAP)).collect::<Result<_>>()?;
@@ -157,9 +132,7 @@ fn observe(ingress: &Path, egress: &Path) -> Result<(Vec<Burst>, Vec<Sample>)> {
     let samples = host::join(samples)?;
     drop(sink);
     talked.into_iter().collect::<Result<()>>()?;
-    // tcpdump may not yet have written its last block.
-    thread::sleep(Duration::from_millis(1_500));
-    tcpdumps.into_iter().try_for_each(Tcpdump::stop)?;
+    capture::stop(tcpdumps)?;
     Ok((bursts?, samples))
 }
 
@@ -214,11 +187,6 @@ fn watch(stop: &AtomicBool) -> Result<Vec<Sample>> {
         thread::sleep(Duration::from_millis(2));
     }
     Ok(samples)
-}
-
-fn now_ns() -> Result<i64> {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).context("the clock stands before 1970")?;
-    i64::try_from(since.as_nanos()).context("the clock stands after 2262")
 }
 
 fn describe(folder: &Path, frames: [usize; 2], bursts: usize, samples: usize) -> Result<()> {

@@ -60,11 +60,6 @@ impl CaptureFiles {
         self.is_stopped
     }
 
-    /// The file that the last frame came from; `None` before the first frame and at the end.
-    pub fn path(&self) -> Option<&Path> {
-        self.current.as_ref().map(CaptureFile::path)
-    }
-
     /// Frames yielded so far, from all files.
     pub fn frames(&self) -> u64 {
         self.frames_before + self.current.as_ref().map_or(0, CaptureFile::frames)

@@ -8,7 +8,7 @@ use crate::Failure;
 use crate::output;
 use anyhow::{Context, Result, bail};
 use dwell_capture::CaptureFile;
-use dwell_report::facts::{Memory, Method as MethodFacts, Span};
+use dwell_report::facts::{Memory, MethodFacts, Span};
 use dwell_report::owd::{Interval, Line, OwdReport, PointFacts, Points, SCHEMA};
 use dwell_report::text;
 use dwell_sketch::lds::Lds;

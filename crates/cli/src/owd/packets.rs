@@ -1,7 +1,7 @@
 //! Compares both points packet by packet.
 
 use super::arguments::{Arguments, Method};
-use super::{Answer, Comparison, describe};
+use super::{Answer, Comparer, describe};
 use crate::Failure;
 use crate::points::{Point, Seen};
 use crate::units;
@@ -148,7 +148,7 @@ fn keep(samples: &mut Option<Vec<Sample>>, passed: &Passed, is_reverse: bool, na
     samples.push(Sample { passed: *passed, is_reverse, flow });
 }
 
-impl Comparison for Packets<'_> {
+impl Comparer for Packets<'_> {
     /// The sender of one direction is the receiver of the other.
     fn update(&mut self, side: Side, seen: Seen, point: &Point) {
         let Self { forward, reverse, latest: [there, back], flows, samples, arguments, .. } = self;

@@ -3,7 +3,7 @@
 use super::arguments::{Arguments, ExpectedArguments, FLOW_BYTES, PointArguments, SKETCH_BYTES};
 use super::warnings::{renamed, surplus, unlisted};
 use super::weights::Weights;
-use super::{Answer, Comparison, describe};
+use super::{Answer, Comparer, describe};
 use crate::Failure;
 use crate::beginning::Beginning;
 use crate::points::{Point, Seen};
@@ -170,7 +170,7 @@ impl<'a> Sketches<'a> {
     }
 }
 
-impl Comparison for Sketches<'_> {
+impl Comparer for Sketches<'_> {
     fn update(&mut self, side: Side, seen: Seen, point: &Point) {
         let class = self.weights.class(&seen, point);
         let listed = match side {

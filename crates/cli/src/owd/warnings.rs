@@ -1,7 +1,7 @@
 //! Warnings about an answer.
 
 use super::Answer;
-use crate::messages::CAPTURED_TWICE;
+use crate::messages::{CAPTURED_TWICE, FEW};
 use dwell_report::facts::Span;
 use dwell_report::owd::{ClockOffset, Delays, Flow, Line};
 use dwell_sketch::lds::Lds;
@@ -209,7 +209,6 @@ pub(super) fn without_delay(total: &Line) -> Option<String> {
 
 /// Warns if flows lose far more packets than there are losses: the receiver sees them under other names.
 pub(super) fn renamed(total: &Line, flows: &[Flow]) -> Option<String> {
-    const FEW: u64 = 20;
     let lost = flows.iter().filter(|flow| flow.line.received == 0).map(|flow| flow.line.lost).sum::<u64>();
     (lost > FEW.max(2 * total.lost)).then(|| {
         format!(

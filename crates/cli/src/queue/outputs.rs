@@ -2,7 +2,7 @@ use super::arguments::{Arguments, Format};
 use crate::messages;
 use crate::output::{self, Output};
 use anyhow::Result;
-use dwell_report::csv::Rows;
+use dwell_report::csv::{Rows, text};
 use dwell_report::json;
 use dwell_report::plot::{self, Image};
 use dwell_report::queue::{self as report, Episode, QueueReport};
@@ -52,15 +52,14 @@ impl Outputs {
     ) -> Result<()> {
         let Some(writer) = &mut self.packets else { return Ok(()) };
         let delay = departure.delay().filter(|_| queued.is_some());
-        let text = |value: Option<String>| value.unwrap_or_default();
-        let rate_change = self.has_rate_change.then(|| text(rate_change().map(|change| change.to_string())));
+        let rate_change = self.has_rate_change.then(|| text(rate_change()));
         let record = [
             departure.departed.as_nanos().to_string(),
             name(),
-            text(delay.map(|delay| delay.get().to_string())),
-            text(queued.map(|queued| queued.flow_size.to_string())),
-            text(queued.and_then(|queued| queued.share).map(|share| share.to_string())),
-            text(queued.map(|queued| queued.is_culprit.to_string())),
+            text(delay.map(Nanos::get)),
+            text(queued.map(|queued| queued.flow_size)),
+            text(queued.and_then(|queued| queued.share)),
+            text(queued.map(|queued| queued.is_culprit)),
         ];
         Ok(writer.write(&record.into_iter().chain(rate_change).collect::<Vec<_>>())?)
     }

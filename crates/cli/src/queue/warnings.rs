@@ -1,7 +1,7 @@
 //! Warnings about captures, logs, and memory, by what was counted.
 
 use super::arguments::Arguments;
-use crate::messages::CAPTURED_TWICE;
+use crate::messages::{CAPTURED_TWICE, FEW};
 use dwell_report::queue::Packets;
 use dwell_report::text::of;
 use dwell_sketch::conquest::{Counter, Params};
@@ -62,7 +62,6 @@ impl Waited {
 /// Warns if the least delay is more than half the threshold, and more than a tenth of what the others add to it: in a
 /// queue that empties some packets wait for next to nothing. `offset` has already been taken off the delays.
 pub(super) fn apart(measured: &Waited, threshold: Nanos, offset: Nanos) -> Option<String> {
-    const FEW: u64 = 20;
     let &Waited { packets, least, longest, .. } = measured;
     let more = Nanos::new(longest.get().saturating_sub(least.get()));
     let is_much = least.get() > threshold.get() / 2 && least.get() > more.get() / 10;
@@ -79,7 +78,6 @@ pub(super) fn apart(measured: &Waited, threshold: Nanos, offset: Nanos) -> Optio
 /// Warns if packets of the other direction wait, and next to none of those measured: then the captures are probably
 /// swapped. `back` are the first packets of the other direction.
 pub(super) fn swapped(back: &Waited, measured: &Waited, threshold: Nanos) -> Option<String> {
-    const FEW: u64 = 20;
     const TIMES: u64 = 10;
     (back.long >= FEW && back.long / TIMES > measured.long).then(|| {
         format!(
@@ -110,7 +108,6 @@ pub(super) fn unexplained(counts: &TapCounts, longest: Nanos) -> u64 {
 
 /// Warns if many packets depart that were not seen to arrive.
 pub(super) fn unseen(departed: u64, unexplained: u64) -> Option<String> {
-    const FEW: u64 = 20;
     (unexplained >= FEW.max(departed / 50)).then(|| {
         format!(
             "{unexplained} of {departed} packets departed without being seen to arrive, and count as part of the queue: \
@@ -121,8 +118,6 @@ pub(super) fn unseen(departed: u64, unexplained: u64) -> Option<String> {
 
 /// Warns if packets wait for longer than `longest`.
 pub(super) fn too_short(counts: &TapCounts, longest: Nanos) -> Option<String> {
-    /// So few that were given up are drops.
-    const FEW: u64 = 20;
     let &TapCounts { departed, unknown, overdue, overdue_waits, forgotten, longest_wait, .. } = counts;
     if is_late(counts, longest) {
         let most = overdue_waits.1;

@@ -1,4 +1,4 @@
-use crate::messages::CAPTURED_TWICE;
+use crate::messages::{CAPTURED_TWICE, FEW};
 use dwell_observe::crossing::{Crossings, Settings};
 use dwell_sketch::owd::DUPLICATE_WINDOW;
 use dwell_types::{Frame, PacketId, Timestamp};
@@ -46,7 +46,6 @@ impl Copies {
 
     /// A warning if there are too many copies for chance.
     pub(super) fn warning(&self) -> Option<String> {
-        const FEW: u64 = 20;
         const SHARE: u64 = 20;
         let (packets, copies) = (self.crossings.frames().decoded(), self.copies);
         (copies > FEW.max(packets / SHARE)).then(|| {

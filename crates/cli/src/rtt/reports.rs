@@ -298,7 +298,7 @@ impl Reports {
                 budget_bytes: self.budget_bytes,
                 state_bytes: (meter.most_bytes() + observed.state_bytes()) as u64,
             },
-            method: facts::Method { name: self.method.name(), exact: is_exact, parameters },
+            method: facts::MethodFacts { name: self.method.name(), exact: is_exact, parameters },
             quic: observed.quic(),
             results,
             flows: observed.flows(self.top, self.ambiguous),

@@ -76,10 +76,10 @@ pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
     };
     // Bits of the longest queue that is simulated.
     let most = MOST_QUEUED * f64::from(PACKET_BYTES) * 8.0;
-    let slow = line_rate.min(most / seconds(longest));
-    let mut trial = Trial::new(departures(slow, seconds(longest))?, culprit, longest);
+    let slow = line_rate.min(most / longest.as_secs_f64());
+    let mut trial = Trial::new(departures(slow, longest.as_secs_f64())?, culprit, longest);
     // On a slow line so few packets share a short window that they hardly share its counters.
-    let fast = line_rate.min(most / THRESHOLDS / seconds(threshold));
+    let fast = line_rate.min(most / THRESHOLDS / threshold.as_secs_f64());
     if fast > 2.0 * slow {
         trial = trial.and(departures(fast, most / fast)?);
     }
@@ -111,15 +111,11 @@ pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
     })
 }
 
-fn seconds(time: Nanos) -> f64 {
-    time.get() as f64 / 1e9
-}
-
 /// Bursts on a line of this rate that fill the queue for times from the threshold to the longest delay in seconds,
 /// Pareto with the index 1.1, over small flows.
 fn settings(arguments: &Arguments, rate: f64, threshold: Nanos, longest: f64) -> Result<Settings, Failure> {
     let &Arguments { senders, flows, background, .. } = arguments;
-    let [least, queue] = [seconds(threshold), longest].map(|time| rate * time / 8.0);
+    let [least, queue] = [threshold.as_secs_f64(), longest].map(|time| rate * time / 8.0);
     if least < LEAST_QUEUED * f64::from(PACKET_BYTES) {
         return Err(usage(format!(
             "--threshold {threshold}: {least:.0} bytes of the line, expected at least 4 packets of 1500"

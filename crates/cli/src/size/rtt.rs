@@ -151,12 +151,11 @@ impl Arguments {
 /// Memory that holds all open requests.
 fn exact(arguments: &Arguments, delays: &[Nanos]) -> Exact {
     let &Arguments { requests_per_second: rate, answered, span, .. } = arguments;
-    let seconds = |time: Nanos| time.get() as f64 / 1e9;
     // Requests stay until they are answered or expire, or until the end.
     let longest = arguments.expiry().min(span);
-    let sum = |longest: Nanos| delays.iter().map(|&delay| seconds(delay.min(longest))).sum::<f64>();
-    let mean = seconds(arguments.mean) * sum(longest) / sum(Nanos::new(i64::MAX));
-    let open = rate * (answered * mean + (1.0 - answered) * seconds(longest));
+    let sum = |longest: Nanos| delays.iter().map(|&delay| delay.min(longest).as_secs_f64()).sum::<f64>();
+    let mean = arguments.mean.as_secs_f64() * sum(longest) / sum(Nanos::new(i64::MAX));
+    let open = rate * (answered * mean + (1.0 - answered) * longest.as_secs_f64());
     let most = open + 5.0 * open.sqrt();
     // A handshake waits for the other side and for both together, then for this side and for both.
     let entries = if arguments.matching == Match::TcpHandshake { 2.0 } else { 1.0 };

@@ -2,7 +2,7 @@ use super::GOOD_OCTAVES;
 use crate::delay::LARGEST;
 use crate::metrics::Summary;
 use dwell_report::plot::{Sweep, SweepPanel};
-use dwell_report::text;
+use dwell_report::{csv, text};
 use dwell_sketch::estimate::Estimate;
 use dwell_sketch::rtt::Method;
 use dwell_types::Nanos;
@@ -214,54 +214,49 @@ fn judge(legs: &[LegResult], number: usize) -> Option<(u64, Recommended)> {
     Some((missing, Recommended { is_good: missing == 0 && worst.max_error_octaves < GOOD_OCTAVES, ..worst }))
 }
 
+/// A row of the CSV: the errors of a quantity by one method in one memory; without them if the method did not fit.
+struct Row<'a> {
+    seeds: u64,
+    matching: &'static str,
+    leg: &'a LegResult,
+    line: &'a Line,
+    of: Option<(&'a String, &'a Errors)>,
+}
+
+impl Row<'_> {
+    const COLUMNS: [csv::Column<Self>; 15] = [
+        ("match", |row| row.matching.to_owned()),
+        ("leg", |row| row.leg.leg.to_owned()),
+        ("exchanges", |row| row.leg.exchanges.to_string()),
+        ("method", |row| row.line.method.to_owned()),
+        ("memory_bytes", |row| row.line.memory_bytes.to_string()),
+        ("needed_bytes", |row| csv::text(row.line.needed_bytes)),
+        ("quantity", |row| csv::text(row.of.map(|(quantity, _)| quantity))),
+        ("seeds", |row| row.cell(|_| Some(row.seeds))),
+        ("missing", |row| row.cell(|errors| Some(errors.missing))),
+        ("median_octaves", |row| row.cell(|errors| errors.median_octaves)),
+        ("rms_octaves", |row| row.cell(|errors| errors.rms_octaves)),
+        ("mean_octaves", |row| row.cell(|errors| errors.mean_octaves)),
+        ("ten_median_octaves", |row| row.cell(|errors| errors.ten_median_octaves)),
+        ("ten_rms_octaves", |row| row.cell(|errors| errors.ten_rms_octaves)),
+        ("covered_share", |row| row.cell(|errors| errors.covered_share)),
+    ];
+
+    fn cell<T: ToString>(&self, of: impl FnOnce(&Errors) -> Option<T>) -> String {
+        csv::text(self.of.and_then(|(_, errors)| of(errors)))
+    }
+}
+
 impl Results {
     /// Writes CSV: one row per leg, method, memory and quantity; a single row without quantity if a method did not fit.
     pub fn write_csv(&self, to: &mut impl Write) -> io::Result<()> {
-        let mut writer = csv::Writer::from_writer(to);
-        writer.write_record([
-            "match",
-            "leg",
-            "exchanges",
-            "method",
-            "memory_bytes",
-            "needed_bytes",
-            "quantity",
-            "seeds",
-            "missing",
-            "median_octaves",
-            "rms_octaves",
-            "mean_octaves",
-            "ten_median_octaves",
-            "ten_rms_octaves",
-            "covered_share",
-        ])?;
-        let text = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
-        for matched in &self.matches {
-            for leg in &matched.legs {
-                for line in &leg.results {
-                    let needed = line.needed_bytes.map(|bytes| bytes.to_string()).unwrap_or_default();
-                    let (exchanges, memory) = (leg.exchanges.to_string(), line.memory_bytes.to_string());
-                    let head = [matched.matching, leg.leg, &exchanges, line.method, &memory, &needed];
-                    if line.errors.is_empty() {
-                        writer.write_record(head.into_iter().chain([""; 9]))?;
-                    }
-                    for (quantity, errors) in &line.errors {
-                        let counts = [quantity.clone(), self.seeds.to_string(), errors.missing.to_string()];
-                        let numbers = [
-                            errors.median_octaves,
-                            errors.rms_octaves,
-                            errors.mean_octaves,
-                            errors.ten_median_octaves,
-                            errors.ten_rms_octaves,
-                            errors.covered_share,
-                        ];
-                        let rest = counts.into_iter().chain(numbers.map(text));
-                        writer.write_record(head.into_iter().map(str::to_owned).chain(rest))?;
-                    }
-                }
-            }
-        }
-        writer.flush()
+        let legs = self.matches.iter().flat_map(|matched| matched.legs.iter().map(|leg| (matched.matching, leg)));
+        let lines = legs.flat_map(|(matching, leg)| leg.results.iter().map(move |line| (matching, leg, line)));
+        let rows = lines.flat_map(|(matching, leg, line)| {
+            let of = line.errors.iter().map(Some).chain(line.errors.is_empty().then_some(None));
+            of.map(move |of| Row { seeds: self.seeds, matching, leg, line, of })
+        });
+        csv::write(Row::COLUMNS, rows, to)
     }
 
     /// The largest errors of every match against memory.

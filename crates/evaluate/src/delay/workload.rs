@@ -131,7 +131,7 @@ pub(crate) fn check_length(settings: &Settings) -> Result<(), Invalid> {
     let (key, requests, seconds) = match settings.end {
         End::AfterRequests(requests) => ("requests", requests as f64, requests as f64 / settings.rate),
         End::After(span) => {
-            let seconds = span.get() as f64 / 1e9;
+            let seconds = span.as_secs_f64();
             ("span_ms", seconds * settings.rate, seconds)
         }
     };

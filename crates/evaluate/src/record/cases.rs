@@ -4,6 +4,7 @@
 use super::{RecordError, write as write_file};
 use crate::case::{Case, Measurement, Scale};
 use crate::run::Run;
+use dwell_report::csv::{Rows, text};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
@@ -13,14 +14,14 @@ const HEAD: [&str; 11] =
 
 /// The rows for these runs.
 pub(super) fn rows(cases: &[Case], runs: &[Run]) -> io::Result<Vec<u8>> {
-    let mut writer = csv::Writer::from_writer(Vec::new());
+    let mut lines = Rows::without_header(Vec::new());
     for run in runs {
         let Some(case) = cases.get(run.case) else { continue };
         let (label, seed, rows) = (case.label(), run.seed.to_string(), run.measurements.len().to_string());
         for measurement in &run.measurements {
             let (low, high) = measurement.interval.unzip();
-            let [truth, estimate, low, high] = [measurement.truth, measurement.estimate, low, high].map(number);
-            writer.write_record([
+            let [truth, estimate, low, high] = [measurement.truth, measurement.estimate, low, high].map(text);
+            lines.write(&[
                 &case.workload,
                 &case.method,
                 &label,
@@ -35,7 +36,7 @@ pub(super) fn rows(cases: &[Case], runs: &[Run]) -> io::Result<Vec<u8>> {
             ])?;
         }
     }
-    writer.into_inner().map_err(|error| io::Error::other(error.to_string()))
+    lines.finish()
 }
 
 /// Writes the whole file.
@@ -85,11 +86,6 @@ fn parse(row: &csv::StringRecord) -> Option<(Place, usize, Measurement)> {
     let interval = value(9).zip(value(10));
     let measurement = Measurement { quantity: text(5), scale, truth: value(7), estimate: value(8), interval };
     Some((place, row[4].parse().ok()?, measurement))
-}
-
-/// The shortest text that parses to the same number; empty for `None`.
-fn number(value: Option<f64>) -> String {
-    value.map(|value| value.to_string()).unwrap_or_default()
 }
 
 #[cfg(test)]

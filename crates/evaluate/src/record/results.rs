@@ -1,12 +1,12 @@
 use crate::case::label;
 use crate::metrics::Summary;
+use dwell_report::csv::{Rows, text};
 use std::io::{self, Write};
 
 /// Writes summaries as CSV. Errors are in octaves; `mean` depends on `scale`: of the error in octaves, of estimate over
 /// truth, or of the value itself.
 pub fn write(summaries: &[Summary], to: &mut impl Write) -> io::Result<()> {
-    let mut writer = csv::Writer::from_writer(to);
-    writer.write_record([
+    let columns = [
         "workload",
         "method",
         "parameters",
@@ -23,7 +23,8 @@ pub fn write(summaries: &[Summary], to: &mut impl Write) -> io::Result<()> {
         "covered_share",
         "mean_relative_error",
         "rms_relative_error",
-    ])?;
+    ];
+    let mut rows = Rows::new(to, columns)?;
     for summary in summaries {
         let label = label(&summary.parameters);
         let numbers = [
@@ -39,8 +40,8 @@ pub fn write(summaries: &[Summary], to: &mut impl Write) -> io::Result<()> {
         ];
         let mut row = vec![summary.workload.clone(), summary.method.clone(), label, summary.quantity.clone()];
         row.extend([summary.scale.name().to_owned(), summary.runs.to_string(), summary.missing.to_string()]);
-        row.extend(numbers.map(|number| number.map(|value| value.to_string()).unwrap_or_default()));
-        writer.write_record(row)?;
+        row.extend(numbers.map(text));
+        rows.write(&row)?;
     }
-    writer.flush()
+    rows.flush()
 }

@@ -54,7 +54,7 @@ impl Entry for WorkloadEntry {
         let longest = span("longest_ms", self.longest_ms)?;
         let whole = span("span_ms", self.span_ms)?;
         let part = milliseconds(self.span_ms * share).max(longest + longest);
-        let course = course(self.course_ms, 1.0, whole.max(part).get() as f64 / 1e9)?;
+        let course = course(self.course_ms, 1.0, whole.max(part).as_secs_f64())?;
         let orphans = orphan_share(self.orphan_share)?;
         let settings = Settings::poisson(rate, delays, End::After(part)).with_orphan_share(orphans);
         ExchangeWorkload::new(&settings, 0).map_err(|problem| Invalid::new("delays", problem))?;

@@ -83,13 +83,8 @@ impl Groups {
     }
 
     /// The number of groups, including "other".
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.groups.len() + 1
-    }
-
-    /// Always false: "other" always exists.
-    pub const fn is_empty(&self) -> bool {
-        false
     }
 
     /// The name of a group: `src=10.0.0.0/24 vlan=7`, or `other`.
@@ -174,7 +169,7 @@ mod tests {
         // A response belongs to the group of the reversed key.
         let mut of = groups.of(&back);
         assert_eq!([of.number(false, false), of.number(true, false), of.number(true, true)], [1, 0, 2]);
-        assert_eq!((groups.len(), groups.name(2)), (3, "src=192.0.2.0/24".to_owned()));
+        assert_eq!((groups.count(), groups.name(2)), (3, "src=192.0.2.0/24".to_owned()));
     }
 
     /// Every part distinguishes groups: no VLAN is not VLAN 0, and no part is taken for another.
@@ -219,7 +214,7 @@ mod tests {
             groups.name(2),
             "src=10.1.2.0/24 dst=192.0.2.1 src-port=40000 dst-port=443 port=443 vlan=none dscp=0 protocol=tcp"
         );
-        assert_eq!(groups.len(), 3);
+        assert_eq!(groups.count(), 3);
     }
 
     #[test]
@@ -233,6 +228,6 @@ mod tests {
             assert_eq!(groups.of(&syn).number(true, true), expected);
             assert_eq!(groups.of(&syn).number(true, true), expected);
         }
-        assert_eq!((groups.len(), groups.state_bytes()), (101, before));
+        assert_eq!((groups.count(), groups.state_bytes()), (101, before));
     }
 }

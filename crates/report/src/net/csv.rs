@@ -1,105 +1,86 @@
 //! CSV: one row per instrumented router, per probe, or per segment and path.
 
-use super::{DelayShift, LocalizeReport, PathsReport, PlanReport, Probe};
-use crate::csv::io_error;
+use super::{DelayShift, LocalizeReport, LossShift, PathLine, PathsReport, PlanReport, Point, Probe, SegmentLine};
+use crate::csv::{self, Column, Rows, text};
 use std::io::{self, Write};
+
+const PLAN: [Column<Point>; 8] = [
+    ("routers", |point| point.routers.to_string()),
+    ("added", |point| text(point.added.as_ref())),
+    ("cost", |point| point.cost.to_string()),
+    ("segments", |point| point.segments.to_string()),
+    ("probe_hops", |point| point.probe_hops.to_string()),
+    ("granularity_mean", |point| text(point.granularity.map(|hops| hops.mean))),
+    ("granularity_min", |point| text(point.granularity.map(|hops| hops.min))),
+    ("granularity_max", |point| text(point.granularity.map(|hops| hops.max))),
+];
 
 /// Writes the curve of a plan.
 pub fn write_plan(report: &PlanReport, to: &mut impl Write) -> io::Result<()> {
-    let mut writer = csv::Writer::from_writer(to);
-    let head = [
-        "routers",
-        "added",
-        "cost",
-        "segments",
-        "probe_hops",
-        "granularity_mean",
-        "granularity_min",
-        "granularity_max",
-    ];
-    writer.write_record(head).map_err(io_error)?;
-    for point in &report.curve {
-        let [mean, min, max] = point.granularity.map_or([None; 3], |g| [g.mean, g.min as f64, g.max as f64].map(Some));
-        let text = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
-        writer
-            .write_record([
-                point.routers.to_string(),
-                point.added.clone().unwrap_or_default(),
-                point.cost.to_string(),
-                point.segments.to_string(),
-                point.probe_hops.to_string(),
-                text(mean),
-                text(min),
-                text(max),
-            ])
-            .map_err(io_error)?;
-    }
-    writer.flush()
+    csv::write(PLAN, &report.curve, to)
 }
 
 /// Writes the probes; the routers in between are joined by spaces.
 pub fn write_paths(report: &PathsReport, to: &mut impl Write) -> io::Result<()> {
-    let mut writer = csv::Writer::from_writer(to);
-    writer.write_record(["from", "to", "hops", "via"]).map_err(io_error)?;
+    let mut rows = Rows::new(to, ["from", "to", "hops", "via"])?;
     for probe in &report.probes {
-        let record = [probe.from.clone(), probe.to.clone(), probe.hops.to_string(), probe.via.join(" ")];
-        writer.write_record(record).map_err(io_error)?;
+        rows.write(&(&probe.from, &probe.to, probe.hops, probe.via.join(" ")))?;
     }
-    writer.flush()
+    rows.flush()
+}
+
+/// The verdict on a segment or path.
+struct Verdict<'a> {
+    kind: &'static str,
+    of: &'a Probe,
+    delay: Option<DelayShift>,
+    probability: Option<f64>,
+    loss: Option<LossShift>,
+    /// Of segments, that of `loss`.
+    loss_found: Option<f64>,
+}
+
+impl Verdict<'_> {
+    const COLUMNS: [Column<Self>; 19] = [
+        ("kind", |on| on.kind.to_owned()),
+        ("from", |on| on.of.from.clone()),
+        ("to", |on| on.of.to.clone()),
+        ("hops", |on| on.of.hops.to_string()),
+        ("via", |on| on.of.via.join(" ")),
+        ("since_ns", |on| text(on.delay.map(|delay| delay.since_ns))),
+        ("intervals", |on| text(on.delay.map(|delay| delay.intervals))),
+        ("usual_ns", |on| text(on.delay.map(|delay| delay.usual_ns))),
+        ("spread_ns", |on| text(on.delay.map(|delay| delay.spread_ns))),
+        ("found_ns", |on| text(on.delay.map(|delay| delay.found_ns))),
+        ("excess_ns", |on| text(on.delay.map(|delay| delay.excess_ns))),
+        ("score", |on| text(on.delay.map(|delay| delay.score))),
+        ("p_value", |on| text(on.delay.map(|delay| delay.p_value))),
+        ("alarm", |on| text(on.delay.map(|delay| delay.alarm))),
+        ("probability", |on| text(on.probability)),
+        ("loss_usual", |on| text(on.loss.map(|loss| loss.usual))),
+        ("loss_found", |on| text(on.loss_found)),
+        ("loss_p_value", |on| text(on.loss.map(|loss| loss.p_value))),
+        ("loss_alarm", |on| text(on.loss.map(|loss| loss.alarm))),
+    ];
+}
+
+impl<'a> From<&'a SegmentLine> for Verdict<'a> {
+    fn from(line: &'a SegmentLine) -> Self {
+        let SegmentLine { segment, intervals: _, delay, probability, loss } = line;
+        let loss_found = loss.map(|loss| loss.found);
+        Self { kind: "segment", of: segment, delay: *delay, probability: *probability, loss: *loss, loss_found }
+    }
+}
+
+impl<'a> From<&'a PathLine> for Verdict<'a> {
+    fn from(line: &'a PathLine) -> Self {
+        let PathLine { path, delay, loss, .. } = line;
+        Self { kind: "path", of: path, delay: *delay, probability: None, loss: None, loss_found: *loss }
+    }
 }
 
 /// Writes the verdict on every segment, then the verdict on every listed path.
 pub fn write_localize(report: &LocalizeReport, to: &mut impl Write) -> io::Result<()> {
-    let mut writer = csv::Writer::from_writer(to);
-    let head = [
-        "kind",
-        "from",
-        "to",
-        "hops",
-        "via",
-        "since_ns",
-        "intervals",
-        "usual_ns",
-        "spread_ns",
-        "found_ns",
-        "excess_ns",
-        "score",
-        "p_value",
-        "alarm",
-        "probability",
-        "loss_usual",
-        "loss_found",
-        "loss_p_value",
-        "loss_alarm",
-    ];
-    writer.write_record(head).map_err(io_error)?;
-    let text = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
-    for line in &report.segments {
-        let loss = line.loss.map(|loss| [Some(loss.usual), Some(loss.found), Some(loss.p_value)]).unwrap_or_default();
-        let mut record = verdict("segment", &line.segment, line.delay.as_ref());
-        record.push(text(line.probability));
-        record.extend(loss.map(text));
-        record.push(line.loss.map_or_else(String::new, |loss| loss.alarm.to_string()));
-        writer.write_record(record).map_err(io_error)?;
-    }
-    for line in &report.path_lines {
-        let mut record = verdict("path", &line.path, line.delay.as_ref());
-        record.extend([String::new(), String::new(), text(line.loss), String::new(), String::new()]);
-        writer.write_record(record).map_err(io_error)?;
-    }
-    writer.flush()
-}
-
-fn verdict(kind: &str, of: &Probe, delay: Option<&DelayShift>) -> Vec<String> {
-    let mut record = vec![kind.into(), of.from.clone(), of.to.clone(), of.hops.to_string(), of.via.join(" ")];
-    match delay {
-        None => record.extend(std::iter::repeat_n(String::new(), 9)),
-        Some(d) => {
-            record.extend([d.since_ns.to_string(), d.intervals.to_string()]);
-            let reals = [d.usual_ns, d.spread_ns, d.found_ns, d.excess_ns, d.score, d.p_value];
-            record.extend(reals.map(|real| real.to_string()));
-            record.push(d.alarm.to_string());
-        }
-    }
-    record
+    let segments = report.segments.iter().map(Verdict::from);
+    csv::write(Verdict::COLUMNS, segments.chain(report.path_lines.iter().map(Verdict::from)), to)
 }

@@ -56,10 +56,10 @@ pub fn write_plan(report: &PlanReport, to: &mut impl Write) -> io::Result<()> {
 pub fn write_paths(report: &PathsReport, to: &mut impl Write) -> io::Result<()> {
     head(&report.network, to)?;
     let mut grid = Grid::default();
-    grid.row(["from", "hops", "to"].map(Into::into).to_vec());
+    grid.row(["from", "hops", "to"]);
     for probe in &report.probes {
         let via = if probe.via.is_empty() { String::new() } else { format!("  via {}", probe.via.join(", ")) };
-        grid.row(vec![probe.from.clone(), probe.hops.to_string(), format!("{}{via}", probe.to)]);
+        grid.row([probe.from.clone(), probe.hops.to_string(), format!("{}{via}", probe.to)]);
     }
     grid.write_left(to)?;
     writeln!(to)?;
@@ -178,9 +178,9 @@ fn delays(segments: &[SegmentLine], times: Times, to: &mut impl Write) -> io::Re
     }
     let mut grid = Grid::default();
     let heads = ["slower", "now", "usual", "excess", "score", "p-value", "probability", "since"];
-    grid.row(heads.map(Into::into).to_vec());
+    grid.row(heads);
     for (_, (line, d)) in (0..).zip(slower).filter(|(number, (_, d))| *number < RANKED || d.alarm) {
-        grid.row(vec![
+        grid.row([
             route(&line.segment) + mark(d.alarm),
             nanos(d.found_ns),
             nanos(d.usual_ns),
@@ -205,9 +205,9 @@ fn losses(segments: &[SegmentLine], times: Times, to: &mut impl Write) -> io::Re
         return Ok(());
     }
     let mut grid = Grid::default();
-    grid.row(["lossier", "now", "usual", "p-value", "since"].map(Into::into).to_vec());
+    grid.row(["lossier", "now", "usual", "p-value", "since"]);
     for (line, loss) in lossy {
-        grid.row(vec![
+        grid.row([
             route(&line.segment) + mark(loss.alarm),
             text::percent(loss.found),
             text::percent(loss.usual),
@@ -226,10 +226,10 @@ fn without_delay(segments: &[SegmentLine], intervals: usize, to: &mut impl Write
         return Ok(());
     }
     let mut grid = Grid::default();
-    grid.row(["delay unknown", "measured"].map(Into::into).to_vec());
+    grid.row(["delay unknown", "measured"]);
     for line in unknown.iter().take(SHOWN) {
         let [measured, all] = [line.intervals, intervals].map(|number| text::count(number as u64));
-        grid.row(vec![route(&line.segment), format!("{measured} of {all} intervals")]);
+        grid.row([route(&line.segment), format!("{measured} of {all} intervals")]);
     }
     grid.write(to)?;
     more(unknown.len(), to)
@@ -258,7 +258,7 @@ fn path(line: &PathLine, times: Times, to: &mut impl Write) -> io::Result<()> {
     }
     let mut grid = Grid::default();
     for suspect in line.suspects.iter().take(RANKED) {
-        grid.row(vec![
+        grid.row([
             format!("  {}", route(&suspect.segment)),
             nanos(suspect.excess_ns),
             suspect.share.map_or_else(String::new, |share| format!("{:.0}% of the excess", 100.0 * share)),
@@ -274,7 +274,7 @@ fn changes(changes: &[ChangeLine], times: Times, to: &mut impl Write) -> io::Res
         return Ok(());
     }
     let mut grid = Grid::default();
-    grid.row(["alarms", "kind", "since", "first", "last", "p-value"].map(Into::into).to_vec());
+    grid.row(["alarms", "kind", "since", "first", "last", "p-value"]);
     let earlier = changes.len().saturating_sub(SHOWN);
     for change in &changes[earlier..] {
         let mut cells = vec![route(&change.segment), change.kind.into()];

@@ -1,7 +1,7 @@
 //! CSV: one row for all packets, then one per interval and one per flow; fields are empty where JSON has `null`.
 
 use super::{Line, OwdReport};
-use crate::csv::{ends, io_error};
+use crate::csv::{Rows, ends, span, text};
 use std::io::{self, Write};
 
 /// The columns before and after mean, deviation and quantiles.
@@ -34,24 +34,23 @@ pub fn columns() -> Vec<String> {
 
 /// Writes the header and all rows.
 pub fn write(report: &OwdReport, to: &mut impl Write) -> io::Result<()> {
-    let mut writer = csv::Writer::from_writer(to);
-    writer.write_record(columns()).map_err(io_error)?;
-    let span = report.span_ns.map_or([String::new(), String::new()], |s| [s.start, s.end].map(|ns| ns.to_string()));
+    let mut rows = Rows::new(to, columns())?;
+    let span = span(report.span_ns);
     let lines = [("total", Some(&report.total)), ("reverse", report.reverse.as_ref())];
     for (kind, line) in lines.into_iter().filter_map(|(kind, line)| Some((kind, line?))) {
         let [start, end] = span.clone();
-        writer.write_record(record(report, [kind.into(), start, end, String::new()], line, None)).map_err(io_error)?;
+        rows.write(&record(report, [kind.into(), start, end, String::new()], line, None))?;
     }
     for interval in &report.intervals {
         let place = ["interval".into(), interval.start_ns.to_string(), interval.end_ns.to_string(), String::new()];
-        writer.write_record(record(report, place, &interval.line, None)).map_err(io_error)?;
+        rows.write(&record(report, place, &interval.line, None))?;
     }
     for flow in &report.flows {
         let [start, end] = span.clone();
         let place = ["flow".into(), start, end, flow.flow.clone()];
-        writer.write_record(record(report, place, &flow.line, flow.uncounted_bytes)).map_err(io_error)?;
+        rows.write(&record(report, place, &flow.line, flow.uncounted_bytes))?;
     }
-    writer.flush()
+    rows.flush()
 }
 
 fn record(report: &OwdReport, place: [String; 4], line: &Line, uncounted_bytes: Option<u64>) -> Vec<String> {
@@ -59,23 +58,21 @@ fn record(report: &OwdReport, place: [String; 4], line: &Line, uncounted_bytes: 
     cells.extend(of_line(line));
     cells.extend([report.method.exact.to_string(), report.method.name.to_owned()]);
     cells.extend(report.sources.clone());
-    cells.push(uncounted_bytes.map_or_else(String::new, |bytes| bytes.to_string()));
+    cells.push(text(uncounted_bytes));
     cells
 }
 
 /// The cells from `sent` to `jitter_ns`.
 fn of_line(line: &Line) -> Vec<String> {
-    let text = |value: Option<f64>| value.map_or_else(String::new, |v| v.to_string());
     let d = &line.delay_ns;
-    let runs = line.loss_runs.map_or([String::new(), String::new()], |r| [r.count.to_string(), r.longest.to_string()]);
-    let mut cells = vec![line.sent.to_string(), line.bytes.map_or_else(String::new, |bytes| bytes.to_string())];
+    let mut cells = vec![line.sent.to_string(), text(line.bytes)];
     cells.extend([line.received, line.lost, line.uncovered, line.ambiguous].map(|n| n.to_string()));
     cells.extend(ends(line.loss_rate));
-    cells.extend(runs);
-    cells.extend([line.unusable.clone().unwrap_or_default(), line.effective_samples.to_string()]);
+    cells.extend([line.loss_runs.map(|runs| runs.count), line.loss_runs.map(|runs| runs.longest)].map(text));
+    cells.extend([text(line.unusable.as_ref()), line.effective_samples.to_string()]);
     cells.extend([d.mean, d.std].into_iter().flat_map(ends));
     cells.extend(d.quantiles.into_iter().flat_map(ends));
-    cells.extend([d.min, d.max].map(|e| e.map_or_else(String::new, |e| e.value.to_string())));
+    cells.extend([d.min, d.max].map(|end| text(end.map(|end| end.value))));
     cells.push(text(line.jitter_ns));
     cells
 }

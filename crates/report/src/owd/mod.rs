@@ -1,6 +1,6 @@
 //! The report of `dwell owd` as data: the schema `dwell.owd/1` of `docs/formats/dwell.owd.md`.
 
-use crate::facts::{Frames, Memory, Method, Span, optional_estimate};
+use crate::facts::{Frames, Memory, MethodFacts, Span, optional_estimate};
 use crate::quantiles::{Quantiles, named};
 use dwell_sketch::estimate::Estimate;
 use serde::Serialize;
@@ -34,7 +34,7 @@ pub struct OwdReport {
     /// Memory limit and use.
     pub memory: Memory,
     /// The method and its parameters.
-    pub method: Method,
+    pub method: MethodFacts,
     /// How far the receiver's clock is ahead of the sender's, as far as delays of both directions bound it; `null`
     /// without them, and if they contradict each other.
     pub clock_offset_ns: Option<ClockOffset>,

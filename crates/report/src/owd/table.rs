@@ -34,7 +34,7 @@ fn lines(report: &OwdReport) -> Grid {
     let mut grid = Grid::default();
     let mut head = ["", "sent", "lost", "loss", "mean", "deviation"].to_vec();
     head.extend(MAIN.map(|q| QUANTILES[q].0).into_iter().chain(["max"]));
-    grid.row(head.into_iter().map(String::from).collect());
+    grid.row(head);
     row(&mut grid, Series::ALL, &report.total, estimated);
     if let Some(reverse) = &report.reverse {
         row(&mut grid, "reverse", reverse, estimated);

@@ -142,10 +142,7 @@ fn legend(lines: &[&ResultLine], of: usize, top: f64, picture: &mut Picture) {
             let about = if line.is_complete() { "" } else { "≈ " };
             format!("{about}{}", text::count(e.value.round() as u64))
         });
-        let mut name = line.name();
-        if name.chars().count() > LONGEST_NAME {
-            name = name.chars().take(LONGEST_NAME - 1).chain(['…']).collect();
-        }
+        let name = text::cut(&line.name(), LONGEST_NAME);
         rows.push([name, number].into_iter().chain(line.delay_ns.quantiles.map(text::delay)).collect());
     }
     for (i, row) in rows.iter().enumerate() {

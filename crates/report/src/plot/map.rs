@@ -3,6 +3,7 @@
 use super::picture::{Align, Colour, GRID, INK, Look, Marker, Picture, Place, Polygon, QUIET, WHITE};
 use super::render::text_width;
 use super::{HEIGHT, MapLink, MapPicture, WIDTH, cut};
+use crate::text;
 use dwell_types::Nanos;
 
 const LEFT: f64 = 60.0;
@@ -27,8 +28,8 @@ const OTHER: Look = Look { colour: QUIET, dashes: &[], marker: Marker::Ring };
 
 pub(super) fn picture(map: &MapPicture) -> Picture {
     let mut picture = Picture::default();
-    picture.heading((LEFT, 28.0), cut(map.title.clone()), 17.0);
-    picture.text((LEFT, 52.0), cut(map.subtitle.clone()), 12.5, QUIET, Align::Left);
+    picture.heading((LEFT, 28.0), cut(&map.title), 17.0);
+    picture.text((LEFT, 52.0), cut(&map.subtitle), 12.5, QUIET, Align::Left);
     let places = fit(map);
     let bounds = delays(map);
     // Alarms are drawn on top of all other links.
@@ -185,7 +186,7 @@ fn names(map: &MapPicture, places: &[Place]) -> Vec<Name> {
             let links = points.iter().filter(is_in).count() as f64;
             2.0 * outside(name.frame) + POINT * links + others(name.frame)
         };
-        let mut possible = Vec::from(Name::around(&short(&map.routers[router].name), places[router]));
+        let mut possible = Vec::from(Name::around(&text::cut(&map.routers[router].name, LONGEST_NAME), places[router]));
         possible.retain(|name| {
             let [left, top, right, bottom] = name.frame;
             let room = [left - BETWEEN, top, right + BETWEEN, bottom];
@@ -197,13 +198,6 @@ fn names(map: &MapPicture, places: &[Place]) -> Vec<Name> {
         named.extend(possible.into_iter().next().map(|(_, name)| name));
     }
     named
-}
-
-fn short(name: &str) -> String {
-    if name.chars().count() <= LONGEST_NAME {
-        return name.to_owned();
-    }
-    name.chars().take(LONGEST_NAME - 1).chain(['…']).collect()
 }
 
 fn legend(map: &MapPicture, bounds: Option<(f64, f64)>, picture: &mut Picture) {

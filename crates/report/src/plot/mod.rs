@@ -1,7 +1,7 @@
 //! Plots for reports and slides: distribution functions, quantiles over time, queues, maps and plans, and errors
 //! against a parameter.
 //!
-//! A plot is a list of shapes in points ([`WIDTH`] × [`HEIGHT`]), which is then rendered as SVG or PNG. Curves differ
+//! A plot is a list of shapes in points (900 × 600), which is then rendered as SVG or PNG. Curves differ
 //! in colour (the palette of Okabe and Ito, which is safe for colour-blind readers), dashes and markers, so they can be
 //! told apart in black and white, too.
 
@@ -32,9 +32,9 @@ use std::io::{self, Write};
 use std::path::Path;
 
 /// Width of a picture, in points.
-pub const WIDTH: f64 = 900.0;
+const WIDTH: f64 = 900.0;
 /// Height of a picture, in points.
-pub const HEIGHT: f64 = 600.0;
+const HEIGHT: f64 = 600.0;
 
 /// How a picture is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -188,16 +188,12 @@ pub fn write_sweep(sweep: &Sweep, image: Image, to: &mut impl Write) -> io::Resu
 /// The title of a plot of response times.
 fn heading(reports: &[RttReport]) -> String {
     let sources = reports.first().map(|r| text::few(&r.sources).join(", ")).unwrap_or_default();
-    cut(format!("Response times in {sources}"))
+    cut(&format!("Response times in {sources}"))
 }
 
 /// Shortens a title to the width of the picture.
-fn cut(title: String) -> String {
-    const LONGEST: usize = 90;
-    if title.chars().count() <= LONGEST {
-        return title;
-    }
-    title.chars().take(LONGEST).chain(['…']).collect()
+fn cut(title: &str) -> String {
+    text::cut(title, 91)
 }
 
 /// The distinct results of one or more reports with their total numbers of exchanges, most frequent first.

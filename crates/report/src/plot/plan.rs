@@ -18,7 +18,7 @@ pub(super) fn picture(reports: &[PlanReport]) -> Picture {
     let mut picture = Picture::default();
     let Some(first) = reports.first() else { return picture };
     let name = first.network.source.rsplit('/').next().unwrap_or(&first.network.source);
-    picture.heading((LEFT, 28.0), cut(format!("Instrumenting {name}, router by router")), 17.0);
+    picture.heading((LEFT, 28.0), cut(&format!("Instrumenting {name}, router by router")), 17.0);
     let most = reports.iter().flat_map(|report| &report.curve).map(|point| point.routers).max().unwrap_or(0);
     let hops = || reports.iter().flat_map(|report| &report.curve).map(|point| point.probe_hops.max(1) as f64);
     if most == 0 {

@@ -25,7 +25,7 @@ pub(super) fn picture(report: &QueueReport) -> Picture {
         Some((egress, ingress)) if !ingress.is_empty() => format!("Queue from {} to {egress}", ingress.join(" and ")),
         _ => format!("Queue of {}", names.join(", ")),
     };
-    picture.heading((LEFT, 28.0), cut(heading), 17.0);
+    picture.heading((LEFT, 28.0), cut(&heading), 17.0);
     let (Some(first), Some(last)) = (report.timeline.first(), report.timeline.last()) else {
         picture.text((WIDTH / 2.0, HEIGHT / 2.0), "No packet is known to have waited.", 16.0, QUIET, Align::Centre);
         return picture;

@@ -1,5 +1,6 @@
 //! Scales that map values to positions, and round values for ticks.
 
+use crate::round::{self, STEPS};
 use crate::text::{self, round_time, without_zeros};
 
 /// A logarithmic scale of delays. Values outside the range are drawn at the edge.
@@ -17,16 +18,13 @@ pub(super) struct Tick {
     pub(super) label: Option<String>,
 }
 
-/// Round values at which a logarithmic axis may begin or end.
-const ROUND: [f64; 4] = [1.0, 2.0, 5.0, 10.0];
-
 impl LogScale {
     /// From the round value below `least_ns` to the one above `greatest_ns`, mapped to `start` and `end` in points.
     pub(super) fn new(least_ns: i64, greatest_ns: i64, start: f64, end: f64) -> Self {
         let least = (least_ns as f64).max(1.0);
         let greatest = (greatest_ns as f64).max(least);
-        let from = round_down(least);
-        let to = if greatest > from { round_up(greatest) } else { from * 10.0 };
+        let from = round::down(least);
+        let to = if greatest > from { round::up(greatest) } else { from * 10.0 };
         Self { from: from.log10(), to: to.log10(), start, end }
     }
 
@@ -45,7 +43,7 @@ impl LogScale {
         let decades = self.to - self.from;
         let labelled: &[f64] = match decades {
             d if d > 2.5 => &[1.0],
-            d if d > 0.8 => &[1.0, 2.0, 5.0],
+            d if d > 0.8 => &STEPS,
             _ => &[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0],
         };
         let minor: &[f64] = match decades {
@@ -60,7 +58,7 @@ impl LogScale {
                 let inside = (self.from - 1e-9..=self.to + 1e-9).contains(&value.log10());
                 if inside && (label || step != 1.5) {
                     let tick = Tick { place: self.place_of(value), label: label.then(|| round_time(value)) };
-                    ticks.push((ROUND.iter().position(|&round| round == step).map_or(2, |rank| rank.min(1)), tick));
+                    ticks.push((STEPS.iter().position(|&round| round == step).map_or(2, |rank| rank.min(1)), tick));
                 }
             }
         }
@@ -93,7 +91,7 @@ impl LinearScale {
     pub(super) fn new(least: f64, greatest: f64, start: f64, end: f64) -> Self {
         const TICKS: f64 = 5.0;
         let span = if greatest > least { greatest - least } else { greatest.abs().max(1.0) };
-        let step = round_up(span / TICKS);
+        let step = round::up(span / TICKS);
         let from = (least / step + 1e-9).floor() * step;
         let to = ((greatest / step - 1e-9).ceil() * step).max(from + step);
         Self { from, to, step, start, end }
@@ -127,16 +125,6 @@ impl LinearScale {
             if number.trim_start_matches('-') == "0" { "0".into() } else { format!("{number} {name}") }
         })
     }
-}
-
-fn round_down(value: f64) -> f64 {
-    let decade = 10f64.powi(value.log10().floor() as i32);
-    ROUND.iter().rev().map(|r| r * decade).find(|&r| r <= value * (1.0 + 1e-9)).unwrap_or(decade)
-}
-
-fn round_up(value: f64) -> f64 {
-    let decade = 10f64.powi(value.log10().floor() as i32);
-    ROUND.iter().map(|r| r * decade).find(|&r| r >= value * (1.0 - 1e-9)).unwrap_or(decade * 10.0)
 }
 
 /// A scale of times, in nanoseconds since the epoch.
@@ -192,7 +180,7 @@ impl TimeScale {
     fn ticks_since_start(&self) -> Vec<Tick> {
         const TICKS: f64 = 8.0;
         let span = self.to - self.from;
-        let step = (round_up(span as f64 / TICKS) as i64).max(1);
+        let step = (round::up(span as f64 / TICKS) as i64).max(1);
         let tick = |since: i64| Tick {
             place: self.place(self.from + since),
             label: Some(if since == 0 { "0".to_owned() } else { format!("+{}", round_time(since as f64)) }),

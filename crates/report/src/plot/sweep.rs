@@ -4,6 +4,7 @@ use super::picture::{Align, FAINT_GRID, GRID, INK, LOOKS, Look, MORE_LOOKS, Pict
 use super::render::text_width;
 use super::scale::{LinearScale, Tick};
 use super::{HEIGHT, Height, Sweep, SweepPanel, WIDTH, cut};
+use crate::round::STEPS;
 use crate::text;
 use dwell_sketch::estimate::Estimate;
 
@@ -29,7 +30,7 @@ const LEAST: f64 = 1e-4;
 
 pub(super) fn picture(sweep: &Sweep) -> Picture {
     let mut picture = Picture::default();
-    let title = cut(sweep.title.clone());
+    let title = cut(&sweep.title);
     let size = fitting(&title, HEADING, RIGHT - LEFT);
     picture.heading((LEFT, 28.0), title, size);
     let size = fitting(&sweep.subtitle, 12.5, RIGHT - LEFT);
@@ -187,7 +188,7 @@ impl Scale {
             Self::Linear(scale) => return scale.ticks(text::short),
             &Self::Log { from, to, label, .. } => (from as i32, to as i32, label),
         };
-        let named: &[f64] = if to - from > 1 { &[1.0] } else { &[1.0, 2.0, 5.0] };
+        let named = if to - from > 1 { &STEPS[..1] } else { &STEPS };
         let mut ticks = Vec::new();
         for decade in from..=to {
             for step in (1..10).map(f64::from).filter(|&step| decade < to || step == 1.0) {

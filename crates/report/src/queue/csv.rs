@@ -1,88 +1,67 @@
 //! CSV: a row for each episode, followed by one for each of its culprits; fields are empty where JSON has `null`.
 
-use super::{Culprit, Episode, QueueReport};
-use crate::csv::io_error;
+use super::{Culprit, Episode, FlowBytes, QueueReport};
+use crate::csv::{self, Column, text};
+use crate::facts::MethodFacts;
 use std::io::{self, Write};
 
-/// The columns of [`write()`], in order. Times in nanoseconds.
-pub const COLUMNS: [&str; 23] = [
-    "kind",
-    "start_ns",
-    "end_ns",
-    "peak_delay_ns",
-    "mean_delay_ns",
-    "packets",
-    "bytes",
-    "culprit_packets",
-    "peak_queue_bytes",
-    "peak_queue_packets",
-    "flows",
-    "flow_p50_bytes",
-    "flow_p90_bytes",
-    "flow_p99_bytes",
-    "flow_max_bytes",
-    "flow",
-    "share",
-    "low",
-    "high",
-    "peak_share",
-    "exact",
-    "method",
-    "sources",
-];
+/// An episode, or one of its culprits.
+struct Row<'a> {
+    episode: &'a Episode,
+    culprit: Option<&'a Culprit>,
+    method: &'a MethodFacts,
+    sources: &'a [String],
+}
+
+impl Row<'_> {
+    /// Times in nanoseconds. For a culprit, bytes and `culprit_packets` are those of its flow.
+    const COLUMNS: [Column<Self>; 23] = [
+        ("kind", |row| if row.culprit.is_some() { "culprit" } else { "episode" }.to_owned()),
+        ("start_ns", |row| row.episode.start_ns.to_string()),
+        ("end_ns", |row| row.episode.end_ns.to_string()),
+        ("peak_delay_ns", |row| text(row.whole().map(|episode| episode.peak_delay_ns))),
+        ("mean_delay_ns", |row| text(row.whole().map(|episode| episode.mean_delay_ns))),
+        ("packets", |row| text(row.whole().map(|episode| episode.packets))),
+        ("bytes", |row| row.culprit.map_or(row.episode.bytes, |culprit| culprit.bytes).to_string()),
+        // Of a culprit's packets, only those that are culprits themselves are counted.
+        ("culprit_packets", |row| {
+            row.culprit.map_or(row.episode.culprit_packets, |culprit| culprit.packets).to_string()
+        }),
+        ("peak_queue_bytes", |row| text(row.whole().and_then(|episode| episode.peak_queue.peak_queue_bytes))),
+        ("peak_queue_packets", |row| text(row.whole().and_then(|episode| episode.peak_queue.peak_queue_packets))),
+        ("flows", |row| text(row.flow_bytes().map(|bytes| bytes.flows))),
+        ("flow_p50_bytes", |row| text(row.flow_bytes().map(|bytes| bytes.p50))),
+        ("flow_p90_bytes", |row| text(row.flow_bytes().map(|bytes| bytes.p90))),
+        ("flow_p99_bytes", |row| text(row.flow_bytes().map(|bytes| bytes.p99))),
+        ("flow_max_bytes", |row| text(row.flow_bytes().map(|bytes| bytes.max))),
+        ("flow", |row| text(row.culprit.map(|culprit| &culprit.flow))),
+        ("share", |row| text(row.culprit.map(|culprit| culprit.share))),
+        ("low", |row| text(row.culprit.map(|culprit| culprit.low))),
+        ("high", |row| text(row.culprit.map(|culprit| culprit.high))),
+        ("peak_share", |row| text(row.culprit.map(|culprit| culprit.peak_share))),
+        ("exact", |row| row.method.exact.to_string()),
+        ("method", |row| row.method.name.to_owned()),
+        ("sources", |row| row.sources.join(" ")),
+    ];
+
+    /// The episode, for what does not apply to a culprit.
+    fn whole(&self) -> Option<&Episode> {
+        self.culprit.is_none().then_some(self.episode)
+    }
+
+    fn flow_bytes(&self) -> Option<FlowBytes> {
+        self.whole()?.flow_bytes
+    }
+}
 
 /// Writes the header and all rows.
 pub fn write(report: &QueueReport, to: &mut impl Write) -> io::Result<()> {
-    let mut writer = csv::Writer::from_writer(to);
-    writer.write_record(COLUMNS).map_err(io_error)?;
-    for episode in &report.episodes {
-        writer.write_record(record(report, episode, None)).map_err(io_error)?;
-        for culprit in &episode.culprits {
-            writer.write_record(record(report, episode, Some(culprit))).map_err(io_error)?;
-        }
-    }
-    writer.flush()
-}
-
-/// An episode, or one of its culprits. For a culprit, bytes and `culprit_packets` are those of its flow, and fields
-/// that do not apply to a flow are empty.
-fn record(report: &QueueReport, episode: &Episode, culprit: Option<&Culprit>) -> Vec<String> {
-    let mut cells = vec![
-        if culprit.is_some() { "culprit" } else { "episode" }.to_owned(),
-        episode.start_ns.to_string(),
-        episode.end_ns.to_string(),
-    ];
-    cells.extend(culprit.map_or_else(|| of_episode(episode), of_culprit));
-    cells.extend([report.method.exact.to_string(), report.method.name.to_owned(), report.sources.join(" ")]);
-    cells
-}
-
-fn of_episode(episode: &Episode) -> Vec<String> {
-    let text = |value: Option<u64>| value.map_or_else(String::new, |value| value.to_string());
-    let sizes = episode.flow_bytes;
-    let mut cells = vec![episode.peak_delay_ns.to_string(), episode.mean_delay_ns.to_string()];
-    cells.extend([episode.packets, episode.bytes, episode.culprit_packets].map(|number| number.to_string()));
-    cells.extend([episode.peak_queue.peak_queue_bytes, episode.peak_queue.peak_queue_packets].map(text));
-    let sizes = [
-        sizes.map(|s| s.flows),
-        sizes.map(|s| s.p50),
-        sizes.map(|s| s.p90),
-        sizes.map(|s| s.p99),
-        sizes.map(|s| s.max),
-    ];
-    cells.extend(sizes.map(text));
-    cells.extend([const { String::new() }; 5]);
-    cells
-}
-
-fn of_culprit(culprit: &Culprit) -> Vec<String> {
-    let mut cells = vec![String::new(); 3];
-    // Of a culprit's packets, only those that are culprits themselves are counted.
-    cells.extend([culprit.bytes.to_string(), culprit.packets.to_string()]);
-    cells.extend([const { String::new() }; 7]);
-    cells.extend([culprit.flow.clone(), culprit.share.to_string()]);
-    cells.extend([culprit.low.to_string(), culprit.high.to_string(), culprit.peak_share.to_string()]);
-    cells
+    let QueueReport { method, sources, .. } = report;
+    let rows = report.episodes.iter().flat_map(|episode| {
+        let culprits = std::iter::once(None).chain(episode.culprits.iter().map(Some));
+        culprits.map(move |culprit| Row { episode, culprit, method, sources })
+    });
+    csv::write(Row::COLUMNS, rows, to)
 }
 
 #[cfg(test)]
@@ -90,6 +69,7 @@ mod tests {
     use super::*;
     use crate::queue::{Depth, FlowBytes};
     use dwell_sketch::conquest::Unit;
+    use std::collections::BTreeMap;
 
     #[test]
     fn every_cell_has_a_column() {
@@ -106,13 +86,13 @@ mod tests {
             flow_bytes: Some(FlowBytes { flows: 2, p50: 5, p90: 6, p99: 7, max: 8 }),
             culprits: vec![culprit],
         };
-        let cells = |row: Vec<String>| {
-            let named = COLUMNS[3..20].iter().zip(row).filter(|(_, cell)| !cell.is_empty());
+        let method = MethodFacts { name: "exact", exact: true, parameters: BTreeMap::new() };
+        let [whole, culprit] = [None, episode.culprits.first()].map(|culprit| {
+            let row = Row { episode: &episode, culprit, method: &method, sources: &[] };
+            let named = Row::COLUMNS[3..20].iter().map(|(name, cell)| (name, cell(&row)));
+            let named = named.filter(|(_, cell)| !cell.is_empty());
             named.map(|(name, cell)| format!("{name}={cell}")).collect::<Vec<_>>().join(" ")
-        };
-        let rows = [of_episode(&episode), of_culprit(&episode.culprits[0])];
-        assert!(rows.iter().all(|row| row.len() == 17), "{rows:?}");
-        let [whole, culprit] = rows.map(cells);
+        });
         assert_eq!(
             whole,
             "peak_delay_ns=3 mean_delay_ns=2.5 packets=4 bytes=14 culprit_packets=3 peak_queue_bytes=9 flows=2 flow_p50_bytes=5 \

@@ -1,6 +1,6 @@
 //! The report of `dwell queue` as data: the schema `dwell.queue/1` of `docs/formats/dwell.queue.md`.
 
-use crate::facts::{Frames, Memory, Method, Span};
+use crate::facts::{Frames, Memory, MethodFacts, Span};
 use dwell_sketch::conquest::Unit;
 use dwell_sketch::queue::{self, FlowInQueue, Pair, Scores, Stretch};
 use serde::Serialize;
@@ -31,7 +31,7 @@ pub struct QueueReport {
     /// Memory limit and use.
     pub memory: Memory,
     /// The method and its parameters.
-    pub method: Method,
+    pub method: MethodFacts,
     /// The longest delay; `null` if none is known.
     pub longest_delay_ns: Option<i64>,
     /// The largest queue that a packet found on arrival.

@@ -57,7 +57,7 @@ fn episodes(report: &QueueReport, to: &mut impl Write) -> io::Result<()> {
     let shown = worst(&report.episodes);
     let times = text::Times::in_milliseconds(shown.iter().map(|episode| episode.start_ns));
     let mut grid = Grid::default();
-    grid.row(HEADS.map(String::from).to_vec());
+    grid.row(HEADS);
     for episode in &shown {
         row(&mut grid, times, episode);
         for culprit in &episode.culprits {
@@ -83,7 +83,7 @@ fn worst(episodes: &[Episode]) -> Vec<&Episode> {
 
 fn row(grid: &mut Grid, times: text::Times, episode: &Episode) {
     let span = |ns: i64| Nanos::new(ns).to_string();
-    grid.row(vec![
+    grid.row([
         times.text(episode.start_ns),
         span(episode.end_ns.saturating_sub(episode.start_ns)),
         span(episode.peak_delay_ns),
@@ -101,7 +101,7 @@ fn words(culprit: &Culprit) -> String {
     format!("  {about}{share} of the bytes, up to {peak} of the queue: {}", culprit.flow)
 }
 
-pub(crate) fn depth(depth: Depth) -> String {
+fn depth(depth: Depth) -> String {
     let packets = || depth.peak_queue_packets.map(|packets| format!("{} packets", text::count(packets)));
     depth.peak_queue_bytes.map(text::bytes).or_else(packets).unwrap_or_default()
 }

@@ -2,6 +2,7 @@
 
 use super::{Bin, CdfPoint, Delays, Flow, FlowResult, Requests, Responses, ResultLine};
 use crate::quantiles;
+use crate::round::{edge_above, edge_below};
 use dwell_sketch::distribution::Distribution;
 use dwell_sketch::estimate::Estimate;
 use dwell_sketch::rtt::Answer;
@@ -95,11 +96,11 @@ fn delays(distribution: &Distribution) -> Delays {
 /// Bins with edges at 1, 2 and 5 times powers of ten, from the smallest delay to the largest.
 fn histogram(distribution: &Distribution) -> Vec<Bin> {
     let Some((smallest, largest)) = distribution.extremes() else { return Vec::new() };
-    let mut edges = vec![round_down(smallest.value.saturating_sub(1))];
+    let mut edges = vec![edge_below(smallest.value.saturating_sub(1))];
     while let Some(&edge) = edges.last()
         && edge < largest.value
     {
-        edges.push(next_edge(edge));
+        edges.push(edge_above(edge));
     }
     // Delays are integers: "at most an edge" is "below the next nanosecond".
     let behind: Vec<i64> = edges.iter().map(|edge| edge.saturating_add(1)).collect();
@@ -108,50 +109,6 @@ fn histogram(distribution: &Distribution) -> Vec<Bin> {
         .zip(distribution.histogram(&behind))
         .map(|(edge, exchanges)| Bin { from_ns: edge[0], to_ns: edge[1], exchanges })
         .collect()
-}
-
-/// The smallest of the edges 0, ±1, ±2, ±5, ±10, … above `edge`, which is itself one of them.
-pub(super) fn next_edge(edge: i64) -> i64 {
-    match edge {
-        0 => 1,
-        // −10 → −5 → −2 → −1 → 0.
-        i64::MIN..0 => -smaller(edge.unsigned_abs()),
-        _ => {
-            let scale = 10i64.pow(edge.ilog10());
-            let next = match edge / scale {
-                1 => 2,
-                2 => 5,
-                _ => 10,
-            };
-            scale.saturating_mul(next)
-        }
-    }
-}
-
-/// The next smaller edge below a positive edge.
-fn smaller(edge: u64) -> i64 {
-    let scale = 10u64.pow(edge.ilog10());
-    let smaller = match edge / scale {
-        5 => 2 * scale,
-        2 => scale,
-        _ => scale / 2,
-    };
-    smaller as i64
-}
-
-/// The largest edge at or below `delay`.
-fn round_down(delay: i64) -> i64 {
-    let mut edge = match delay {
-        0 => return 0,
-        i64::MIN..0 => {
-            i64::try_from(10u64.saturating_pow(delay.unsigned_abs().ilog10() + 1)).map_or(i64::MIN + 1, |e| -e)
-        }
-        _ => 10i64.pow(delay.ilog10()),
-    };
-    while next_edge(edge) <= delay && edge < i64::MAX {
-        edge = next_edge(edge);
-    }
-    edge
 }
 
 #[cfg(test)]
@@ -183,20 +140,5 @@ mod tests {
         assert_eq!(at_most(estimate(400.0, 80.0, 720.0), 200.0, 3.0), estimate(200.0, 3.0, 200.0));
         assert_eq!(at_most(estimate(18.0, 15.0, 22.0), 20.0, 3.0), estimate(18.0, 15.0, 20.0));
         assert_eq!(at_most(Estimate::exact(20.0), 20.0, 20.0), Estimate::exact(20.0));
-    }
-
-    #[test]
-    fn edges_are_one_two_and_five() {
-        let mut edges = vec![-10];
-        while edges.len() < 12 {
-            edges.push(next_edge(edges[edges.len() - 1]));
-        }
-        assert_eq!(edges, [-10, -5, -2, -1, 0, 1, 2, 5, 10, 20, 50, 100]);
-        for (delay, edge) in
-            [(0, 0), (1, 1), (3, 2), (7, 5), (99, 50), (100, 100), (-1, -1), (-3, -5), (-99, -100), (-100, -100)]
-        {
-            assert_eq!(round_down(delay), edge, "{delay}");
-        }
-        assert!(round_down(i64::MAX) > 0 && next_edge(5_000_000_000_000_000_000) == i64::MAX);
     }
 }

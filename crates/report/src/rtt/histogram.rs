@@ -2,6 +2,7 @@
 
 use super::{CdfPoint, ResultLine};
 use crate::quantiles::names;
+use crate::round::STEPS;
 use crate::text;
 use std::io::{self, Write};
 
@@ -136,7 +137,7 @@ impl Axis {
 
     /// Columns of round times, and these times: every decade, and also 2 and 5 if there are few decades.
     fn ticks(&self) -> Vec<(usize, f64)> {
-        let steps: &[f64] = if self.to - self.from < 2.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+        let steps = if self.to - self.from < 2.0 { &STEPS[..] } else { &STEPS[..1] };
         let decades = self.from.floor() as i32..=self.to.ceil() as i32;
         let times = decades.flat_map(|d| steps.iter().map(move |s| s * 10f64.powi(d)));
         times.filter(|&t| (0.0..COLUMNS as f64).contains(&self.position(t))).map(|t| (self.column(t), t)).collect()

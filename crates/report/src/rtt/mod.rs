@@ -1,6 +1,6 @@
 //! The report of `dwell rtt` as data: the schema `dwell.rtt/1` of `docs/formats/dwell.rtt.md`.
 
-use crate::facts::{Frames, Memory, Method, Span, estimate, optional_estimate};
+use crate::facts::{Frames, Memory, MethodFacts, Span, estimate, optional_estimate};
 use crate::quantiles::{P50, P95, Quantiles, named};
 use dwell_sketch::estimate::Estimate;
 use dwell_types::Series;
@@ -39,7 +39,7 @@ pub struct RttReport {
     /// Memory limit and use.
     pub memory: Memory,
     /// The method and its parameters.
-    pub method: Method,
+    pub method: MethodFacts,
     /// QUIC connections so far, by state; `null` unless requested.
     pub quic: Option<Quic>,
     /// One line per match, leg and group seen.
@@ -137,14 +137,14 @@ pub struct ResultLine {
 
 impl ResultLine {
     /// The share of answered requests that were measured, in `0..=1`; `None` without samples.
-    pub fn coverage(&self) -> Option<f64> {
+    pub(crate) fn coverage(&self) -> Option<f64> {
         let exchanges = self.exchanges.filter(|e| e.value > 0.0)?;
         Some(if self.is_complete() { 1.0 } else { (self.samples as f64 / exchanges.value).min(1.0) })
     }
 
     /// Whether every answered request was measured, so that their number is exact, not estimated. Where requests were
     /// dropped, responses that match nothing may be theirs.
-    pub fn is_complete(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         let may_miss = self.requests.evicted > 0 && self.responses.unmatched > 0;
         self.exchanges.is_some_and(|e| e.is_exact()) && !may_miss
     }

@@ -1,19 +1,12 @@
 //! OpenMetrics 1.0 text, for Prometheus and compatible tools. Unknown values are left out.
 
-use super::answer::next_edge;
 use super::{Flow, OF_FLOWS, Quic, Requests, Responses, ResultLine, RttReport};
 use crate::facts::Frames;
 use crate::openmetrics::{bounds, common, escaped, family, number, seconds};
 use crate::quantiles::QUANTILES;
+use crate::round::edge_above;
 use std::collections::HashMap;
 use std::io::{self, Write};
-
-/// Writes one report. No timestamps: values are current at the time of the scrape.
-pub fn write(report: &RttReport, to: &mut impl Write) -> io::Result<()> {
-    let mut counted = Counted::default();
-    counted.add(report);
-    counted.write(report, to)
-}
 
 /// What has been counted in the reports of successive intervals: counters and histograms must not fall from one to the
 /// next.
@@ -65,7 +58,8 @@ impl Counted {
         }
     }
 
-    /// Writes what was counted so far; all that is not counted is that of the last report.
+    /// Writes what was counted so far; all that is not counted is that of the last report. No timestamps: values are
+    /// current at the time of the scrape.
     pub fn write(&self, last: &RttReport, to: &mut impl Write) -> io::Result<()> {
         self.delay(to)?;
         quantiles(&last.results, to)?;
@@ -193,7 +187,7 @@ fn connections(quic: &Quic, to: &mut impl Write) -> io::Result<()> {
 fn edges() -> impl Iterator<Item = i64> {
     const FIRST: i64 = 1_000;
     const LAST: i64 = 200_000_000_000_000;
-    std::iter::successors(Some(FIRST), |&edge| Some(next_edge(edge))).take_while(|&edge| edge <= LAST)
+    std::iter::successors(Some(FIRST), |&edge| Some(edge_above(edge))).take_while(|&edge| edge <= LAST)
 }
 
 fn quantiles(results: &[ResultLine], to: &mut impl Write) -> io::Result<()> {

@@ -111,12 +111,12 @@ fn delays(report: &RttReport, to: &mut impl Write) -> io::Result<()> {
     let estimated = results.iter().any(|l| has_intervals(l));
     let mut grid = Grid::default();
     let extremes: &[&str] = if estimated { &[] } else { &["min", "max"] };
-    grid.row(cells(&[&["", "exchanges"], &names(), &["mean"], extremes]));
+    grid.row([&["", "exchanges"][..], &names(), &["mean"], extremes].concat());
     if estimated {
         // If everything was measured, only repeated requests can widen the bounds.
         let all = results.iter().all(|l| l.exchanges.is_none() || l.is_complete());
         let (of, to) = if all { ("", "bounds") } else { ("95%", "95%") };
-        grid.row(cells(&[&["  sampled, min–max", of], &names().map(|_| to), &[to]]));
+        grid.row([&["  sampled, min–max", of][..], &names().map(|_| to), &[to]].concat());
     }
     let with_groups: BTreeSet<String> = results.iter().filter(|l| l.group != Series::ALL).map(|l| l.rule()).collect();
     let mut rule = String::new();
@@ -162,7 +162,7 @@ fn answered(line: &ResultLine, report: &RttReport) -> String {
 /// The flows, each with one line per match and leg, and a second one with the intervals if there are any.
 fn flows(flows: &[Flow], to: &mut impl Write) -> io::Result<()> {
     let mut grid = Grid::default();
-    grid.row(cells(&[&["flows", "exchanges"], &OF_FLOWS.map(|q| QUANTILES[q].0), &["mean", "min", "max"]]));
+    grid.row([&["flows", "exchanges"][..], &OF_FLOWS.map(|q| QUANTILES[q].0), &["mean", "min", "max"]].concat());
     for flow in flows {
         let mut size = format!("  {} packets, {}", text::count(flow.packets), text::bytes(flow.bytes));
         if flow.uncounted_bytes > 0 {
@@ -187,10 +187,6 @@ fn flows(flows: &[Flow], to: &mut impl Write) -> io::Result<()> {
         }
     }
     grid.write(to)
-}
-
-fn cells(words: &[&[&str]]) -> Vec<String> {
-    words.concat().into_iter().map(String::from).collect()
 }
 
 /// Whether there is anything to show: some groups only have possible responses, which matched no request.
@@ -224,15 +220,15 @@ fn series<'a>(result: &ResultLine, reports: &'a [RttReport], to: &mut impl Write
     let mut grid = Grid::default();
     let name: &str = &result.name();
     grid.row(match estimated {
-        true => cells(&[&[name, "exchanges", "sampled"], &MAIN.map(|q| QUANTILES[q].0)]),
-        false => cells(&[&[name, "exchanges"], &names(), &["mean", "max"]]),
+        true => [&[name, "exchanges", "sampled"][..], &MAIN.map(|q| QUANTILES[q].0)].concat(),
+        false => [&[name, "exchanges"][..], &names(), &["mean", "max"]].concat(),
     });
     let times = text::Times::of_intervals(reports.iter().filter_map(RttReport::period));
     for report in reports {
         let Some(Span { start, .. }) = report.period() else { continue };
         let time = format!("  {}", times.text(start));
         let Some(line) = find(report) else {
-            grid.row(vec![time, "0".into()]);
+            grid.row([time, "0".into()]);
             continue;
         };
         let d = &line.delay_ns;
@@ -298,10 +294,10 @@ fn requests(reports: &[RttReport], to: &mut impl Write) -> io::Result<()> {
         let shown: Vec<usize> = columns.filter(|&c| rules.iter().any(|r| r.1[c].1 > 0)).collect();
         let mut grid = Grid::default();
         let heads = rules.iter().take(1).flat_map(|rule| shown.iter().map(|&c| rule.1[c].0.to_owned()));
-        grid.row(std::iter::once(String::new()).chain(heads).collect());
+        grid.row(std::iter::once(String::new()).chain(heads));
         for (rule, counts) in &rules {
             let cells = shown.iter().map(|&c| text::count(counts[c].1));
-            grid.row(std::iter::once(rule.clone()).chain(cells).collect());
+            grid.row(std::iter::once(rule.clone()).chain(cells));
         }
         grid
     };

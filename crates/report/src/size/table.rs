@@ -38,7 +38,7 @@ fn write_rtt(report: &SizeReport, to: &mut impl Write) -> io::Result<()> {
     }
     writeln!(to)?;
     let mut grid = Grid::default();
-    grid.row(["memory", "slots", "probability", "samples", "p50", "p95", "p99"].map(Into::into).to_vec());
+    grid.row(["memory", "slots", "probability", "samples", "p50", "p95", "p99"]);
     for Size { memory_bytes, parameters, errors, .. } in &report.sizes {
         let Parameters::Fridge { slots, entry_probability } = *parameters else { continue };
         let samples = errors.iter().find_map(|line| line.samples).unwrap_or_default();
@@ -67,17 +67,17 @@ fn write_owd(report: &SizeReport, to: &mut impl Write) -> io::Result<()> {
         writeln!(to, "{bytes} bytes per interval at each point: {cells} cells of {cell_bits} bits")?;
         command(size, to)?;
         let mut grid = Grid::default();
-        grid.row(["rows", "sampled"].map(Into::into).to_vec());
+        grid.row(["rows", "sampled"]);
         for &Bank { rows, probability } in banks {
-            grid.row(vec![text::count(rows.into()), precise(probability)]);
+            grid.row([text::count(rows.into()), precise(probability)]);
         }
         writeln!(to)?;
         grid.write_right(to)?;
         let mut grid = Grid::default();
-        grid.row(["loss", "packets", "error of the mean"].map(Into::into).to_vec());
+        grid.row(["loss", "packets", "error of the mean"]);
         for line in &size.errors {
             let [loss, samples] = [line.loss_share, line.samples].map(Option::unwrap_or_default);
-            grid.row(vec![precise(loss), whole(samples), error(line)]);
+            grid.row([precise(loss), whole(samples), error(line)]);
         }
         writeln!(to)?;
         grid.write_right(to)?;
@@ -102,9 +102,9 @@ fn write_flows(report: &SizeReport, to: &mut impl Write) -> io::Result<()> {
         }
         command(size, to)?;
         let mut grid = Grid::default();
-        grid.row(["packets", "error of the mean"].map(Into::into).to_vec());
+        grid.row(["packets", "error of the mean"]);
         for line in &size.errors {
-            grid.row(vec![text::count(line.flow_packets.unwrap_or_default()), error(line)]);
+            grid.row([text::count(line.flow_packets.unwrap_or_default()), error(line)]);
         }
         writeln!(to)?;
         grid.write_right(to)?;
@@ -134,7 +134,7 @@ fn write_queue(report: &SizeReport, to: &mut impl Write) -> io::Result<()> {
                 ("culprit recall", line.recall),
             ];
             for (name, share) in parts {
-                grid.row(vec![name.into(), share.map_or_else(none, precise)]);
+                grid.row([name.into(), share.map_or_else(none, precise)]);
             }
         }
         writeln!(to)?;

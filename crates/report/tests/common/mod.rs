@@ -1,13 +1,15 @@
 //! Reports built by hand, with numbers like those of real captures.
 #![allow(dead_code, unreachable_pub, reason = "every test takes the reports that it needs")]
 
-use dwell_report::facts::{Frames, Memory, Method, Parameter, Span};
+use dwell_report::facts::{Frames, Memory, MethodFacts, Parameter, Span};
 use dwell_report::quantiles::QUANTILES;
+use dwell_report::rtt::openmetrics::Counted;
 use dwell_report::rtt::{
     Bin, CdfPoint, Delays, Flow, FlowResult, Quic, Requests, Responses, ResultLine, RttReport, SCHEMA,
 };
 use dwell_sketch::estimate::Estimate;
 use std::collections::BTreeMap;
+use std::io::{self, Write};
 
 const START: i64 = 1_700_000_000_000_000_000;
 
@@ -154,7 +156,7 @@ fn report(exact: bool, results: Vec<ResultLine>) -> RttReport {
             rejected: BTreeMap::from([("no-ip", 200), ("cut-transport", 18)]),
         }),
         memory: Memory { budget_bytes: Some(1 << 26), state_bytes: 524_288 },
-        method: Method {
+        method: MethodFacts {
             name: "auto",
             exact,
             parameters: BTreeMap::from([
@@ -328,4 +330,11 @@ pub fn absurd() -> RttReport {
     lines[3].requests.matched = u64::MAX;
     lines[3].responses = Responses { seen: 0, unmatched: u64::MAX };
     report
+}
+
+/// Writes one report as OpenMetrics.
+pub fn openmetrics(report: &RttReport, to: &mut impl Write) -> io::Result<()> {
+    let mut counted = Counted::default();
+    counted.add(report);
+    counted.write(report, to)
 }

@@ -28,7 +28,7 @@ impl PacketWorkload {
     /// The traffic for these settings and this seed.
     pub fn new(settings: &Settings, seed: u64) -> Result<Self, SettingsError> {
         let model = Model::new(settings)?;
-        let seconds = settings.span.get() as f64 / 1e9;
+        let seconds = settings.span.as_secs_f64();
         let mut workload = Self {
             model,
             seed,

@@ -10,7 +10,7 @@ pub(crate) const LEAST_BYTES: usize = beside_bytes(LEAST_FILTERS) + (LEAST_FILTE
 pub(crate) fn fit(bytes: usize, longest: Nanos, rate: Option<f64>) -> Option<(u64, u32, f64)> {
     let rows = |filters: u32| Shape::most_rows(bytes.saturating_sub(beside_bytes(filters)), filters);
     let filters = fit_filters(rows, longest, rate);
-    let width = longest.get() as f64 / 1e9 / f64::from(filters - 1);
+    let width = longest.as_secs_f64() / f64::from(filters - 1);
     let design = f64::from(rows(filters)) * std::f64::consts::LN_2 / f64::from(UNKNOWN_RATE) / width;
     (rows(filters) >= LEAST_PLACES)
         .then(|| (u64::from(rows(filters)) * u64::from(filters), filters, rate.unwrap_or(design)))

@@ -1,7 +1,7 @@
 use super::GOOD_ERROR;
 use crate::crossing::{LOSS, MEAN, STD};
 use dwell_report::plot::{Sweep, SweepPanel};
-use dwell_report::text;
+use dwell_report::{csv, text};
 use dwell_sketch::estimate::Estimate;
 use dwell_sketch::owd::{Tally, Totals};
 use serde::Serialize;
@@ -238,37 +238,39 @@ impl Judged {
     }
 }
 
+/// A row of the CSV: the errors of a quantity by one method in one memory; without them if the method did not fit.
+struct Row<'a> {
+    line: &'a Line,
+    of: Option<(&'a &'static str, &'a Errors)>,
+}
+
+impl Row<'_> {
+    const COLUMNS: [csv::Column<Self>; 10] = [
+        ("method", |row| row.line.method.name().to_owned()),
+        ("memory_bytes", |row| row.line.memory_bytes.to_string()),
+        ("needed_bytes", |row| csv::text(row.line.needed_bytes)),
+        ("quantity", |row| csv::text(row.of.map(|(quantity, _)| quantity))),
+        ("runs", |row| row.cell(|errors| Some(errors.runs))),
+        ("missing", |row| row.cell(|errors| Some(errors.missing))),
+        ("median_relative", |row| row.cell(|errors| errors.median_relative)),
+        ("rms_relative", |row| row.cell(|errors| errors.rms_relative)),
+        ("mean_relative", |row| row.cell(|errors| errors.mean_relative)),
+        ("covered_share", |row| row.cell(|errors| errors.covered_share)),
+    ];
+
+    fn cell<T: ToString>(&self, of: impl FnOnce(&Errors) -> Option<T>) -> String {
+        csv::text(self.of.and_then(|(_, errors)| of(errors)))
+    }
+}
+
 impl Results {
     /// Writes CSV: one row per method, memory and quantity; a single row without quantity if a method did not fit.
     pub fn write_csv(&self, to: &mut impl Write) -> io::Result<()> {
-        let mut writer = csv::Writer::from_writer(to);
-        writer.write_record([
-            "method",
-            "memory_bytes",
-            "needed_bytes",
-            "quantity",
-            "runs",
-            "missing",
-            "median_relative",
-            "rms_relative",
-            "mean_relative",
-            "covered_share",
-        ])?;
-        let text = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
-        for line in &self.results {
-            let needed = line.needed_bytes.map(|bytes| bytes.to_string()).unwrap_or_default();
-            let head = [line.method.name().to_owned(), line.memory_bytes.to_string(), needed];
-            if line.errors.is_empty() {
-                writer.write_record(head.iter().map(String::as_str).chain([""; 7]))?;
-            }
-            for (quantity, errors) in &line.errors {
-                let counts = [(*quantity).to_owned(), errors.runs.to_string(), errors.missing.to_string()];
-                let numbers =
-                    [errors.median_relative, errors.rms_relative, errors.mean_relative, errors.covered_share].map(text);
-                writer.write_record(head.iter().chain(&counts).chain(&numbers))?;
-            }
-        }
-        writer.flush()
+        let rows = self.results.iter().flat_map(|line| {
+            let of = line.errors.iter().map(Some).chain(line.errors.is_empty().then_some(None));
+            of.map(move |of| Row { line, of })
+        });
+        csv::write(Row::COLUMNS, rows, to)
     }
 
     /// The median errors of each quantity against memory.

@@ -84,7 +84,7 @@ impl Facts {
     }
 
     pub(super) fn measurements(&self) -> Vec<Measurement> {
-        let seconds = self.span.map(|(first, last)| (last - first).get() as f64 / 1e9);
+        let seconds = self.span.map(|(first, last)| (last - first).as_secs_f64());
         let rate = seconds.filter(|&span| span > 0.0).map(|span| self.bytes as f64 * 8.0 / span);
         vec![
             Measurement::value(BITS_PER_SECOND, rate),
