@@ -52,10 +52,10 @@ mod params;
 mod sketch;
 // Parts of a fridge.
 mod codec;
-mod counts;
 mod history;
 mod repeated;
 mod slot;
+mod tally;
 // The search for p.
 mod expected;
 mod probability;
