@@ -49,9 +49,9 @@ mod window;
 pub use window::Rule;
 // Snapshots in rotation.
 mod snapshots;
-// The answer for a packet.
+// The answer for a packet, and how accurate such answers are.
 mod queued;
-pub use queued::{Counts, Queued};
+pub use queued::{Counts, Queued, Scores};
 // The sketch.
 mod sketch;
 pub use sketch::Conquest;

@@ -44,7 +44,8 @@ mod timeline;
 pub use timeline::{Stretch, Timeline};
 // Compares snapshots with the exact reference.
 mod compare;
-pub use compare::{Comparison, Pair, Scores};
+pub use crate::conquest::Scores;
+pub use compare::{Comparison, Pair};
 // The meter, which combines all of these.
 mod meter;
 pub use meter::{Method, QueueMeter, Settings, SettingsError, Shares};
