@@ -36,6 +36,7 @@ use crate::lapse;
 use crate::open::{Ahead, Crowded, Open, Place};
 use crate::repeats::Meets;
 use crate::steps;
+use crate::targets::slowest;
 use crate::{Event, Exchanges, Fates, Gate, Meter, Sample, Structure};
 use dwell_types::{Nanos, Timestamp, hash};
 use std::fmt;
@@ -405,12 +406,7 @@ impl Octaves {
     /// The 99.9th percentile, rounded up to a power of two; `None` while there are too few samples.
     fn tail(&self) -> Option<Nanos> {
         const ENOUGH: u32 = 1024;
-        let mut above = self.weights.iter().sum::<f64>() * 0.001;
-        let beyond = |&octave: &usize| {
-            above -= self.weights[octave];
-            above < 0.0
-        };
-        let octave = (0..self.weights.len()).rev().find(beyond)?;
+        let octave = slowest(&self.weights, 0.001)?;
         (self.samples >= ENOUGH).then(|| Nanos::new(2 << octave))
     }
 

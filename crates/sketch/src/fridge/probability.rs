@@ -3,7 +3,7 @@
 use crate::codec::{CodecError, Reader, Writer};
 use crate::steps;
 use crate::survival::{FOLLOWED, begin};
-use crate::targets::{TARGETS, error_of_weighted};
+use crate::targets::{TARGETS, error_of_weighted, slowest};
 use dwell_types::{Nanos, Timestamp};
 
 /// How fast *p* follows new data.
@@ -270,12 +270,7 @@ impl Profile {
 
     /// The 99th percentile of the delays, if any is known.
     fn slow(&self) -> Option<f64> {
-        let mut above = self.delays.iter().sum::<f64>() * 0.01;
-        let slow = self.delays.iter().rposition(|weight| {
-            above -= weight;
-            above < 0.0
-        });
-        slow.map(Self::middle)
+        slowest(&self.delays, 0.01).map(Self::middle)
     }
 
     /// Whether there is enough data for the first choice.

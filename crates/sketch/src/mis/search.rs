@@ -1,7 +1,7 @@
 //! The search for the lifetimes with the least predicted variance.
 
 use super::{Ladder, Rung};
-use crate::targets::error_of_weighted;
+use crate::targets::{error_of_weighted, slowest};
 
 impl Ladder {
     /// The ladder of `slots` slots with the least predicted variance, of one to three lifetimes.
@@ -46,12 +46,7 @@ impl Delays {
 
     /// The 99th percentile; zero if there are none.
     pub(super) fn slow(&self) -> f64 {
-        let mut above = 0.01 * self.weights.iter().sum::<f32>();
-        let slow = self.weights.iter().rposition(|weight| {
-            above -= weight;
-            above < 0.0
-        });
-        slow.map_or(0.0, Self::middle)
+        slowest(&self.weights, 0.01).map_or(0.0, Self::middle)
     }
 
     fn middle(bin: usize) -> f64 {
