@@ -88,8 +88,10 @@ pub mod summary;
 // Which flows built a queue: from snapshots of flows, then from every packet, by episode.
 pub mod conquest;
 pub mod queue;
-// Serialization of sketches.
+// Serialization of sketches, and why two of them cannot be combined.
 pub mod codec;
+mod foreign;
+pub use foreign::Foreign;
 // Building blocks that several methods share.
 mod batch;
 mod counters;

@@ -2,8 +2,9 @@
 //! never fail by chance; with other seeds each tolerance would be exceeded with the probability stated beside it.
 
 use dwell_simulate::crossing::{Loss, Passages, Settings, Truth};
+use dwell_sketch::Foreign;
 use dwell_sketch::codec::CodecError;
-use dwell_sketch::lda::{Bank, CellSize, Expected, Lda, OneWay, PairError, Params, ParamsError};
+use dwell_sketch::lda::{Bank, CellSize, Expected, Lda, OneWay, Params, ParamsError};
 use dwell_sketch::moments::Level;
 use dwell_types::{Nanos, PacketId, Timestamp};
 
@@ -255,9 +256,9 @@ fn merging_is_seeing_both() {
     let odd = whole.since(&first).unwrap();
     assert_eq!((odd.lost(), odd.loss(), odd.delays), (None, None, None));
     let other = Lda::new(Params { seed: 9, ..params.clone() }).unwrap();
-    assert_eq!(first.merge(&other), Err(PairError::Seed { ours: 0, theirs: 9 }));
+    assert_eq!(first.merge(&other), Err(Foreign::Seed { ours: 0, theirs: 9 }));
     let other = Lda::new(Params { cell: CellSize::Bits128, ..params }).unwrap();
-    assert_eq!(other.since(&first), Err(PairError::Geometry));
+    assert_eq!(other.since(&first), Err(Foreign::Geometry("banks or cells")));
 }
 
 /// Two banks by leading zeros, "2⁻³ and 2⁻⁷": one takes 2⁻³ − 2⁻⁷, the other 2⁻⁷ of the packets. Six standard

@@ -44,7 +44,7 @@ pub use params::{LdsError, Params};
 mod budget;
 // The sketch kept at one point.
 mod sketch;
-pub use sketch::{Foreign, Lds};
+pub use sketch::Lds;
 // Serialisation.
 mod codec;
 // Combines the sketches of two points.
