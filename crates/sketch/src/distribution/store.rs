@@ -444,7 +444,7 @@ impl DelayStore {
     }
 
     /// Whether a series has any samples.
-    pub fn has_samples(&self, series: usize) -> bool {
+    pub(crate) fn has_samples(&self, series: usize) -> bool {
         let parts = &self.series[series].parts;
         parts[CLEAR].samples + parts[SINCE_LAST].samples > 0
     }

@@ -64,5 +64,6 @@ mod censoring;
 mod scale;
 pub use expected::Traffic;
 pub use params::{FridgeError, Params};
-pub use probability::{EntryProbability, Profile};
+pub use probability::EntryProbability;
+pub(crate) use probability::Profile;
 pub use sketch::Fridge;

@@ -93,7 +93,7 @@ impl EntryProbability {
 /// *V*≤ + *F*² *V*>, where *V*≤ and *V*> sum 1/*q* − 1 over the exchanges below and above it
 /// (`docs/papers/zheng22-fridge.md`). *p* minimises the sum of its square roots at some quantiles.
 #[derive(Clone, Debug)]
-pub struct Profile {
+pub(crate) struct Profile {
     /// Weight of exchanges by delay: two bins per octave from 1 ns to 2⁴⁸ ns.
     delays: [f64; Self::BINS],
     /// Exchanges that responses of admitted ids stood for, found or not; not counted without a product limit.
@@ -118,7 +118,7 @@ impl Profile {
     const BINS: usize = 96;
 
     /// No data yet.
-    pub fn new(product_limit: bool) -> Self {
+    pub(crate) fn new(product_limit: bool) -> Self {
         Self {
             delays: [0.0; Self::BINS],
             responses: product_limit.then_some(0.0),

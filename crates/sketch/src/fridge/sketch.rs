@@ -149,7 +149,7 @@ impl Fridge {
 
     /// Whether the slots fit a core's own cache, so that prefetching gains nothing.
     #[inline]
-    pub(crate) fn fits_cache(&self) -> bool {
+    fn fits_cache(&self) -> bool {
         self.table.state_bytes() <= CACHED_BYTES
     }
 

@@ -7,9 +7,9 @@ impl Ladder {
     /// The ladder of `slots` slots with the least predicted variance, of one to three lifetimes.
     ///
     /// `delays` are pairs of the number of requests offered between a request and its response, and the number of such
-    /// exchanges. The search minimises the predicted error of some quantiles, as for one fridge
-    /// ([`crate::fridge::Profile`]). Another lifetime is added only if it gains 2%. The search is over octaves of
-    /// lifetimes and sixteenths of slots. `None` if there are fewer than 32 slots or no delays.
+    /// exchanges. The search minimises the predicted error of some quantiles, as for one fridge. Another lifetime is
+    /// added only if it gains 2%. The search is over octaves of lifetimes and sixteenths of slots. `None` if there are
+    /// fewer than 32 slots or no delays.
     pub fn least_variance(slots: u32, delays: &[(f64, f64)]) -> Option<Self> {
         let mut known = Delays::default();
         delays.iter().for_each(|&(offered, weight)| known.add(offered, weight));

@@ -41,7 +41,7 @@ mod episode;
 pub use episode::Episode;
 // The queue over time, in a bounded number of bins.
 mod timeline;
-pub use timeline::{Stretch, Timeline};
+pub use timeline::Stretch;
 // Compares snapshots with the exact reference.
 mod compare;
 pub use crate::conquest::Scores;

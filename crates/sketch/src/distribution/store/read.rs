@@ -15,7 +15,7 @@ impl DelayStore {
 
     /// The same where each unit of weight stands for `scale` exchanges, 1 or more: if it is known that there are more
     /// than the weights add up to.
-    pub fn distribution_of_more(&self, series: usize, ambiguous: Ambiguous, scale: f64) -> Distribution {
+    pub(crate) fn distribution_of_more(&self, series: usize, ambiguous: Ambiguous, scale: f64) -> Distribution {
         self.settled().distribution_of(series, ambiguous, None, scale)
     }
 
