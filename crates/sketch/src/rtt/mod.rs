@@ -115,6 +115,9 @@ impl RttMeter {
         if let Some(expiry) = expiries.find(|&expiry| expiry <= Nanos::ZERO || expiry > Exchanges::LONGEST_WAIT) {
             return Err(SettingsError::Expiry(expiry));
         }
+        if let Some(rate) = settings.rate.filter(|rate| !(rate.is_finite() && *rate > 0.0)) {
+            return Err(SettingsError::Rate(rate));
+        }
         Self::fitting(settings, &matches, series).map_err(|error| match error {
             SettingsError::Memory { needed, .. } => {
                 let needed = Self::least_memory(settings, &matches, series, needed);
