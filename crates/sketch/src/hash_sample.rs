@@ -84,10 +84,9 @@ impl std::error::Error for HashSampleError {}
 /// A table of the open requests that a closing gate admits.
 #[derive(Clone, Debug)]
 pub struct HashSample {
-    /// The expiry in here is the present lifetime.
     exchanges: Exchanges,
-    /// Upper bound of the lifetime.
-    expiry: Nanos,
+    /// How long a request is kept at present: at most the expiry.
+    lifetime: Nanos,
     /// The multiple, if the lifetime is learnt.
     multiple: Option<f64>,
     gate: Gate,
@@ -121,7 +120,7 @@ impl HashSample {
         if bytes < needed {
             return Err(HashSampleError::Bytes { given: bytes, needed });
         }
-        let (given, multiple) = match lifetime {
+        let (lifetime, multiple) = match lifetime {
             Lifetime::Given(lifetime) if lifetime <= Nanos::ZERO => return Err(HashSampleError::Lifetime(lifetime)),
             Lifetime::Given(lifetime) => (lifetime, None),
             Lifetime::Learnt(multiple) if multiple >= 1.0 && multiple.is_finite() => (exchanges.expiry, Some(multiple)),
@@ -130,8 +129,8 @@ impl HashSample {
         let gate = Gate::new(hash::word(exchanges.seed, 2), 1.0);
         let (open, room) = Open::bounded(bytes, exchanges.tags, has_tokens, gate);
         Ok(Self {
-            exchanges: Exchanges { expiry: given.min(exchanges.expiry), ..exchanges },
-            expiry: exchanges.expiry,
+            exchanges,
+            lifetime: lifetime.min(exchanges.expiry),
             multiple,
             gate,
             step: 0,
@@ -153,7 +152,7 @@ impl HashSample {
 
     /// The present lifetime.
     pub fn lifetime(&self) -> Nanos {
-        self.exchanges.expiry
+        self.lifetime
     }
 
     #[inline]
@@ -202,7 +201,7 @@ impl HashSample {
     fn meet(&mut self, at: usize, request: &Event, now: Timestamp) {
         let met = self.open.look(at, request.at);
         let fates = &mut self.fates[usize::from(met.series)];
-        match met.meets(&self.exchanges) {
+        match met.meets(self.lifetime, self.exchanges.repeat) {
             Meets::Ignorable => (),
             Meets::Open => {
                 fates.seen += 1;
@@ -211,7 +210,7 @@ impl HashSample {
             }
             Meets::Other => {
                 if met.is_open() {
-                    fates.let_go(met.is_older(self.expiry));
+                    fates.let_go(met.is_older(self.exchanges.expiry));
                 }
                 self.open.replace(at, &met, request);
                 self.fates[usize::from(request.tag)].seen += 1;
@@ -233,7 +232,7 @@ impl HashSample {
 
     /// Drops entries that are too old or not admitted any more; returns how many are kept.
     fn sweep(&mut self, now: Timestamp) -> usize {
-        let (lifetime, expiry, gate, fates) = (self.exchanges.expiry, self.expiry, self.gate, &mut self.fates);
+        let (lifetime, expiry, gate, fates) = (self.lifetime, self.exchanges.expiry, self.gate, &mut self.fates);
         let mut kept = 0;
         self.open.retain(now, |slots, at, wait| {
             // Branchless, since it is unpredictable which entries are dropped.
@@ -256,7 +255,7 @@ impl HashSample {
         let (Some(multiple), Some(tail)) = (self.multiple, self.delays.tail()) else { return };
         let lifetime = Nanos::new((tail.get() as f64 * multiple) as i64);
         if lifetime.get() <= elapsed.get() / 2 {
-            self.exchanges.expiry = lifetime.min(self.expiry);
+            self.lifetime = lifetime.min(self.exchanges.expiry);
             self.delays.halve();
         }
     }
@@ -273,7 +272,7 @@ impl HashSample {
         self.latest = self.latest.max(response.at);
         let at = self.open.find(place)?;
         let wait = self.open.look(at, response.at);
-        if !wait.is_open() || wait.is_older(self.exchanges.expiry) {
+        if !wait.is_open() || wait.is_older(self.lifetime) {
             return None;
         }
         self.open.close(at, &wait, response.at, self.exchanges.repeat);
@@ -355,7 +354,7 @@ impl Meter for HashSample {
 
     fn fates(&self) -> Vec<Fates> {
         let mut fates = self.fates.clone();
-        self.open.count_open(&mut fates, self.latest, self.expiry);
+        self.open.count_open(&mut fates, self.latest, self.exchanges.expiry);
         fates
     }
 

@@ -215,7 +215,7 @@ impl Horizon {
         let met = self.open.look(at, request.at);
         let fates = &mut self.fates[usize::from(met.series)];
         let is_gone = !self.curve.keeps(request.id, met.since_last);
-        match met.meets(&self.exchanges) {
+        match met.meets(self.exchanges.expiry, self.exchanges.repeat) {
             Meets::Ignorable if !is_gone => (),
             Meets::Open if !is_gone => {
                 fates.seen += 1;
