@@ -33,7 +33,7 @@
 
 use crate::batch::BATCH;
 use crate::lapse;
-use crate::open::{Ahead, Crowded, Open, Place};
+use crate::open::{Ahead, Open, OpenMeter, Place};
 use crate::repeats::Meets;
 use crate::steps;
 use crate::targets::slowest;
@@ -155,36 +155,6 @@ impl HashSample {
         self.lifetime
     }
 
-    #[inline]
-    fn request(&mut self, request: &Event, place: impl FnOnce(&Open) -> Place) {
-        if !self.gate.admits(request.id) {
-            return self.turn_away(request);
-        }
-        self.latest = self.latest.max(request.at);
-        // A single wild timestamp must not expire open requests.
-        let now = request.at.min(std::mem::replace(&mut self.before, request.at));
-        if self.open.is_full() && !self.open.grow() {
-            self.make_room(now);
-            // The gate may now be closed for this request, too.
-            if !self.gate.admits(request.id) {
-                return self.turn_away(request);
-            }
-        }
-        let place = place(&self.open);
-        if let Some(at) = self.open.find(&place) {
-            return self.meet(at, request, now);
-        }
-        let is_put = self.open.put(&place, request)
-            || self.make_way(now, |this| {
-                this.gate.admits(request.id).then(|| this.open.put(&this.open.place(request.id), request))
-            });
-        if is_put {
-            self.fates[usize::from(request.tag)].seen += 1;
-        } else {
-            self.turn_away(request);
-        }
-    }
-
     /// Closes the gate by a step.
     fn close(&mut self) {
         self.step += 1;
@@ -260,13 +230,6 @@ impl HashSample {
         }
     }
 
-    #[inline]
-    fn response(&mut self, response: &Event, place: impl FnOnce(&Open) -> Place) -> Option<Sample> {
-        let sample = if self.gate.admits(response.id) { self.answer(response, &place(&self.open)) } else { None };
-        self.fates[usize::from(response.tag)].respond(sample.is_some());
-        sample
-    }
-
     /// The sample of a response whose request is in the table and within the lifetime.
     fn answer(&mut self, response: &Event, place: &Place) -> Option<Sample> {
         self.latest = self.latest.max(response.at);
@@ -281,8 +244,48 @@ impl HashSample {
         self.delays.update(sample.since_first, self.weight);
         Some(sample.weighted(self.weight))
     }
+}
 
-    /// The events of a batch that must be processed; counts the responses that cannot match.
+impl OpenMeter for HashSample {
+    fn open(&mut self) -> &mut Open {
+        &mut self.open
+    }
+
+    #[inline]
+    fn request(&mut self, request: &Event, place: impl FnOnce(&Open) -> Place) {
+        if !self.gate.admits(request.id) {
+            return self.turn_away(request);
+        }
+        self.latest = self.latest.max(request.at);
+        // A single wild timestamp must not expire open requests.
+        let now = request.at.min(std::mem::replace(&mut self.before, request.at));
+        if self.open.is_full() && !self.open.grow() {
+            self.make_room(now);
+            // The gate may now be closed for this request, too.
+            if !self.gate.admits(request.id) {
+                return self.turn_away(request);
+            }
+        }
+        let place = place(&self.open);
+        if let Some(at) = self.open.find(&place) {
+            return self.meet(at, request, now);
+        }
+        let is_put = self.open.put(&place, request)
+            || self.make_way(now, |this| this.gate.admits(request.id).then(|| this.open.put(&place, request)));
+        if is_put {
+            self.fates[usize::from(request.tag)].seen += 1;
+        } else {
+            self.turn_away(request);
+        }
+    }
+
+    #[inline]
+    fn response(&mut self, response: &Event, place: impl FnOnce(&Open) -> Place) -> Option<Sample> {
+        let sample = if self.gate.admits(response.id) { self.answer(response, &place(&self.open)) } else { None };
+        self.fates[usize::from(response.tag)].respond(sample.is_some());
+        sample
+    }
+
     fn look_ahead(&mut self, batch: &[Event]) -> Ahead {
         let Self { open, fates, latest, gate, .. } = self;
         open.look_ahead(batch, |event, is_kept| {
@@ -293,22 +296,6 @@ impl HashSample {
                 fates[usize::from(event.tag)].respond(false);
             }
         })
-    }
-
-    /// Processes an event; its place is computed only if it is not turned away.
-    #[inline]
-    fn take(&mut self, event: &Event, place: impl FnOnce(&Open) -> Place, samples: &mut Vec<Sample>) {
-        if event.is_request {
-            self.request(event, place);
-        } else {
-            samples.extend(self.response(event, place));
-        }
-    }
-}
-
-impl Crowded for HashSample {
-    fn open(&mut self) -> &mut Open {
-        &mut self.open
     }
 
     fn drop_old(&mut self, now: Timestamp) {
@@ -329,17 +316,7 @@ impl Meter for HashSample {
         self.began = self.began.or(events.first().map(|event| event.at));
         for (sweeps, events) in lapse::parts(events, self.latest) {
             sweeps.into_iter().for_each(|now| _ = self.sweep(now));
-            for batch in events.chunks(BATCH) {
-                if self.open.is_far_for(batch.len()) {
-                    for (event, place) in self.look_ahead(batch).of(batch) {
-                        self.take(event, |_| *place, samples);
-                    }
-                } else {
-                    for event in batch {
-                        self.take(event, |open| open.place(event.id), samples);
-                    }
-                }
-            }
+            events.chunks(BATCH).for_each(|batch| self.take_batch(batch, samples));
         }
     }
 
