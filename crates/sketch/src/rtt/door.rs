@@ -100,12 +100,12 @@ impl Door {
         }
     }
 
-    /// Whether a request only repeats an earlier one. While the meter remembers every request, it decides that itself:
-    /// it knows when the first of them expires.
+    /// Whether a request that is `wanted` only repeats an earlier one. While repeated responses are recognised, the
+    /// meter remembers every request and decides that itself: it knows when the first of them expires.
     #[inline(always)]
-    pub(super) fn is_no_news(&mut self, request: &Sighting) -> bool {
+    pub(super) fn is_no_news(&mut self, wanted: bool, request: &Sighting) -> bool {
         // Resolved at compile time: other rules pay nothing.
-        if request.series.matching.repeat() != Repeat::Ignored {
+        if request.series.matching.repeat() != Repeat::Ignored || !wanted {
             return false;
         }
         match self.futile.as_deref_mut() {

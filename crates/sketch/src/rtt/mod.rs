@@ -424,7 +424,7 @@ impl Sink for RttMeter {
         let series = sighting.series;
         let (door, tag) = self.door(series);
         // `&` instead of `&&`: the branch would be unpredictable.
-        let wanted = wanted & !(is_request && door.is_no_news(&sighting));
+        let wanted = wanted & !(is_request && door.is_no_news(wanted, &sighting));
         if door.admits(wanted, &sighting, is_request) {
             self.admit(sighting.id, sighting.at, sighting.token, tag, is_request, series.matching);
         } else {
