@@ -93,6 +93,7 @@ pub mod codec;
 mod foreign;
 pub use foreign::Foreign;
 // Building blocks that several methods share.
+mod array;
 mod batch;
 mod counters;
 mod filters;
@@ -105,7 +106,6 @@ mod steps;
 mod swar;
 mod table;
 mod targets;
-mod waiting;
 
 #[cfg(test)]
 mod test_support;

@@ -93,7 +93,7 @@ impl RttMeter {
 
     /// An empty meter.
     pub fn new(settings: &Settings) -> Result<Self, SettingsError> {
-        let groups = settings.told_groups();
+        let groups = settings.distinct_groups();
         let mut matches = settings.matches.clone();
         matches.sort_unstable();
         matches.dedup();
@@ -168,7 +168,7 @@ impl RttMeter {
 
     /// A meter whose memory is divided according to `split`.
     fn divided(settings: &Settings, matches: &[Match], series: usize, split: &Split) -> Result<Self, SettingsError> {
-        let groups = settings.told_groups();
+        let groups = settings.distinct_groups();
         let store = match split.store {
             None => DelayStore::unbounded(series),
             Some(bytes) => DelayStore::bounded(series, bytes)
@@ -424,7 +424,7 @@ impl Sink for RttMeter {
         let series = sighting.series;
         let (door, tag) = self.door(series);
         // `&` instead of `&&`: the branch would be unpredictable.
-        let wanted = wanted & !(is_request && door.is_no_news(wanted, &sighting));
+        let wanted = wanted & !(is_request && door.is_mere_repeat(wanted, &sighting));
         if door.admits(wanted, &sighting, is_request) {
             self.admit(sighting.id, sighting.at, sighting.token, tag, is_request, series.matching);
         } else {

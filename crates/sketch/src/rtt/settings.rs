@@ -74,7 +74,7 @@ impl Settings {
     }
 
     /// Number of groups that are distinguished: 1 to [`Series::GROUPS`].
-    pub(super) fn told_groups(&self) -> u16 {
+    pub(super) fn distinct_groups(&self) -> u16 {
         self.groups.clamp(1, Series::GROUPS)
     }
 
@@ -117,7 +117,7 @@ impl Settings {
         let legs = matching.legs(self.has_inside).len();
         Exchanges {
             // At most 5 legs of 2¹³ groups.
-            tags: legs as u16 * self.told_groups(),
+            tags: legs as u16 * self.distinct_groups(),
             repeat: matching.repeat(),
             expiry: self.expiry_of(matching),
             seed: hash::word(self.seed, matching.number()),
