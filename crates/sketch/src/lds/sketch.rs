@@ -218,6 +218,8 @@ mod tests {
         assert_eq!(parts, Lds::new(params()).unwrap());
         let bytes = parts.cells.capacity() * 16 + parts.bytes.capacity() * 8;
         assert_eq!(parts.state_bytes(), bytes + Lds::fixed_bytes(&parts.params));
+        let fixed = |rows| Lds::fixed_bytes(&Params { rates: vec![1.0; rows], ..params() });
+        assert_eq!(fixed(2) - fixed(1), 40, "as the module says");
     }
 
     /// A packet of weight 7 equals 7 packets at the same time, but only one in the digest.
