@@ -33,9 +33,10 @@
 
 use crate::batch::BATCH;
 use crate::lapse;
-use crate::open::{Ahead, Crowded, Open, Place};
+use crate::open::{Ahead, Open, OpenMeter, Place};
 use crate::repeats::Meets;
 use crate::steps;
+use crate::targets::slowest;
 use crate::{Event, Exchanges, Fates, Gate, Meter, Sample, Structure};
 use dwell_types::{Nanos, Timestamp, hash};
 use std::fmt;
@@ -83,10 +84,9 @@ impl std::error::Error for HashSampleError {}
 /// A table of the open requests that a closing gate admits.
 #[derive(Clone, Debug)]
 pub struct HashSample {
-    /// The expiry in here is the present lifetime.
     exchanges: Exchanges,
-    /// Upper bound of the lifetime.
-    expiry: Nanos,
+    /// How long a request is kept at present: at most the expiry.
+    lifetime: Nanos,
     /// The multiple, if the lifetime is learnt.
     multiple: Option<f64>,
     gate: Gate,
@@ -120,7 +120,7 @@ impl HashSample {
         if bytes < needed {
             return Err(HashSampleError::Bytes { given: bytes, needed });
         }
-        let (given, multiple) = match lifetime {
+        let (lifetime, multiple) = match lifetime {
             Lifetime::Given(lifetime) if lifetime <= Nanos::ZERO => return Err(HashSampleError::Lifetime(lifetime)),
             Lifetime::Given(lifetime) => (lifetime, None),
             Lifetime::Learnt(multiple) if multiple >= 1.0 && multiple.is_finite() => (exchanges.expiry, Some(multiple)),
@@ -129,8 +129,8 @@ impl HashSample {
         let gate = Gate::new(hash::word(exchanges.seed, 2), 1.0);
         let (open, room) = Open::bounded(bytes, exchanges.tags, has_tokens, gate);
         Ok(Self {
-            exchanges: Exchanges { expiry: given.min(exchanges.expiry), ..exchanges },
-            expiry: exchanges.expiry,
+            exchanges,
+            lifetime: lifetime.min(exchanges.expiry),
             multiple,
             gate,
             step: 0,
@@ -152,37 +152,7 @@ impl HashSample {
 
     /// The present lifetime.
     pub fn lifetime(&self) -> Nanos {
-        self.exchanges.expiry
-    }
-
-    #[inline]
-    fn request(&mut self, request: &Event, place: impl FnOnce(&Open) -> Place) {
-        if !self.gate.admits(request.id) {
-            return self.turn_away(request);
-        }
-        self.latest = self.latest.max(request.at);
-        // A single wild timestamp must not expire open requests.
-        let now = request.at.min(std::mem::replace(&mut self.before, request.at));
-        if self.open.is_full() && !self.open.grow() {
-            self.make_room(now);
-            // The gate may now be closed for this request, too.
-            if !self.gate.admits(request.id) {
-                return self.turn_away(request);
-            }
-        }
-        let place = place(&self.open);
-        if let Some(at) = self.open.find(&place) {
-            return self.meet(at, request, now);
-        }
-        let is_put = self.open.put(&place, request)
-            || self.make_way(now, |this| {
-                this.gate.admits(request.id).then(|| this.open.put(&this.open.place(request.id), request))
-            });
-        if is_put {
-            self.fates[usize::from(request.tag)].seen += 1;
-        } else {
-            self.turn_away(request);
-        }
+        self.lifetime
     }
 
     /// Closes the gate by a step.
@@ -201,7 +171,7 @@ impl HashSample {
     fn meet(&mut self, at: usize, request: &Event, now: Timestamp) {
         let met = self.open.look(at, request.at);
         let fates = &mut self.fates[usize::from(met.series)];
-        match met.meets(&self.exchanges) {
+        match met.meets(self.lifetime, self.exchanges.repeat) {
             Meets::Ignorable => (),
             Meets::Open => {
                 fates.seen += 1;
@@ -210,7 +180,7 @@ impl HashSample {
             }
             Meets::Other => {
                 if met.is_open() {
-                    fates.let_go(met.is_older(self.expiry));
+                    fates.let_go(met.is_older(self.exchanges.expiry));
                 }
                 self.open.replace(at, &met, request);
                 self.fates[usize::from(request.tag)].seen += 1;
@@ -232,7 +202,7 @@ impl HashSample {
 
     /// Drops entries that are too old or not admitted any more; returns how many are kept.
     fn sweep(&mut self, now: Timestamp) -> usize {
-        let (lifetime, expiry, gate, fates) = (self.exchanges.expiry, self.expiry, self.gate, &mut self.fates);
+        let (lifetime, expiry, gate, fates) = (self.lifetime, self.exchanges.expiry, self.gate, &mut self.fates);
         let mut kept = 0;
         self.open.retain(now, |slots, at, wait| {
             // Branchless, since it is unpredictable which entries are dropped.
@@ -255,8 +225,57 @@ impl HashSample {
         let (Some(multiple), Some(tail)) = (self.multiple, self.delays.tail()) else { return };
         let lifetime = Nanos::new((tail.get() as f64 * multiple) as i64);
         if lifetime.get() <= elapsed.get() / 2 {
-            self.exchanges.expiry = lifetime.min(self.expiry);
+            self.lifetime = lifetime.min(self.exchanges.expiry);
             self.delays.halve();
+        }
+    }
+
+    /// The sample of a response whose request is in the table and within the lifetime.
+    fn answer(&mut self, response: &Event, place: &Place) -> Option<Sample> {
+        self.latest = self.latest.max(response.at);
+        let at = self.open.find(place)?;
+        let wait = self.open.look(at, response.at);
+        if !wait.is_open() || wait.is_older(self.lifetime) {
+            return None;
+        }
+        self.open.close(at, &wait, response.at, self.exchanges.repeat);
+        let (sample, is_resolved) = wait.sample(response);
+        self.fates[usize::from(wait.series)].answer(is_resolved);
+        self.delays.update(sample.since_first, self.weight);
+        Some(sample.weighted(self.weight))
+    }
+}
+
+impl OpenMeter for HashSample {
+    fn open(&mut self) -> &mut Open {
+        &mut self.open
+    }
+
+    #[inline]
+    fn request(&mut self, request: &Event, place: impl FnOnce(&Open) -> Place) {
+        if !self.gate.admits(request.id) {
+            return self.turn_away(request);
+        }
+        self.latest = self.latest.max(request.at);
+        // A single wild timestamp must not expire open requests.
+        let now = request.at.min(std::mem::replace(&mut self.before, request.at));
+        if self.open.is_full() && !self.open.grow() {
+            self.make_room(now);
+            // The gate may now be closed for this request, too.
+            if !self.gate.admits(request.id) {
+                return self.turn_away(request);
+            }
+        }
+        let place = place(&self.open);
+        if let Some(at) = self.open.find(&place) {
+            return self.meet(at, request, now);
+        }
+        let is_put = self.open.put(&place, request)
+            || self.make_way(now, |this| this.gate.admits(request.id).then(|| this.open.put(&place, request)));
+        if is_put {
+            self.fates[usize::from(request.tag)].seen += 1;
+        } else {
+            self.turn_away(request);
         }
     }
 
@@ -267,22 +286,6 @@ impl HashSample {
         sample
     }
 
-    /// The sample of a response whose request is in the table and within the lifetime.
-    fn answer(&mut self, response: &Event, place: &Place) -> Option<Sample> {
-        self.latest = self.latest.max(response.at);
-        let at = self.open.find(place)?;
-        let wait = self.open.look(at, response.at);
-        if !wait.is_open() || wait.is_older(self.exchanges.expiry) {
-            return None;
-        }
-        self.open.close(at, &wait, response.at, self.exchanges.repeat);
-        let (sample, is_resolved) = wait.sample(response);
-        self.fates[usize::from(wait.series)].answer(is_resolved);
-        self.delays.update(sample.since_first, self.weight);
-        Some(sample.weighted(self.weight))
-    }
-
-    /// The events of a batch that must be processed; counts the responses that cannot match.
     fn look_ahead(&mut self, batch: &[Event]) -> Ahead {
         let Self { open, fates, latest, gate, .. } = self;
         open.look_ahead(batch, |event, is_kept| {
@@ -293,22 +296,6 @@ impl HashSample {
                 fates[usize::from(event.tag)].respond(false);
             }
         })
-    }
-
-    /// Processes an event; its place is computed only if it is not turned away.
-    #[inline]
-    fn take(&mut self, event: &Event, place: impl FnOnce(&Open) -> Place, samples: &mut Vec<Sample>) {
-        if event.is_request {
-            self.request(event, place);
-        } else {
-            samples.extend(self.response(event, place));
-        }
-    }
-}
-
-impl Crowded for HashSample {
-    fn open(&mut self) -> &mut Open {
-        &mut self.open
     }
 
     fn drop_old(&mut self, now: Timestamp) {
@@ -329,17 +316,7 @@ impl Meter for HashSample {
         self.began = self.began.or(events.first().map(|event| event.at));
         for (sweeps, events) in lapse::parts(events, self.latest) {
             sweeps.into_iter().for_each(|now| _ = self.sweep(now));
-            for batch in events.chunks(BATCH) {
-                if self.open.is_far_for(batch.len()) {
-                    for (event, place) in self.look_ahead(batch).of(batch) {
-                        self.take(event, |_| *place, samples);
-                    }
-                } else {
-                    for event in batch {
-                        self.take(event, |open| open.place(event.id), samples);
-                    }
-                }
-            }
+            events.chunks(BATCH).for_each(|batch| self.take_batch(batch, samples));
         }
     }
 
@@ -354,7 +331,7 @@ impl Meter for HashSample {
 
     fn fates(&self) -> Vec<Fates> {
         let mut fates = self.fates.clone();
-        self.open.count_open(&mut fates, self.latest, self.expiry);
+        self.open.count_open(&mut fates, self.latest, self.exchanges.expiry);
         fates
     }
 
@@ -405,12 +382,7 @@ impl Octaves {
     /// The 99.9th percentile, rounded up to a power of two; `None` while there are too few samples.
     fn tail(&self) -> Option<Nanos> {
         const ENOUGH: u32 = 1024;
-        let mut above = self.weights.iter().sum::<f64>() * 0.001;
-        let beyond = |&octave: &usize| {
-            above -= self.weights[octave];
-            above < 0.0
-        };
-        let octave = (0..self.weights.len()).rev().find(beyond)?;
+        let octave = slowest(&self.weights, 0.001)?;
         (self.samples >= ENOUGH).then(|| Nanos::new(2 << octave))
     }
 

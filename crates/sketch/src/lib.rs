@@ -88,9 +88,12 @@ pub mod summary;
 // Which flows built a queue: from snapshots of flows, then from every packet, by episode.
 pub mod conquest;
 pub mod queue;
-// Serialization of sketches.
+// Serialization of sketches, and why two of them cannot be combined.
 pub mod codec;
+mod foreign;
+pub use foreign::Foreign;
 // Building blocks that several methods share.
+mod array;
 mod batch;
 mod counters;
 mod filters;
@@ -103,7 +106,6 @@ mod steps;
 mod swar;
 mod table;
 mod targets;
-mod waiting;
 
 #[cfg(test)]
 mod test_support;

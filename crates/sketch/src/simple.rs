@@ -28,10 +28,10 @@
 //!
 //! **Source**: zheng22 §2.1, §2.2, §5.3, which describe the array of its reference 6 (`docs/papers/zheng22-fridge.md`).
 
+use crate::array::{ArraySlot, Places, count_open, count_overwritten};
 use crate::batch::{BATCH, CACHED_BYTES, prefetch};
 use crate::lapse;
 use crate::repeats::Meets;
-use crate::waiting::{Places, Waiting, count_open, count_overwritten};
 use crate::{Event, Exchanges, Fates, Meter, Sample, Structure};
 use dwell_types::{Nanos, Timestamp, hash};
 use std::fmt;
@@ -95,7 +95,7 @@ pub struct Simple {
     exchanges: Exchanges,
     overwrite: Overwrite,
     stages: Vec<Places>,
-    slots: Vec<Waiting>,
+    slots: Vec<ArraySlot>,
     fates: Vec<Fates>,
     latest: Timestamp,
 }
@@ -104,7 +104,7 @@ const MOST_STAGES: u32 = 6;
 
 impl Simple {
     /// Bytes per slot.
-    pub const SLOT_BYTES: usize = size_of::<Waiting>();
+    pub const SLOT_BYTES: usize = size_of::<ArraySlot>();
 
     /// An empty array.
     pub fn new(params: Params, exchanges: Exchanges) -> Result<Self, SimpleError> {
@@ -129,7 +129,7 @@ impl Simple {
             exchanges,
             overwrite,
             stages: (0..stages).map(places).collect(),
-            slots: vec![Waiting::default(); (each * stages) as usize],
+            slots: vec![ArraySlot::default(); (each * stages) as usize],
             fates: vec![Fates::default(); usize::from(exchanges.tags)],
             latest: Timestamp::from_nanos(i64::MIN),
         })
@@ -175,7 +175,7 @@ impl Simple {
         self.put(free.or(oldest.map(|(_, there)| there)), request);
     }
 
-    fn is_overdue(&self, slot: &Waiting, now: Timestamp) -> bool {
+    fn is_overdue(&self, slot: &ArraySlot, now: Timestamp) -> bool {
         match self.overwrite {
             Overwrite::Always => false,
             Overwrite::WhenOlder(age) => slot.is_older(now, age),
@@ -190,7 +190,7 @@ impl Simple {
             fates.not_admitted += 1;
             return;
         };
-        let old = std::mem::replace(&mut self.slots[at], Waiting::new(fingerprint, request));
+        let old = std::mem::replace(&mut self.slots[at], ArraySlot::new(fingerprint, request));
         count_overwritten(&mut self.fates, &old, request.at, self.exchanges.expiry);
     }
 
@@ -279,7 +279,7 @@ impl Meter for Simple {
     }
 
     fn state_bytes(&self) -> usize {
-        self.slots.capacity() * size_of::<Waiting>()
+        self.slots.capacity() * size_of::<ArraySlot>()
             + self.stages.capacity() * size_of::<Places>()
             + self.fates.capacity() * size_of::<Fates>()
     }

@@ -1,4 +1,7 @@
-//! The error that methods minimise when they choose their parameters.
+//! The error that methods minimise when they choose their parameters, and how slow the slowest exchanges are.
+
+use std::iter::Sum;
+use std::ops::{Mul, SubAssign};
 
 /// A quantile whose predicted error is minimised.
 #[derive(Clone, Copy, Debug)]
@@ -56,4 +59,17 @@ pub(crate) fn error_of_weighted(exchanges: impl Iterator<Item = (f64, f64)> + Cl
         (variance / (f * f) + (all.1 - variance) / ((1.0 - f) * (1.0 - f))).sqrt()
     };
     below.iter().map(error).sum()
+}
+
+/// The bin of ascending delays in which the slowest exchanges begin, which are this part of all of them; `None` if there
+/// are no exchanges.
+pub(crate) fn slowest<F>(weights: &[F], part: F) -> Option<usize>
+where
+    F: Copy + Default + PartialOrd + Sum + Mul<Output = F> + SubAssign,
+{
+    let mut left = weights.iter().copied().sum::<F>() * part;
+    weights.iter().rposition(|&weight| {
+        left -= weight;
+        left < F::default()
+    })
 }

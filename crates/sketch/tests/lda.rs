@@ -2,13 +2,22 @@
 //! never fail by chance; with other seeds each tolerance would be exceeded with the probability stated beside it.
 
 use dwell_simulate::crossing::{Loss, Passages, Settings, Truth};
+use dwell_sketch::Foreign;
 use dwell_sketch::codec::CodecError;
-use dwell_sketch::lda::{Bank, CellSize, Expected, Lda, OneWay, PairError, Params, ParamsError};
+use dwell_sketch::lda::{Bank, CellSize, Expected, Lda, OneWay, Params, ParamsError};
 use dwell_sketch::moments::Level;
 use dwell_types::{Nanos, PacketId, Timestamp};
 
 fn lda(banks: Vec<Bank>, cell: CellSize, seed: u64) -> Lda {
     Lda::new(Params { banks, cell, seed }).expect("parameters are in range")
+}
+
+/// Banks by the leading zeros of a hash: bank *k* samples hashes with at least `zeros[k]` of them, except those that a
+/// bank with more zeros samples. So 3 and 7 zeros give 2⁻³ − 2⁻⁷ and 2⁻⁷ [kompella12 §III-B.4].
+fn by_leading_zeros(zeros: &[u32], rows: u32) -> Vec<Bank> {
+    let chance = |zeros: u32| 0.5f64.powi(zeros as i32);
+    let next = |&zero: &u32| zeros.iter().filter(|&&other| other > zero).min().map_or(0.0, |&other| chance(other));
+    zeros.iter().map(|zero| Bank { rows, probability: chance(*zero) - next(zero) }).collect()
 }
 
 /// Runs a stream past sketches at both points.
@@ -255,16 +264,16 @@ fn merging_is_seeing_both() {
     let odd = whole.since(&first).unwrap();
     assert_eq!((odd.lost(), odd.loss(), odd.delays), (None, None, None));
     let other = Lda::new(Params { seed: 9, ..params.clone() }).unwrap();
-    assert_eq!(first.merge(&other), Err(PairError::Seed { ours: 0, theirs: 9 }));
+    assert_eq!(first.merge(&other), Err(Foreign::Seed { ours: 0, theirs: 9 }));
     let other = Lda::new(Params { cell: CellSize::Bits128, ..params }).unwrap();
-    assert_eq!(other.since(&first), Err(PairError::Geometry));
+    assert_eq!(other.since(&first), Err(Foreign::Geometry("banks or cells")));
 }
 
 /// Two banks by leading zeros, "2⁻³ and 2⁻⁷": one takes 2⁻³ − 2⁻⁷, the other 2⁻⁷ of the packets. Six standard
 /// deviations: 2·10⁻⁹. Overlapping banks must fail.
 #[test]
 fn banks_are_disjoint() {
-    let banks = Bank::by_leading_zeros(&[3, 7], 64);
+    let banks = by_leading_zeros(&[3, 7], 64);
     assert_eq!(banks.iter().map(|bank| bank.probability).collect::<Vec<_>>(), [0.125 - 0.0078125, 0.0078125]);
     let mut sketch = lda(banks, CellSize::Bits128, 0);
     (0..1_000_000).for_each(|id| sketch.update(PacketId(id), Timestamp::from_nanos(1)));
@@ -358,7 +367,7 @@ fn nonsense_parameters_are_refused() {
 #[test]
 fn bytes_come_back() {
     for cell in CellSize::ALL {
-        let params = Params { banks: Bank::by_leading_zeros(&[1, 4], 10), cell, seed: 7 };
+        let params = Params { banks: by_leading_zeros(&[1, 4], 10), cell, seed: 7 };
         let mut sketch = Lda::new(params).unwrap();
         (0..500).for_each(|id| sketch.update(PacketId(id), Timestamp::from_nanos(id as i64)));
         let bytes = sketch.to_bytes();
@@ -380,7 +389,7 @@ fn all_at_once_is_one_by_one() {
     for (zeros, packets) in [(&[0][..], 5_000), (&[0, 3, 7], 5_000), (&[2, 4], 129), (&[1], 128), (&[1], 0)] {
         for cell in CellSize::ALL {
             let packet = |id: u64| (PacketId(id), Timestamp::from_nanos(id as i64 * 77_777));
-            let mut expected = lda(Bank::by_leading_zeros(zeros, 50), cell, 5);
+            let mut expected = lda(by_leading_zeros(zeros, 50), cell, 5);
             let mut found = expected.clone();
             (0..packets).map(packet).for_each(|(packet, at)| expected.update(packet, at));
             found.update_all((0..packets).map(packet));
@@ -392,7 +401,7 @@ fn all_at_once_is_one_by_one() {
 /// Serialised bytes of version 2 as first written: old files must remain readable.
 #[test]
 fn golden_bytes() {
-    let mut sketch = lda(Bank::by_leading_zeros(&[0, 3], 8), CellSize::Bits72, 5);
+    let mut sketch = lda(by_leading_zeros(&[0, 3], 8), CellSize::Bits72, 5);
     (0..100).for_each(|id| sketch.update(PacketId(id), Timestamp::from_nanos(1_000 * id as i64)));
     let bytes = sketch.to_bytes();
     assert_eq!(bytes.len(), 6 + 8 + 1 + 8 + 8 + 2 * 24 + 8 + 16 * 9 + 8);
@@ -406,7 +415,7 @@ proptest::proptest! {
     #[test]
     fn hostile_bytes_do_not_panic(at in 0usize..300, value: u8, cut in 0usize..40, wide: bool) {
         let cell = if wide { CellSize::Bits128 } else { CellSize::Bits48 };
-        let mut sketch = lda(Bank::by_leading_zeros(&[0, 2], 6), cell, 5);
+        let mut sketch = lda(by_leading_zeros(&[0, 2], 6), cell, 5);
         (0..100).for_each(|id| sketch.update(PacketId(id), Timestamp::from_nanos(1_000 * id as i64)));
         let mut body = sketch.to_bytes();
         body.truncate(body.len() - 8 - cut);

@@ -205,6 +205,20 @@ fn equal_requests_are_one_where_the_rule_says_so() {
     assert!(!is_one(seen(Method::Auto, Match::Events)));
 }
 
+/// A request that is not wanted leaves nothing behind: an equal one that is wanted is the first.
+#[test]
+fn unwanted_requests_are_forgotten() {
+    for method in Method::ALL.into_iter().filter(|method| method.measures(Match::TcpTs)) {
+        let mut meter = RttMeter::new(&settings(method, &[Match::TcpTs], 8 << 10)).unwrap();
+        for (at, wanted) in [(0, false), (1_000, true), (2_000, true)] {
+            let request = Observation::Request(sighting(Match::TcpTs, Leg::Both, 7, at));
+            meter.take_if(wanted, request);
+        }
+        let answers = meter.estimate(Ambiguous::Bounds);
+        assert_eq!(answers.iter().map(|answer| answer.fates.seen).sum::<u64>(), 1, "{}", method.name());
+    }
+}
+
 /// No method exceeds its memory when full, unless it reports beforehand that it is too little. Nor does it leave a
 /// quarter unused if there is more than enough to store.
 #[test]

@@ -10,9 +10,7 @@ use dwell_simulate::Distribution;
 use dwell_simulate::exchange::{End, ExchangeWorkload, Settings, Workload};
 use dwell_sketch::distribution::{Ambiguous, DelayStore};
 use dwell_sketch::fridge::{self, Fridge};
-use dwell_sketch::timebloom::{
-    Cdf, Params, Policy, Prior, Reference, TimeBloom, TimeBloomError, conditional_mean_error, slot_middle_error,
-};
+use dwell_sketch::timebloom::{Cdf, Params, Policy, Prior, Reference, TimeBloom, TimeBloomError};
 use dwell_sketch::{Event, Exchanges, Meter, Sample};
 use dwell_types::{ExchangeId, Nanos, Observation, Repeat, Timestamp, hash};
 use proptest::prelude::*;
@@ -135,6 +133,23 @@ fn width_ms(filters: u32) -> f64 {
     1e4 / f64::from(filters - 1)
 }
 
+/// Mean absolute error, over the slot width Δ, if the true slot is always found, delays are uniform up to *t*_max and
+/// the slot's middle stands for the request ([`Reference::SlotMiddle`]): (*b* − 7/6) / 4(*b* − 1).
+///
+/// The thesis states 1/4 [porcino23 §4.2.3]; the youngest bin, with 1/3 of a whole one's part, and the oldest, with
+/// 1/2, make the difference.
+fn slot_middle_error(filters: u32) -> f64 {
+    let b = f64::from(filters);
+    (b - 7.0 / 6.0) / (4.0 * (b - 1.0))
+}
+
+/// The same with [`Reference::ConditionalMean`]: (*b* − 4/3) / 4(*b* − 1). Both bins at the ends have 1/3 of a
+/// whole one's part.
+fn conditional_mean_error(filters: u32) -> f64 {
+    let b = f64::from(filters);
+    (b - 4.0 / 3.0) / (4.0 * (b - 1.0))
+}
+
 /// The result is near the expected value, and not near that of a wrong assumption.
 #[track_caller]
 fn assert_near(found: f64, expected: f64, wrong: f64, tolerance: f64, what: &str) {
@@ -142,6 +157,13 @@ fn assert_near(found: f64, expected: f64, wrong: f64, tolerance: f64, what: &str
     let is_near = |expected: f64| (found / expected - 1.0).abs() < tolerance;
     assert!(is_near(expected), "{what}: {found} ms, expected {expected} ± {tolerance}");
     assert!(!is_near(wrong), "{what}: {found} ms, and not {wrong} ± {tolerance}");
+}
+
+#[test]
+fn systematic_errors_of_four_filters() {
+    assert!((slot_middle_error(4) * width_ms(4) - 786.9).abs() < 0.2, "{}", slot_middle_error(4) * width_ms(4));
+    assert!((conditional_mean_error(4) * width_ms(4) - 740.7).abs() < 0.1);
+    assert!((slot_middle_error(1 << 20) - 0.25).abs() < 1e-6);
 }
 
 /// 270,000 responses whose errors are nearly uniform in `0..Δ/2`, and so deviate by .6 of their mean: .11% standard

@@ -128,4 +128,11 @@ mod tests {
             Params::for_queue(2 << 10, Params::new(8, Nanos::new(6_400_000), 1, 0).culprit, Nanos::new(6_400_000), 1);
         assert_eq!(small.unwrap().windows.len(), 1);
     }
+
+    /// As the module says.
+    #[test]
+    fn a_small_sketch_takes_little() {
+        assert_eq!((Conquest::fixed_bytes(0), Conquest::fixed_bytes(1)), (160, 160 + 176));
+        assert_eq!(Conquest::bytes(&Params::new(8, Nanos::new(100_000), 8, 1)), 8 * (4 * 4 * 8 + 8) + 160 + 176);
+    }
 }

@@ -12,7 +12,7 @@
 //! **State**: *h* snapshots for each of one or more lengths of windows *T*, in rotation: one is written, the others are
 //! read (and one of them is cleaned, with [`Cleaning::Cyclic`]). A snapshot is a Count-Min sketch of rows × columns
 //! counters of 32 bits, or the entries of space-saving (12 bytes: fingerprint, count, error), and a total of 64 bits.
-//! Per group *h* (4 rows × columns + 8) bytes, and 328 in all besides; 4 × 8 counters and *h* = 8 take 1.4 KB.
+//! Per group *h* (4 rows × columns + 8) + 176 bytes, and 160 in all besides; 4 × 8 counters and *h* = 8 take 1.4 KB.
 //!
 //! **Cost**: one hash for two rows, `rows` counters written; `rows` counters read from each snapshot of a query, side
 //! by side in memory, with four rows in blocks of four snapshots. Space-saving scans all entries of these. A rotation
@@ -49,9 +49,9 @@ mod window;
 pub use window::Rule;
 // Snapshots in rotation.
 mod snapshots;
-// The answer for a packet.
+// The answer for a packet, and how accurate such answers are.
 mod queued;
-pub use queued::{Counts, Queued};
+pub use queued::{Counts, Queued, Scores};
 // The sketch.
 mod sketch;
 pub use sketch::Conquest;

@@ -1,6 +1,6 @@
 //! The errors of a sketch for a queue with given traffic, compared with the exact reference.
 
-use super::{Conquest, ConquestError, Counter, Culprit, Exact, Params, Queued, Unit};
+use super::{Conquest, ConquestError, Counter, Culprit, Exact, Params, Queued, Scores, Unit};
 use crate::smallest::smallest;
 use dwell_types::{Departure, Nanos};
 
@@ -33,12 +33,9 @@ pub struct Expected {
 /// Sums over the packets.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
-    packets: u64,
+    scores: Scores,
+    /// Of errors as shares of the queue.
     error: f64,
-    error_bytes: f64,
-    both: u64,
-    called: u64,
-    culprits: u64,
 }
 
 impl Params {
@@ -95,15 +92,14 @@ impl Trial {
         const MANY: Counter = Counter::CountMin { rows: 4, columns: 1 << 12, is_conservative: true };
         let found = self.run(stream, params)?;
         let windows = self.run(stream, &Params { counter: MANY, ..params.clone() })?;
-        let mean = |sum: f64| sum / found.packets.max(1) as f64;
-        let share = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
+        let mean = |sum: f64| sum / found.scores.packets.max(1) as f64;
         Ok(Expected {
-            packets: found.packets,
+            packets: found.scores.packets,
             error: mean(found.error),
-            error_bytes: mean(found.error_bytes),
+            error_bytes: found.scores.mean_error().unwrap_or(0.0),
             windows_error: mean(windows.error),
-            precision: share(found.both, found.called),
-            recall: share(found.both, found.culprits),
+            precision: found.scores.precision(),
+            recall: found.scores.recall(),
         })
     }
 
@@ -112,13 +108,8 @@ impl Trial {
         let mut sums = Sums::default();
         for (departure, truth) in &self.streams[stream] {
             let Some((found, truth)) = sketch.update(departure).zip(*truth) else { continue };
-            let off = found.flow_size.abs_diff(truth.flow_size) as f64;
-            sums.packets += 1;
-            sums.error_bytes += off;
-            sums.error += off / truth.queue_size.max(1) as f64;
-            sums.both += u64::from(found.is_culprit && truth.is_culprit);
-            sums.called += u64::from(found.is_culprit);
-            sums.culprits += u64::from(truth.is_culprit);
+            sums.scores.add(&found, &truth);
+            sums.error += found.flow_size.abs_diff(truth.flow_size) as f64 / truth.queue_size.max(1) as f64;
         }
         Ok(sums)
     }

@@ -53,3 +53,53 @@ impl Culprit {
         }
     }
 }
+
+/// The accuracy of a sketch, compared with the exact reference.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Scores {
+    /// Packets that waited for *τ*, and not for longer than the exact reference remembers.
+    pub packets: u64,
+    /// Packets that waited for longer, and are compared with nothing.
+    pub unknown: u64,
+    /// Culprits according to both.
+    pub both: u64,
+    /// Culprits according to the sketch only.
+    pub sketch_only: u64,
+    /// Culprits according to the exact reference only.
+    pub exact_only: u64,
+    /// The sum of absolute errors of flow sizes, in bytes or packets.
+    pub error: u64,
+}
+
+impl Scores {
+    /// Counts a packet, with the answers of the sketch and of the exact reference.
+    pub fn add(&mut self, found: &Queued, truth: &Queued) {
+        self.packets += 1;
+        match (found.is_culprit, truth.is_culprit) {
+            (true, true) => self.both += 1,
+            (true, false) => self.sketch_only += 1,
+            (false, true) => self.exact_only += 1,
+            (false, false) => {}
+        }
+        self.error += found.flow_size.abs_diff(truth.flow_size);
+    }
+
+    /// The share of the sketch's culprits that are correct; `None` if there are none.
+    pub fn precision(&self) -> Option<f64> {
+        share(self.both, self.both + self.sketch_only)
+    }
+
+    /// The share of the actual culprits that the sketch found; `None` if there are none.
+    pub fn recall(&self) -> Option<f64> {
+        share(self.both, self.both + self.exact_only)
+    }
+
+    /// The mean absolute error of flow sizes, in bytes or packets; `None` without packets.
+    pub fn mean_error(&self) -> Option<f64> {
+        share(self.error, self.packets)
+    }
+}
+
+fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}

@@ -14,7 +14,7 @@
 use super::cell::Cell;
 use super::code::PARTS;
 use super::code::{self, COARSEST, FINEST};
-use super::store::{DelayStore, Part, SINCE_FIRST, SINCE_LAST, Series};
+use super::store::{DelayStore, Part, PerSeries, SINCE_FIRST, SINCE_LAST};
 use crate::codec::{CodecError, Kind, Reader, Writer};
 use std::num::NonZeroU32;
 
@@ -59,8 +59,8 @@ impl DelayStore {
         if number > Self::MOST_SERIES {
             return Err(CodecError::Value("number of series"));
         }
-        let mut series = vec![Series::EMPTY; number];
-        for Series { bits, parts } in &mut series {
+        let mut series = vec![PerSeries::EMPTY; number];
+        for PerSeries { bits, parts } in &mut series {
             *bits = from.u8()? as i8;
             if !(COARSEST..=FINEST).contains(bits) {
                 return Err(CodecError::Value("resolution"));
@@ -72,7 +72,7 @@ impl DelayStore {
                 }
             }
         }
-        if series.iter().any(|Series { parts, .. }| parts[SINCE_LAST].samples != parts[SINCE_FIRST].samples) {
+        if series.iter().any(|PerSeries { parts, .. }| parts[SINCE_LAST].samples != parts[SINCE_FIRST].samples) {
             // Every ambiguous sample counts in both parts.
             return Err(CodecError::Value("ambiguous samples"));
         }
@@ -86,7 +86,7 @@ impl DelayStore {
         for _ in 0..cells {
             let cell =
                 Cell { key: from.u64()?, weight: from.small_amount("weight")?, excess: from.small_amount("variance")? };
-            let Some(Series { bits, parts }) = series.get(cell.series()) else {
+            let Some(PerSeries { bits, parts }) = series.get(cell.series()) else {
                 return Err(CodecError::Value("series"));
             };
             let Some(&Part { samples: 1.., min, max }) = parts.get(cell.part()) else {

@@ -54,7 +54,7 @@ pub struct DelayStore {
     batch: u32,
     /// Maximum number of cells, recent ones included; `None` without bound.
     pub(super) most: Option<NonZeroU32>,
-    pub(super) series: Box<[Series]>,
+    pub(super) series: Box<[PerSeries]>,
     dither: Dither,
 }
 
@@ -74,7 +74,7 @@ fn band_at(band: u8, resolution: i8) -> u8 {
 
 /// The data of a series besides its bins.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Series {
+pub(super) struct PerSeries {
     /// Resolution of the classes, common to all parts: bins of different parts are either the same or disjoint.
     pub(super) bits: i8,
     pub(super) parts: [Part; PARTS],
@@ -87,7 +87,7 @@ pub(super) struct Part {
     pub(super) max: i64,
 }
 
-impl Series {
+impl PerSeries {
     pub(super) const EMPTY: Self = Self { bits: FINEST, parts: [Part::EMPTY; PARTS] };
 
     /// The key of the bin for a delay in this part; `number` is that of the series.
@@ -136,20 +136,20 @@ impl DelayStore {
     pub(super) const LEAST_BINS: usize = 32;
 
     /// The least bytes per series: these bins and the rest of its data.
-    pub(crate) const SERIES_BYTES: usize = size_of::<Series>() + Self::LEAST_BINS * size_of::<Cell>();
+    pub(crate) const SERIES_BYTES: usize = size_of::<PerSeries>() + Self::LEAST_BINS * size_of::<Cell>();
 
     /// A store for `series` distributions, at most [`DelayStore::MOST_SERIES`], that grows as needed and stays exact.
     pub fn unbounded(series: usize) -> Self {
-        Self::of(Vec::new(), None, vec![Series::EMPTY; series])
+        Self::of(Vec::new(), None, vec![PerSeries::EMPTY; series])
     }
 
     /// A store of at most `bytes` for `series` distributions; `None` if that is too little for 32 bins each, or if
     /// there are too many series.
     pub fn bounded(series: usize, bytes: usize) -> Option<Self> {
-        let most = bytes.checked_sub(series * size_of::<Series>())? / size_of::<Cell>();
+        let most = bytes.checked_sub(series * size_of::<PerSeries>())? / size_of::<Cell>();
         let most = NonZeroU32::new(most.try_into().unwrap_or(u32::MAX))?;
         (bytes >= Self::least_bytes(series) && series <= Self::MOST_SERIES)
-            .then(|| Self::of(Vec::new(), Some(most), vec![Series::EMPTY; series]))
+            .then(|| Self::of(Vec::new(), Some(most), vec![PerSeries::EMPTY; series]))
     }
 
     /// The least memory that [`DelayStore::bounded`] accepts for this many series.
@@ -158,7 +158,7 @@ impl DelayStore {
     }
 
     /// A store with these sorted bins and at most this many cells; `None` for no bound.
-    pub(super) fn of(bins: Vec<Cell>, most: Option<NonZeroU32>, series: Vec<Series>) -> Self {
+    pub(super) fn of(bins: Vec<Cell>, most: Option<NonZeroU32>, series: Vec<PerSeries>) -> Self {
         let (bins, series) = (Arc::new(bins), series.into_boxed_slice());
         let mut store =
             Self { bins, recent: Vec::new(), ones: None, batch: 0, most, series, dither: Dither::default() };
@@ -200,7 +200,7 @@ impl DelayStore {
     pub fn state_bytes(&self) -> usize {
         (self.bins.capacity() + self.recent.capacity()) * size_of::<Cell>()
             + self.ones.as_ref().map_or(0, |ones| ones.bytes())
-            + self.series.len() * size_of::<Series>()
+            + self.series.len() * size_of::<PerSeries>()
     }
 
     /// The finest relative width of the bins that hold a series' samples: 2^−*k*.
@@ -432,7 +432,7 @@ impl DelayStore {
 
     /// Removes all samples, but keeps the memory for the next.
     pub fn reset(&mut self) {
-        self.series.fill(Series::EMPTY);
+        self.series.fill(PerSeries::EMPTY);
         self.begin_ones();
         if self.ones.is_some() {
             (self.bins, self.recent) = (Arc::default(), Vec::new());
@@ -444,7 +444,7 @@ impl DelayStore {
     }
 
     /// Whether a series has any samples.
-    pub fn has_samples(&self, series: usize) -> bool {
+    pub(crate) fn has_samples(&self, series: usize) -> bool {
         let parts = &self.series[series].parts;
         parts[CLEAR].samples + parts[SINCE_LAST].samples > 0
     }

@@ -120,7 +120,7 @@ impl Exact {
     fn meet(&mut self, found: Found, request: &Event) {
         let met = self.open.look(found, request.at);
         let fates = &mut self.fates[usize::from(met.series)];
-        match met.meets(&self.exchanges) {
+        match met.meets(self.exchanges.expiry, self.exchanges.repeat) {
             Meets::Ignorable => (),
             Meets::Open => {
                 fates.seen += 1;

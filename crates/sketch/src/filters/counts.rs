@@ -6,13 +6,14 @@ use crate::Fates;
 /// each turn, at most as many requests count as matched as there were, however many responses matched.
 #[derive(Clone, Debug)]
 pub(crate) struct Counts {
-    /// The turn to which the second of a series' `turns` refers.
+    /// The turn to which the second of a tag's `turns` refers.
     turn: i64,
-    series: Vec<Series>,
+    by_tag: Vec<OfTag>,
 }
 
+/// The counts of one series.
 #[derive(Clone, Copy, Debug, Default)]
-struct Series {
+struct OfTag {
     /// The previous turn and the present one.
     turns: [Turn; 2],
     /// Fates of the requests of earlier turns, and the responses.
@@ -34,7 +35,7 @@ impl Turn {
 
 impl Counts {
     pub(crate) fn new(tags: u16) -> Self {
-        Self { turn: i64::MIN, series: vec![Series::default(); usize::from(tags)] }
+        Self { turn: i64::MIN, by_tag: vec![OfTag::default(); usize::from(tags)] }
     }
 
     /// Moves on to this turn: what is older than the one before has expired.
@@ -44,20 +45,20 @@ impl Counts {
             let steps = turn.saturating_sub(self.turn).min(2);
             self.turn = turn;
             for _ in 0..steps {
-                self.series.iter_mut().for_each(Series::turn_on);
+                self.by_tag.iter_mut().for_each(OfTag::turn_on);
             }
         }
     }
 
     #[inline]
     pub(crate) fn request(&mut self, tag: u16) {
-        self.series[usize::from(tag)].turns[1].seen += 1;
+        self.by_tag[usize::from(tag)].turns[1].seen += 1;
     }
 
     /// Counts a response that matched no filter.
     #[inline]
     pub(crate) fn unmatched(&mut self, tag: u16) {
-        let fates = &mut self.series[usize::from(tag)].fates;
+        let fates = &mut self.by_tag[usize::from(tag)].fates;
         fates.responses += 1;
         fates.unmatched += 1;
     }
@@ -65,21 +66,21 @@ impl Counts {
     /// Counts a response whose request is assumed to lie in the present turn, or in the one before.
     #[inline]
     pub(crate) fn matched(&mut self, tag: u16, in_present_turn: bool) {
-        let series = &mut self.series[usize::from(tag)];
-        series.fates.responses += 1;
-        series.turns[usize::from(in_present_turn)].answers += 1;
+        let of_tag = &mut self.by_tag[usize::from(tag)];
+        of_tag.fates.responses += 1;
+        of_tag.turns[usize::from(in_present_turn)].answers += 1;
     }
 
     pub(crate) fn fates(&self) -> Vec<Fates> {
-        self.series.iter().map(Series::fates).collect()
+        self.by_tag.iter().map(OfTag::fates).collect()
     }
 
     pub(crate) fn state_bytes(&self) -> usize {
-        self.series.capacity() * size_of::<Series>()
+        self.by_tag.capacity() * size_of::<OfTag>()
     }
 }
 
-impl Series {
+impl OfTag {
     fn turn_on(&mut self) {
         let [ended, present] = self.turns;
         self.turns = [present, Turn::default()];

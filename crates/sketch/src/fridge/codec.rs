@@ -9,19 +9,18 @@
 //! i64 u64      expiry, seed
 //! i64          latest moment
 //! u64 u64      insertions from one choice of p to the next, and when it is due
-//! 10 × u64     for each series: requests, responses, refused, ignored, ambiguous, resolved, evicted, expired; matched, answers
+//! 9 × u64      for each series: requests, not admitted, matched, evicted, expired, ambiguous; responses, unmatched; resolved
 //! …            slots, insertions, repeats, profile of delays, censored responses: see the respective files
 //! ```
 
 use super::censoring::Censoring;
-use super::counts::Counts;
 use super::history::History;
 use super::repeated::Repeated;
 use super::sketch::Fridge;
 use super::slot::Table;
 use super::{EntryProbability, Params, Profile};
-use crate::Exchanges;
 use crate::codec::{CodecError, Kind, MOST_COUNTED, Reader, Writer};
+use crate::{Exchanges, Fates};
 use dwell_types::{Nanos, Repeat, Timestamp};
 
 const TOKENS: u8 = 1;
@@ -51,7 +50,7 @@ impl Fridge {
         to.i64(self.latest.as_nanos());
         to.u64(self.window);
         to.u64(self.next_choice);
-        self.counts.iter().flat_map(Counts::all).for_each(|count| to.u64(count));
+        self.fates.iter().for_each(|fates| write(fates, &mut to));
         self.table.write(&mut to);
         self.history.write(&mut to);
         if let Some(repeated) = &self.repeated {
@@ -94,8 +93,8 @@ impl Fridge {
         fridge.is_filling = has(FILLING);
         fridge.latest = Timestamp::from_nanos(from.i64()?);
         (fridge.window, fridge.next_choice) = (from.u64()?, from.u64()?);
-        for counts in &mut fridge.counts {
-            *counts = Counts::read(&mut from)?;
+        for fates in &mut fridge.fates {
+            *fates = read(&mut from)?;
         }
         fridge.table = Table::read(fridge.table, tags, &mut from)?;
         fridge.history = History::read(fridge.history, &mut from)?;
@@ -112,6 +111,28 @@ impl Fridge {
         from.finish()?;
         Ok(fridge)
     }
+}
+
+/// Writes the counts of a series; how many requests wait is known from the slots.
+fn write(fates: &Fates, to: &mut Writer) {
+    let &Fates { seen, not_admitted, matched, evicted, expired, ambiguous, pending: _, responses, unmatched, resolved } =
+        fates;
+    let all = [seen, not_admitted, matched, evicted, expired, ambiguous, responses, unmatched, resolved];
+    all.into_iter().for_each(|count| to.u64(count));
+}
+
+/// Reads them; rejects impossible numbers, and parts greater than the whole.
+fn read(from: &mut Reader<'_>) -> Result<Fates, CodecError> {
+    let mut all = [0; 9];
+    for count in &mut all {
+        *count = from.u64()?;
+    }
+    let [seen, not_admitted, matched, evicted, expired, ambiguous, responses, unmatched, resolved] = all;
+    if all.iter().any(|&count| count > MOST_COUNTED) || unmatched > responses {
+        return Err(CodecError::Value("counts"));
+    }
+    let pending = 0;
+    Ok(Fates { seen, not_admitted, matched, evicted, expired, ambiguous, pending, responses, unmatched, resolved })
 }
 
 #[cfg(test)]

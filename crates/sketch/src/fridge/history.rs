@@ -297,6 +297,14 @@ mod tests {
         assert!(error.abs() < 0.1, "{error}");
     }
 
+    /// As the module of fridges says.
+    #[test]
+    fn latest_checkpoints_are_close() {
+        assert_eq!(History::shape((1 << 11) - 1), (40, 3), "2,047 / 256");
+        assert_eq!((History::shape(1 << 11), History::shape(1 << 12)), ((48, 1), (48, 2)), "slots / 1,024");
+        assert_eq!(History::bytes(1 << 12, false), 48 * 8);
+    }
+
     #[test]
     fn changes_are_known_by_time() {
         let mut history = History::new(16, true);

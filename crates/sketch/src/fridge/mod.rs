@@ -10,10 +10,10 @@
 //! **State**: *M* slots of 5 bytes with up to 2¹⁶ slots and 4 series: state 3 bits, fingerprint 16 or ⌈log₂ *M*⌉, the
 //! number of the series ⌈log₂ tags⌉, and time 19 to 26. Rules whose requests carry tokens (8 bits) take 6, and fridges
 //! larger than the caches, where time has 27 bits and more, 7 or 8. What entries share or few of them have is stored
-//! separately: for every 32 slots 4 bytes, the time up to which theirs can be read; 32 or 64 checkpoints of 8 bytes, to
-//! count the insertions since an entry; the last 16 changes of *p*; where repeats count, 12 bytes for every 64 slots
-//! for repeated requests. Altogether 5.5 bytes per slot at 4,096 slots. In addition a profile of 96 × 8 bytes to find
-//! *p*, and the counts of each series.
+//! separately: for every 32 slots 4 bytes, the time up to which theirs can be read; 48 checkpoints of 8 bytes (40 below
+//! 2,048 slots), to count the insertions since an entry; the last 16 changes of *p*; where repeats count, 12 bytes for
+//! every 64 slots for repeated requests. Altogether 5.5 bytes per slot at 4,096 slots. In addition a profile of 96 × 8
+//! bytes to find *p*, and the counts of each series.
 //!
 //! **Cost**: one multiplication per event; one slot accessed per event that passes the gate, and the 32 around it every
 //! half second, or every half minute in fridges larger than the caches (with an expiry of 128 s).
@@ -22,9 +22,10 @@
 //! probability *q* = *p* (1 − 1/*M*)^*x*; its weight is 1/*q*. *x* counts requests that were *inserted*, so *p* may
 //! change while running: a response, too, must pass the gate, and each sample is weighted by the smaller *p* of the
 //! two. Unbiased for the number of exchanges in every set of delays; variance Σ(1/*q* − 1) over exchanges, estimated by
-//! Σ(1/*q*² − 1/*q*) over samples. *x* is interpolated between checkpoints, which are *M*/8 insertions apart (*M*/4
-//! below 2,048 slots), and stops at 8 *M*. A false match (another request's fingerprint) has probability 2^−bits per
-//! response that passes the gate and has no entry of its own.
+//! Σ(1/*q*² − 1/*q*) over samples. *x* is interpolated between checkpoints: the latest eight are *M*/1024 insertions
+//! apart (*M*/256 below 2,048 slots), eight more are four times as far apart, and so on up to 8 *M*, where *x* stops. A
+//! false match (another request's fingerprint) has probability 2^−bits per response that passes the gate and has no
+//! entry of its own.
 //!
 //! Delays are accurate to half a tick ([`Meter::rounding`](crate::Meter::rounding)), a microsecond or two with an
 //! expiry of 128 s, and from half a second on to 2⁻¹² of their length. Entries older than the expiry are cleared when
@@ -52,10 +53,10 @@ mod params;
 mod sketch;
 // Parts of a fridge.
 mod codec;
-mod counts;
 mod history;
 mod repeated;
 mod slot;
+mod tally;
 // The search for p.
 mod expected;
 mod probability;
@@ -64,5 +65,6 @@ mod censoring;
 mod scale;
 pub use expected::Traffic;
 pub use params::{FridgeError, Params};
-pub use probability::{EntryProbability, Profile};
+pub use probability::EntryProbability;
+pub(crate) use probability::Profile;
 pub use sketch::Fridge;

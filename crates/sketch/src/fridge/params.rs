@@ -46,7 +46,7 @@ impl Params {
     }
 
     /// Bytes of the slots and of the data shared by all of them.
-    pub fn table_bytes(&self, exchanges: &Exchanges) -> Result<usize, FridgeError> {
+    pub(crate) fn table_bytes(&self, exchanges: &Exchanges) -> Result<usize, FridgeError> {
         let repeated = if exchanges.repeat == Repeat::Ambiguous { Repeated::bytes(self.slots) } else { 0 };
         let history = History::bytes(self.slots, self.keeps_changes());
         Ok(self.layout(exchanges)?.table_bytes(self.slots) + history + repeated)

@@ -3,7 +3,7 @@
 use crate::codec::{CodecError, Reader, Writer};
 use crate::steps;
 use crate::survival::{FOLLOWED, begin};
-use crate::targets::{TARGETS, error_of_weighted};
+use crate::targets::{TARGETS, error_of_weighted, slowest};
 use dwell_types::{Nanos, Timestamp};
 
 /// How fast *p* follows new data.
@@ -93,7 +93,7 @@ impl EntryProbability {
 /// *V*≤ + *F*² *V*>, where *V*≤ and *V*> sum 1/*q* − 1 over the exchanges below and above it
 /// (`docs/papers/zheng22-fridge.md`). *p* minimises the sum of its square roots at some quantiles.
 #[derive(Clone, Debug)]
-pub struct Profile {
+pub(crate) struct Profile {
     /// Weight of exchanges by delay: two bins per octave from 1 ns to 2⁴⁸ ns.
     delays: [f64; Self::BINS],
     /// Exchanges that responses of admitted ids stood for, found or not; not counted without a product limit.
@@ -118,7 +118,7 @@ impl Profile {
     const BINS: usize = 96;
 
     /// No data yet.
-    pub fn new(product_limit: bool) -> Self {
+    pub(crate) fn new(product_limit: bool) -> Self {
         Self {
             delays: [0.0; Self::BINS],
             responses: product_limit.then_some(0.0),
@@ -270,12 +270,7 @@ impl Profile {
 
     /// The 99th percentile of the delays, if any is known.
     fn slow(&self) -> Option<f64> {
-        let mut above = self.delays.iter().sum::<f64>() * 0.01;
-        let slow = self.delays.iter().rposition(|weight| {
-            above -= weight;
-            above < 0.0
-        });
-        slow.map(Self::middle)
+        slowest(&self.delays, 0.01).map(Self::middle)
     }
 
     /// Whether there is enough data for the first choice.

@@ -1,9 +1,9 @@
 use super::censoring::Censoring;
-use super::counts::{Counts, Tally};
 use super::history::History;
 use super::params::{FridgeError, Params};
 use super::repeated::Repeated;
 use super::slot::{Entry, Table};
+use super::tally::Tally;
 use super::{EntryProbability, Profile};
 use crate::batch::{BATCH, CACHED_BYTES, Numbers};
 use crate::repeats::byte;
@@ -36,7 +36,8 @@ pub struct Fridge {
     /// Insertions from one choice of *p* to the next, and their number when the next one is due.
     pub(super) window: u64,
     pub(super) next_choice: u64,
-    pub(super) counts: Vec<Counts>,
+    /// All fates but those that need a look at the slots: how many requests still wait, and how many of them too long.
+    pub(super) fates: Vec<Fates>,
     pub(super) latest: Timestamp,
 }
 
@@ -86,7 +87,7 @@ impl Fridge {
             is_filling: true,
             window,
             next_choice: window,
-            counts: vec![Counts::default(); usize::from(exchanges.tags)],
+            fates: vec![Fates::default(); usize::from(exchanges.tags)],
             latest: Timestamp::from_nanos(i64::MIN),
         })
     }
@@ -140,15 +141,15 @@ impl Fridge {
     #[inline]
     fn entry(&mut self, at: usize, now: Timestamp) -> Entry {
         if !self.table.is_aged(at, now) {
-            let counts = &mut self.counts;
-            self.table.age(at, now, |tag| counts[usize::from(tag)].expired += 1);
+            let fates = &mut self.fates;
+            self.table.age(at, now, |tag| fates[usize::from(tag)].expired += 1);
         }
         self.table.get(at)
     }
 
     /// Whether the slots fit a core's own cache, so that prefetching gains nothing.
     #[inline]
-    pub(crate) fn fits_cache(&self) -> bool {
+    fn fits_cache(&self) -> bool {
         self.table.state_bytes() <= CACHED_BYTES
     }
 
@@ -171,12 +172,12 @@ impl Fridge {
         let all = Tally::of(batch.iter(), tag);
         let admitted = if sifted.len() == batch.len() { all } else { Tally::of(sifted.of(batch), tag) };
         if all.others == 0 {
-            self.counts[usize::from(tag)].add(all, admitted);
+            all.count(admitted, &mut self.fates[usize::from(tag)]);
         } else {
             for event in batch {
                 let of = |event| Tally::of(std::iter::once(event), event.tag);
                 let admitted = if gate.admits(event.id) { of(event) } else { Tally::default() };
-                self.counts[usize::from(event.tag)].add(of(event), admitted);
+                of(event).count(admitted, &mut self.fates[usize::from(event.tag)]);
             }
         }
         sifted
@@ -192,7 +193,7 @@ impl Fridge {
         }
         if old.is_open() {
             let is_expired = self.has_expired(at, old, request.at);
-            self.counts[usize::from(self.table.tag(old))].let_go(is_expired);
+            self.fates[usize::from(self.table.tag(old))].let_go(is_expired);
         }
         self.history.insert(request.at);
         self.stamp(at, fingerprint, request);
@@ -299,15 +300,16 @@ impl Fridge {
         let tag = usize::from(request.tag);
         match &mut self.repeated {
             Some(_) if entry.is_answered() => return false,
-            None => self.counts[tag].ignored += 1,
+            // It is no exchange of its own.
+            None => self.fates[tag].seen -= 1,
             Some(repeated) => {
                 let after = self.table.time_to(entry, request.at);
                 if repeated.repeat(&self.table, at, after, request.token) {
-                    self.counts[tag].ambiguous += 1;
+                    self.fates[tag].ambiguous += 1;
                     self.table.set(at, entry.repeated());
                 } else {
                     // This request takes the place of the first one.
-                    self.counts[usize::from(self.table.tag(entry))].ambiguous += 1;
+                    self.fates[usize::from(self.table.tag(entry))].ambiguous += 1;
                     let (_, fingerprint) = self.place(request.id);
                     self.stamp(at, fingerprint, request);
                 }
@@ -344,9 +346,9 @@ impl Fridge {
     fn answers(&mut self, at: usize, entry: Entry, times: &Times) -> bool {
         self.table.set(at, entry.answered());
         let is_late = self.exchanges.is_expired(times.since_last);
-        let counts = &mut self.counts[usize::from(self.table.tag(entry))];
-        counts.matched += u64::from(!is_late);
-        counts.expired += u64::from(is_late);
+        let fates = &mut self.fates[usize::from(self.table.tag(entry))];
+        fates.matched += u64::from(!is_late);
+        fates.expired += u64::from(is_late);
         !is_late
     }
 
@@ -361,7 +363,7 @@ impl Fridge {
         (p, band): (f64, u8),
         samples: &mut Vec<Sample>,
     ) {
-        self.counts[usize::from(response.tag)].answers += 1;
+        self.fates[usize::from(response.tag)].unmatched -= 1;
         // One over the probability that it entered and is still there.
         let weight = (self.decay * times.insertions).exp() / p;
         let tag = self.table.tag(entry);
@@ -379,7 +381,7 @@ impl Fridge {
         };
         if let Some(repeated) = self.repeated.as_ref().filter(|_| entry.is_repeated()) {
             let tokens = repeated.tokens(at, self.table.token(entry));
-            self.counts[usize::from(tag)].resolved += u64::from(sample.resolve(tokens.answered(response.token)));
+            self.fates[usize::from(tag)].resolved += u64::from(sample.resolve(tokens.answered(response.token)));
         }
         if !self.is_fixed {
             self.profile.sample(sample.since_first, weight);
@@ -450,7 +452,7 @@ impl Meter for Fridge {
     }
 
     fn fates(&self) -> Vec<Fates> {
-        let mut fates: Vec<Fates> = self.counts.iter().map(Counts::fates).collect();
+        let mut fates = self.fates.clone();
         for (at, entry) in self.table.open_entries(self.latest) {
             let is_expired = !entry.is_open() || self.has_expired(at, entry, self.latest);
             fates[usize::from(self.table.tag(entry))].wait(is_expired);
@@ -471,7 +473,7 @@ impl Meter for Fridge {
             + self.history.state_bytes()
             + self.repeated.as_ref().map_or(0, Repeated::state_bytes)
             + size_of::<Profile>()
-            + self.counts.capacity() * size_of::<Counts>()
+            + self.fates.capacity() * size_of::<Fates>()
             + self.censoring.as_ref().map_or(0, |censoring| censoring.state_bytes())
     }
 }
@@ -504,7 +506,7 @@ mod tests {
     fn an_entry_has_5_bytes() {
         let of = |params: Params, exchanges| {
             let fridge = Fridge::new(params, exchanges).unwrap();
-            let besides = size_of::<Profile>() + usize::from(exchanges.tags) * size_of::<Counts>();
+            let besides = size_of::<Profile>() + usize::from(exchanges.tags) * size_of::<Fates>();
             assert_eq!(fridge.state_bytes(), params.table_bytes(&exchanges).unwrap() + besides);
             fridge.state_bytes() as f64 / f64::from(params.slots)
         };

@@ -3,7 +3,7 @@ use super::curve::Curve;
 use crate::batch::BATCH;
 use crate::exact::Exact;
 use crate::lapse;
-use crate::open::{Ahead, Crowded, Open, Place};
+use crate::open::{Ahead, Open, OpenMeter, Place};
 use crate::repeats::Meets;
 use crate::survival::{BANDS, Loss, Risk};
 use crate::{Event, Exchanges, Fates, Gate, Meter, NewBands, Sample, Structure};
@@ -158,16 +158,6 @@ impl Horizon {
         (self.curve.kept_probability(1), self.curve.kept_probability(BANDS - 1))
     }
 
-    #[inline]
-    fn request(&mut self, request: &Event, place: impl FnOnce(&Open) -> Place) {
-        self.latest = self.latest.max(request.at);
-        if self.curve.entry().admits(request.id) {
-            self.admit(request, &place(&self.open));
-        } else {
-            self.turn_away(request);
-        }
-    }
-
     #[inline(never)]
     fn admit(&mut self, request: &Event, place: &Place) {
         if self.open.is_full() || (self.until_choice == 0 && self.sampled_since.is_some()) {
@@ -215,7 +205,7 @@ impl Horizon {
         let met = self.open.look(at, request.at);
         let fates = &mut self.fates[usize::from(met.series)];
         let is_gone = !self.curve.keeps(request.id, met.since_last);
-        match met.meets(&self.exchanges) {
+        match met.meets(self.exchanges.expiry, self.exchanges.repeat) {
             Meets::Ignorable if !is_gone => (),
             Meets::Open if !is_gone => {
                 fates.seen += 1;
@@ -316,21 +306,6 @@ impl Horizon {
         ages
     }
 
-    #[inline]
-    fn response(&mut self, response: &Event, place: impl FnOnce(&Open) -> Place) -> Option<Sample> {
-        self.latest = self.latest.max(response.at);
-        let sample = self.curve.counts(response.id).then(|| place(&self.open)).and_then(|place| {
-            let last = self.curve.last_band(response.id);
-            if place.is_vacant() {
-                self.count(response.tag, last);
-                return None;
-            }
-            self.answer(response, &place, last)
-        });
-        self.fates[usize::from(response.tag)].respond(sample.is_some());
-        sample
-    }
-
     /// The sample of a response whose request is in the table and within its horizon, which ends with the band `last`.
     #[inline(never)]
     fn answer(&mut self, response: &Event, place: &Place, last: usize) -> Option<Sample> {
@@ -368,7 +343,8 @@ impl Horizon {
         Sample { repeat_weight: self.curve.weight(gap), ..sample }
     }
 
-    fn take_batch(&mut self, batch: &[Event], samples: &mut Vec<Sample>) {
+    /// Before a batch: sums up responses and raises thresholds where that is due.
+    fn begin_batch(&mut self) {
         let is_due = self.curve.is_due(self.latest);
         if is_due || self.unfolded > u32::MAX - BATCH as u32 {
             self.fold();
@@ -376,18 +352,39 @@ impl Horizon {
         if is_due {
             self.curve.rise(self.latest);
         }
-        if self.open.is_far_for(batch.len()) {
-            for (event, place) in self.look_ahead(batch).of(batch) {
-                self.take(event, |_| *place, samples);
-            }
+    }
+}
+
+impl OpenMeter for Horizon {
+    fn open(&mut self) -> &mut Open {
+        &mut self.open
+    }
+
+    #[inline]
+    fn request(&mut self, request: &Event, place: impl FnOnce(&Open) -> Place) {
+        self.latest = self.latest.max(request.at);
+        if self.curve.entry().admits(request.id) {
+            self.admit(request, &place(&self.open));
         } else {
-            for event in batch {
-                self.take(event, |open| open.place(event.id), samples);
-            }
+            self.turn_away(request);
         }
     }
 
-    /// The events of a batch that must be processed; counts the responses that cannot match.
+    #[inline]
+    fn response(&mut self, response: &Event, place: impl FnOnce(&Open) -> Place) -> Option<Sample> {
+        self.latest = self.latest.max(response.at);
+        let sample = self.curve.counts(response.id).then(|| place(&self.open)).and_then(|place| {
+            let last = self.curve.last_band(response.id);
+            if place.is_vacant() {
+                self.count(response.tag, last);
+                return None;
+            }
+            self.answer(response, &place, last)
+        });
+        self.fates[usize::from(response.tag)].respond(sample.is_some());
+        sample
+    }
+
     fn look_ahead(&mut self, batch: &[Event]) -> Ahead {
         let Self { open, fates, latest, by_tag, unfolded, curve, .. } = self;
         let mut censored = 0;
@@ -408,22 +405,6 @@ impl Horizon {
         sifted
     }
 
-    /// Processes an event; its place is computed only if it is not turned away.
-    #[inline]
-    fn take(&mut self, event: &Event, place: impl FnOnce(&Open) -> Place, samples: &mut Vec<Sample>) {
-        if event.is_request {
-            self.request(event, place);
-        } else {
-            samples.extend(self.response(event, place));
-        }
-    }
-}
-
-impl Crowded for Horizon {
-    fn open(&mut self) -> &mut Open {
-        &mut self.open
-    }
-
     fn drop_old(&mut self, now: Timestamp) {
         self.sweep(now);
     }
@@ -438,7 +419,10 @@ impl Meter for Horizon {
         self.began = self.began.or(events.first().map(|event| event.at));
         for (sweeps, events) in lapse::parts(events, self.latest) {
             sweeps.into_iter().for_each(|now| _ = self.sweep(now));
-            events.chunks(BATCH).for_each(|batch| self.take_batch(batch, samples));
+            for batch in events.chunks(BATCH) {
+                self.begin_batch();
+                self.take_batch(batch, samples);
+            }
         }
         // Until now the caller may have filtered events by the previous gate.
         if self.curve.has_risen() {

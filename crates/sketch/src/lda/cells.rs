@@ -28,12 +28,12 @@ impl CellSize {
     }
 
     /// Bits of the sum of times.
-    pub const fn sum_bits(self) -> u32 {
+    pub(super) const fn sum_bits(self) -> u32 {
         layout(self.bytes()).sum
     }
 
     /// Bits of the packet count, and also of the digest.
-    pub const fn count_bits(self) -> u32 {
+    pub(super) const fn count_bits(self) -> u32 {
         layout(self.bytes()).count
     }
 }

@@ -1,6 +1,7 @@
+use super::Lda;
 use super::bank::Sampled;
 use super::cells::Fields;
-use super::{Lda, PairError};
+use crate::Foreign;
 use crate::estimate::{Estimate, Z95};
 use crate::moments::{self, Moments};
 use dwell_types::Nanos;
@@ -91,14 +92,14 @@ struct Row {
 impl Lda {
     /// Combines this sketch, the receiver's, with the sender's. The offset between the clocks should be about as small
     /// as the delays.
-    pub fn since(&self, sender: &Self) -> Result<OneWay, PairError> {
+    pub fn since(&self, sender: &Self) -> Result<OneWay, Foreign> {
         self.since_about(sender, Nanos::ZERO)
     }
 
     /// The same if packets pass the receiver, by its clock, roughly `later` than the sender by the sender's clock:
     /// modular sums are resolved around this delay.
-    pub fn since_about(&self, sender: &Self, later: Nanos) -> Result<OneWay, PairError> {
-        self.pairs_with(sender)?;
+    pub fn since_about(&self, sender: &Self, later: Nanos) -> Result<OneWay, Foreign> {
+        self.check_same(sender)?;
         let cells: Vec<(Fields, Fields)> = sender.cells.iter().zip(self.cells.iter()).collect();
         let banks = || sender.banks.iter().map(|bank| (bank, &cells[bank.range()]));
         let (apart, apart_variance) = apart(banks());

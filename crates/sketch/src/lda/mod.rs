@@ -57,7 +57,7 @@ pub use budget::Expected;
 mod predict;
 // The sketch kept at one point.
 mod sketch;
-pub use sketch::{Lda, PairError};
+pub use sketch::Lda;
 // Combines two sketches into an estimate.
 mod estimate;
 pub use estimate::OneWay;

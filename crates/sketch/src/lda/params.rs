@@ -16,14 +16,6 @@ impl Bank {
     pub fn tuned(rows: u32, losses: f64, alpha: f64) -> Self {
         Self { rows, probability: (alpha * f64::from(rows) / (losses + 1.0)).min(1.0) }
     }
-
-    /// Banks by the leading zeros of a hash: bank *k* samples hashes with at least `zeros[k]` of them, except those
-    /// that a bank with more zeros samples. So 3 and 7 zeros give 2⁻³ − 2⁻⁷ and 2⁻⁷ [kompella12 §III-B.4].
-    pub fn by_leading_zeros(zeros: &[u32], rows: u32) -> Vec<Self> {
-        let chance = |zeros: u32| 0.5f64.powi(zeros.min(64) as i32);
-        let next = |&zero: &u32| zeros.iter().filter(|&&other| other > zero).min().map_or(0.0, |&other| chance(other));
-        zeros.iter().map(|zero| Self { rows, probability: chance(*zero) - next(zero) }).collect()
-    }
 }
 
 /// Parameters of a sketch; must be equal at both points.

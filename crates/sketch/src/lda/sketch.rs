@@ -1,33 +1,8 @@
 use super::bank::{Sampled, Taken};
 use super::cells::Cells;
 use super::{Params, ParamsError};
+use crate::Foreign;
 use dwell_types::{PacketId, Timestamp, hash};
-use std::fmt;
-
-/// Why two sketches cannot be combined.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PairError {
-    /// Their hash seeds differ.
-    Seed {
-        /// The seed of this sketch.
-        ours: u64,
-        /// The seed of the other.
-        theirs: u64,
-    },
-    /// Their banks or cells differ.
-    Geometry,
-}
-
-impl fmt::Display for PairError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Seed { ours, theirs } => write!(f, "the sketches have different seeds, {ours} and {theirs}"),
-            Self::Geometry => f.write_str("the sketches have different banks or cells"),
-        }
-    }
-}
-
-impl std::error::Error for PairError {}
 
 /// The sketch of the packets that passed one point in an interval.
 #[derive(Clone, Debug, PartialEq)]
@@ -121,8 +96,8 @@ impl Lda {
     }
 
     /// Adds the contents of a sketch with the same parameters, as if this one had seen both streams.
-    pub fn merge(&mut self, other: &Self) -> Result<(), PairError> {
-        self.pairs_with(other)?;
+    pub fn merge(&mut self, other: &Self) -> Result<(), Foreign> {
+        self.check_same(other)?;
         self.packets = self.packets.wrapping_add(other.packets);
         for (bank, other) in self.banks.iter_mut().zip(&other.banks) {
             bank.packets = bank.packets.wrapping_add(other.packets);
@@ -153,14 +128,9 @@ impl Lda {
         self.cells.state_bytes() + Params::counter_bytes(self.banks.len())
     }
 
-    /// Checks that both have the same parameters.
-    pub(super) fn pairs_with(&self, other: &Self) -> Result<(), PairError> {
-        if self.params.seed != other.params.seed {
-            return Err(PairError::Seed { ours: self.params.seed, theirs: other.params.seed });
-        }
-        if self.params != other.params {
-            return Err(PairError::Geometry);
-        }
-        Ok(())
+    /// An error if the parameters differ.
+    pub(super) fn check_same(&self, other: &Self) -> Result<(), Foreign> {
+        let (ours, theirs) = (&self.params, &other.params);
+        Foreign::check(ours.seed, theirs.seed, &[("banks or cells", ours == theirs)])
     }
 }

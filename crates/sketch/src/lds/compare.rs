@@ -1,5 +1,6 @@
+use super::Lds;
 use super::messages::Normal;
-use super::{Foreign, Lds};
+use crate::Foreign;
 use crate::cell::Difference;
 use crate::estimate::Z95;
 use dwell_types::{FlowId, Nanos};
@@ -58,7 +59,7 @@ impl Figure {
 impl<'a> Comparison<'a> {
     /// Compares the sketch of the sender with that of the receiver.
     pub fn new(sender: &'a Lds, receiver: &'a Lds) -> Result<Self, Foreign> {
-        sender.is_of_one_kind(receiver)?;
+        sender.check_same(receiver)?;
         Ok(Self { sender, receiver, about: 0 })
     }
 

@@ -10,7 +10,7 @@
 //! from one distribution.
 //!
 //! **State**: *R* rows of *C* cells of 128 bits: sum of times modulo 2⁶⁴, digest of 32 bits, packets modulo 2³²; 64
-//! bits more with byte sums. 16 *R C* bytes, and 32 per row.
+//! bits more with byte sums. 16 *R C* bytes, and 40 per row.
 //!
 //! **Cost**: one hash of the flow per two rows; per row one of the packet, if there are several cells per flow or the
 //! row samples, and one cell update. A packet of weight *w* takes 2 log₂ *w* additions more.
@@ -44,7 +44,7 @@ pub use params::{LdsError, Params};
 mod budget;
 // The sketch kept at one point.
 mod sketch;
-pub use sketch::{Foreign, Lds};
+pub use sketch::Lds;
 // Serialisation.
 mod codec;
 // Combines the sketches of two points.

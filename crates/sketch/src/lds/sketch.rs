@@ -1,7 +1,7 @@
 use super::{LdsError, Params};
+use crate::Foreign;
 use crate::cell::{Cell, digest};
 use dwell_types::{Crossing, FlowId, Timestamp, hash};
-use std::fmt;
 use std::ops::Range;
 
 /// A lossy difference sketch: the packets of many flows at one point, summarised. See the [module](super).
@@ -42,31 +42,6 @@ impl Row {
         }
     }
 }
-
-/// Why two sketches cannot be combined.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Foreign {
-    /// Their hash seeds differ.
-    Seed {
-        /// The seed of this sketch.
-        ours: u64,
-        /// The seed of the other.
-        theirs: u64,
-    },
-    /// Rows, columns, cells per flow, rates, weights or the sums of bytes differ.
-    Geometry(&'static str),
-}
-
-impl fmt::Display for Foreign {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Seed { ours, theirs } => write!(f, "a sketch with seed {ours} and one with seed {theirs}"),
-            Self::Geometry(what) => write!(f, "the two sketches have different {what}"),
-        }
-    }
-}
-
-impl std::error::Error for Foreign {}
 
 impl Lds {
     /// An empty sketch.
@@ -120,7 +95,7 @@ impl Lds {
 
     /// Adds the contents of another sketch, as if this one had seen its packets.
     pub fn merge(&mut self, other: &Self) -> Result<(), Foreign> {
-        self.is_of_one_kind(other)?;
+        self.check_same(other)?;
         self.cells.iter_mut().zip(&other.cells).for_each(|(cell, other)| cell.merge(*other));
         self.bytes.iter_mut().zip(&other.bytes).for_each(|(bytes, other)| *bytes = bytes.wrapping_add(*other));
         Ok(())
@@ -169,22 +144,17 @@ impl Lds {
         row * columns..(row + 1) * columns
     }
 
-    pub(super) fn is_of_one_kind(&self, other: &Self) -> Result<(), Foreign> {
+    /// An error if the parameters differ.
+    pub(super) fn check_same(&self, other: &Self) -> Result<(), Foreign> {
         let (a, b) = (&self.params, &other.params);
-        let same = [
+        let are_same = [
             ("columns", a.columns == b.columns),
             ("cells per flow", a.cells_per_flow == b.cells_per_flow),
             ("rows or sampling rates", a.rates == b.rates),
             ("weights", a.weights == b.weights),
             ("sums of bytes", a.has_bytes == b.has_bytes),
         ];
-        if let Some((what, _)) = same.into_iter().find(|(_, is_same)| !is_same) {
-            return Err(Foreign::Geometry(what));
-        }
-        if a.seed != b.seed {
-            return Err(Foreign::Seed { ours: a.seed, theirs: b.seed });
-        }
-        Ok(())
+        Foreign::check(a.seed, b.seed, &are_same)
     }
 }
 
@@ -248,6 +218,8 @@ mod tests {
         assert_eq!(parts, Lds::new(params()).unwrap());
         let bytes = parts.cells.capacity() * 16 + parts.bytes.capacity() * 8;
         assert_eq!(parts.state_bytes(), bytes + Lds::fixed_bytes(&parts.params));
+        let fixed = |rows| Lds::fixed_bytes(&Params { rates: vec![1.0; rows], ..params() });
+        assert_eq!(fixed(2) - fixed(1), 40, "as the module says");
     }
 
     /// A packet of weight 7 equals 7 packets at the same time, but only one in the digest.

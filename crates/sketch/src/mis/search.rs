@@ -1,15 +1,15 @@
 //! The search for the lifetimes with the least predicted variance.
 
 use super::{Ladder, Rung};
-use crate::targets::error_of_weighted;
+use crate::targets::{error_of_weighted, slowest};
 
 impl Ladder {
     /// The ladder of `slots` slots with the least predicted variance, of one to three lifetimes.
     ///
     /// `delays` are pairs of the number of requests offered between a request and its response, and the number of such
-    /// exchanges. The search minimises the predicted error of some quantiles, as for one fridge
-    /// ([`crate::fridge::Profile`]). Another lifetime is added only if it gains 2%. The search is over octaves of
-    /// lifetimes and sixteenths of slots. `None` if there are fewer than 32 slots or no delays.
+    /// exchanges. The search minimises the predicted error of some quantiles, as for one fridge. Another lifetime is
+    /// added only if it gains 2%. The search is over octaves of lifetimes and sixteenths of slots. `None` if there are
+    /// fewer than 32 slots or no delays.
     pub fn least_variance(slots: u32, delays: &[(f64, f64)]) -> Option<Self> {
         let mut known = Delays::default();
         delays.iter().for_each(|&(offered, weight)| known.add(offered, weight));
@@ -46,12 +46,7 @@ impl Delays {
 
     /// The 99th percentile; zero if there are none.
     pub(super) fn slow(&self) -> f64 {
-        let mut above = 0.01 * self.weights.iter().sum::<f32>();
-        let slow = self.weights.iter().rposition(|weight| {
-            above -= weight;
-            above < 0.0
-        });
-        slow.map_or(0.0, Self::middle)
+        slowest(&self.weights, 0.01).map_or(0.0, Self::middle)
     }
 
     fn middle(bin: usize) -> f64 {

@@ -1,10 +1,10 @@
 use super::eras::{Eras, Place};
 use super::tuning::Tuning;
 use super::{Ladder, LadderError};
+use crate::array::{ArraySlot, count_open, count_overwritten};
 use crate::batch::{BATCH, CACHED_BYTES, prefetch};
 use crate::lapse;
 use crate::repeats::Meets;
-use crate::waiting::{Waiting, count_open, count_overwritten};
 use crate::{Event, Exchanges, Fates, Gate, Meter, Sample, Structure};
 use dwell_types::{Timestamp, hash};
 use std::fmt;
@@ -60,7 +60,7 @@ pub struct Drawn {
 /// An entry of any fridge.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
-    waiting: Waiting,
+    waiting: ArraySlot,
     /// Insertion counter after the last equal request.
     inserted: u32,
 }
@@ -157,7 +157,7 @@ impl Mis {
             Meets::Other => {
                 self.inserted = self.inserted.wrapping_add(1);
                 count_overwritten(&mut self.fates, &slot.waiting, request.at, self.exchanges.expiry);
-                *slot = Slot { waiting: Waiting::new(fingerprint, request), inserted: self.inserted };
+                *slot = Slot { waiting: ArraySlot::new(fingerprint, request), inserted: self.inserted };
                 self.fates[usize::from(request.tag)].seen += 1;
             }
         }

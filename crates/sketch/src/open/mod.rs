@@ -20,7 +20,7 @@ pub(crate) use wait::Wait;
 
 use crate::batch::{BATCH, CACHED_BYTES};
 use crate::repeats::byte;
-use crate::{Event, Fates, Gate};
+use crate::{Event, Fates, Gate, Sample};
 use buckets::Buckets;
 pub(crate) use buckets::{Ahead, Place};
 use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp};
@@ -66,16 +66,49 @@ impl State {
     }
 }
 
-/// A meter whose table may have no slot for a request although not all are occupied.
-pub(crate) trait Crowded: Sized {
+/// A meter on an [`Open`] table, which may have no slot for a request although not all are occupied.
+pub(crate) trait OpenMeter: Sized {
     /// The table.
     fn open(&mut self) -> &mut Open;
+
+    /// Processes a request; its place is computed only if it is admitted.
+    fn request(&mut self, request: &Event, place: impl FnOnce(&Open) -> Place);
+
+    /// The sample of a response; its place is computed only if it may match.
+    fn response(&mut self, response: &Event, place: impl FnOnce(&Open) -> Place) -> Option<Sample>;
+
+    /// The events of a batch that must be processed; counts the responses that cannot match.
+    fn look_ahead(&mut self, batch: &[Event]) -> Ahead;
 
     /// Drops requests that need not stay.
     fn drop_old(&mut self, now: Timestamp);
 
     /// Admits fewer ids; false if that is impossible.
     fn admit_less(&mut self, now: Timestamp) -> bool;
+
+    /// Processes an event.
+    #[inline]
+    fn take(&mut self, event: &Event, place: impl FnOnce(&Open) -> Place, samples: &mut Vec<Sample>) {
+        if event.is_request {
+            self.request(event, place);
+        } else {
+            samples.extend(self.response(event, place));
+        }
+    }
+
+    /// Processes a batch of at most [`BATCH`] events, looking ahead if that pays.
+    #[inline]
+    fn take_batch(&mut self, batch: &[Event], samples: &mut Vec<Sample>) {
+        if self.open().is_far_for(batch.len()) {
+            for (event, place) in self.look_ahead(batch).of(batch) {
+                self.take(event, |_| *place, samples);
+            }
+        } else {
+            for event in batch {
+                self.take(event, |open| open.place(event.id), samples);
+            }
+        }
+    }
 
     /// Makes room for a request that finds no slot: the table grows, or else fewer ids are admitted until `put` finds one,
     /// or returns `None` because the request is no longer admitted. Returns whether it is in the table.

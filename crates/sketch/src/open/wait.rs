@@ -1,6 +1,6 @@
 use crate::repeats::{Meets, Tokens};
 use crate::{Event, Exchanges, Sample};
-use dwell_types::Nanos;
+use dwell_types::{Nanos, Repeat};
 
 /// A request in a table, as seen at some moment.
 #[derive(Clone, Copy, Debug)]
@@ -47,11 +47,11 @@ impl Wait {
         self.since_last.is_farther_than(age)
     }
 
-    /// How an equal request at that moment relates to this one.
+    /// How an equal request at that moment relates to this one, which is kept for this long.
     #[inline]
-    pub(crate) fn meets(&self, exchanges: &Exchanges) -> Meets {
-        let is_other = self.is_older(exchanges.expiry) || self.since_first > Exchanges::LONGEST_WAIT;
-        if is_other { Meets::Other } else { Meets::equal(self.is_open, exchanges.repeat) }
+    pub(crate) fn meets(&self, lifetime: Nanos, repeat: Repeat) -> Meets {
+        let is_other = self.is_older(lifetime) || self.since_first > Exchanges::LONGEST_WAIT;
+        if is_other { Meets::Other } else { Meets::equal(self.is_open, repeat) }
     }
 
     /// The sample of a response at that moment, with weight 1, and whether its token resolved which of several requests

@@ -167,7 +167,10 @@ impl OwdMeter {
             let bounded = |bytes| DelayStore::bounded(series, bytes).ok_or(SettingsError { needed: bytes });
             bytes.map_or_else(|| Ok(DelayStore::unbounded(series)), bounded)
         };
-        let interval_delays = store(1, shares.as_ref().map(|s| s.interval.max(DelayStore::least_bytes(1))))?;
+        let intervals = |length| {
+            let delays = store(1, shares.as_ref().map(|s| s.interval));
+            delays.map(|delays| Intervals::new(length, settings.longest, delays))
+        };
         Ok(Self {
             matching: Matching::new(shares.as_ref().map(|s| s.matching), settings.longest, settings.seed),
             longest: settings.longest,
@@ -176,7 +179,7 @@ impl OwdMeter {
             total: Tally::default(),
             delays: store(series(settings), shares.as_ref().map(|s| s.delays))?,
             flows: (settings.flows > 0).then(|| Box::new(Flows::new(settings.flows))),
-            intervals: settings.interval.map(|length| Intervals::new(length, settings.longest, interval_delays)),
+            intervals: settings.interval.map(intervals).transpose()?,
         })
     }
 

@@ -41,10 +41,11 @@ mod episode;
 pub use episode::Episode;
 // The queue over time, in a bounded number of bins.
 mod timeline;
-pub use timeline::{Stretch, Timeline};
+pub use timeline::Stretch;
 // Compares snapshots with the exact reference.
 mod compare;
-pub use compare::{Comparison, Pair, Scores};
+pub use crate::conquest::Scores;
+pub use compare::{Comparison, Pair};
 // The meter, which combines all of these.
 mod meter;
 pub use meter::{Method, QueueMeter, Settings, SettingsError, Shares};

@@ -2,7 +2,7 @@ use dwell_types::{Nanos, Timestamp};
 
 /// The queue over time: a bounded number of bins of equal length, which doubles when time exceeds the last bin.
 #[derive(Clone, Debug)]
-pub struct Timeline {
+pub(super) struct Timeline {
     start: Option<i64>,
     /// Nanoseconds per bin.
     length: i64,
@@ -73,7 +73,7 @@ impl Timeline {
     }
 
     /// All bins up to the last in which a packet departed.
-    pub fn stretches(&self) -> Vec<Stretch> {
+    pub(super) fn stretches(&self) -> Vec<Stretch> {
         let Some(start) = self.start else { return Vec::new() };
         let last = self.bins.iter().rposition(|bin| bin.queue > 0 || bin.delay > 0).unwrap_or(0);
         let begins =

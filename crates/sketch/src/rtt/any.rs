@@ -9,7 +9,7 @@ use crate::hash_sample::{HashSample, Lifetime};
 use crate::horizon::{Borrower, Horizon, Roomy};
 use crate::mis::{Ladder, Mis, Rung};
 use crate::simple::{self, Overwrite, Simple};
-use crate::timebloom::{self, TimeBloom, TimeBloomError};
+use crate::timebloom::{self, TimeBloom};
 use crate::{Exchanges, Meter};
 use dwell_types::{ExchangeId, Match, Timestamp};
 use std::fmt::Display;
@@ -68,9 +68,6 @@ impl AnyMeter {
         // Of filters: they find no longer delays, and their meter expects no later responses.
         let (longest, rate) = (settings.longest_of(exchanges.expiry), settings.rate);
         let within = Exchanges { expiry: longest, ..exchanges };
-        if let Some(rate) = rate.filter(|rate| !(rate.is_finite() && *rate > 0.0)) {
-            return Err(SettingsError::parameter(TimeBloomError::Rate(rate)));
-        }
         let too_few = || SettingsError::Memory { given: bytes, needed: settings.method.least_table() };
         let ring = |params: Option<timebloom::Params>| other(TimeBloom::new(params.ok_or_else(too_few)?, within));
         let ale = |widths| {

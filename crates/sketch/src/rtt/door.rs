@@ -7,8 +7,8 @@ use dwell_types::{ExchangeId, Leg, Match, Nanos, Repeat, Sighting, Timestamp};
 mod asked;
 use asked::Asked;
 // Responses that repeat an earlier one.
-mod repeated;
-use repeated::Repeated;
+mod answered;
+use answered::Answered;
 // Requests that repeat an earlier one.
 mod recent;
 use recent::Recent;
@@ -42,9 +42,9 @@ enum Known {
     /// Responses without a request, for handshakes.
     Asked(Asked),
     /// Repeated responses, for acknowledgements.
-    Repeated(Repeated),
-    /// Repeated responses, if every request is remembered, and repeated requests, for timestamps.
-    Both(Option<Repeated>, Recent),
+    Answered(Answered),
+    /// Repeated requests, where equal ones are one exchange; and repeated responses, while every request is remembered.
+    Recent(Recent, Option<Answered>),
 }
 
 impl Door {
@@ -58,7 +58,7 @@ impl Door {
     pub(super) fn know_futile(&mut self, matching: Match, expiry: Nanos, bytes: usize) {
         let known = match matching {
             Match::TcpHandshake => Asked::within(bytes, expiry).map(Known::Asked),
-            Match::TcpAck | Match::TcpTs => Repeated::within(bytes).map(Known::Repeated),
+            Match::TcpAck | Match::TcpTs => Answered::within(bytes).map(Known::Answered),
             Match::TcpFlow | Match::Dns | Match::Ntp | Match::IcmpEcho | Match::QuicSpin | Match::Events => None,
         };
         let told = vec![0; self.turned_away.len()];
@@ -69,16 +69,16 @@ impl Door {
     /// next one for another exchange, with a shorter delay.
     pub(super) fn know_repeats(&mut self, expiry: Nanos, bytes: usize) {
         let recent = Recent::within(bytes, expiry);
-        let (repeated, told) = match self.futile.take().map(|futile| *futile) {
-            Some(Futile { known: Known::Repeated(repeated), told }) => (Some(repeated), told),
+        let (answered, told) = match self.futile.take().map(|futile| *futile) {
+            Some(Futile { known: Known::Answered(answered), told }) => (Some(answered), told),
             _ => (None, Vec::new()),
         };
-        self.futile = Some(Box::new(Futile { known: Known::Both(repeated, recent), told }));
+        self.futile = Some(Box::new(Futile { known: Known::Recent(recent, answered), told }));
     }
 
     /// Whether unmatched responses are turned away.
     pub(super) fn knows_futile(&self) -> bool {
-        self.futile.as_ref().is_some_and(|futile| !matches!(futile.known, Known::Both(None, _)))
+        self.futile.as_ref().is_some_and(|futile| !matches!(futile.known, Known::Recent(_, None)))
     }
 
     /// Rebuilds the set of awaited ids when it is full, from a meter that was given everything admitted so far.
@@ -95,22 +95,22 @@ impl Door {
     #[inline]
     pub(super) fn forget_futile(&mut self) {
         match self.futile.as_deref_mut() {
-            Some(Futile { known: Known::Both(repeated, _), told }) => (*repeated, *told) = (None, Vec::new()),
+            Some(Futile { known: Known::Recent(_, answered), told }) => (*answered, *told) = (None, Vec::new()),
             _ => self.futile = None,
         }
     }
 
-    /// Whether a request only repeats an earlier one. While the meter remembers every request, it decides that itself:
-    /// it knows when the first of them expires.
+    /// Whether a request that is `wanted` only repeats an earlier one. While repeated responses are recognised, the
+    /// meter remembers every request and decides that itself: it knows when the first of them expires.
     #[inline(always)]
-    pub(super) fn is_no_news(&mut self, request: &Sighting) -> bool {
+    pub(super) fn is_mere_repeat(&mut self, wanted: bool, request: &Sighting) -> bool {
         // Resolved at compile time: other rules pay nothing.
-        if request.series.matching.repeat() != Repeat::Ignored {
+        if request.series.matching.repeat() != Repeat::Ignored || !wanted {
             return false;
         }
         match self.futile.as_deref_mut() {
-            Some(Futile { known: Known::Both(all, recent), .. }) => {
-                recent.is_repeated(request.id, request.at) && all.is_none()
+            Some(Futile { known: Known::Recent(recent, answered), .. }) => {
+                recent.is_repeated(request.id, request.at) && answered.is_none()
             }
             _ => false,
         }
@@ -139,11 +139,11 @@ impl Door {
         match (&mut futile.known, is_request) {
             (Known::Asked(asked), true) => asked.ask(seen.id),
             (Known::Asked(asked), false) => return asked.is_asked(seen.id),
-            (Known::Repeated(repeated) | Known::Both(Some(repeated), _), true) => repeated.ask(seen.id, seen.at),
-            (Known::Repeated(repeated) | Known::Both(Some(repeated), _), false) => {
-                return !repeated.is_repeated(seen.id, seen.at);
+            (Known::Answered(answered) | Known::Recent(_, Some(answered)), true) => answered.ask(seen.id, seen.at),
+            (Known::Answered(answered) | Known::Recent(_, Some(answered)), false) => {
+                return !answered.is_repeated(seen.id, seen.at);
             }
-            (Known::Both(None, _), _) => (),
+            (Known::Recent(_, None), _) => (),
         }
         true
     }
@@ -170,7 +170,7 @@ impl Door {
     pub(super) fn growth(&self) -> usize {
         match self.futile.as_ref().map(|futile| &futile.known) {
             Some(Known::Asked(asked)) => asked.growth(),
-            Some(Known::Repeated(_) | Known::Both(..)) | None => 0,
+            Some(Known::Answered(_) | Known::Recent(..)) | None => 0,
         }
     }
 
@@ -183,8 +183,8 @@ impl Futile {
     fn bytes(&self) -> usize {
         let known = match &self.known {
             Known::Asked(asked) => asked.bytes(),
-            Known::Repeated(repeated) => repeated.bytes(),
-            Known::Both(repeated, recent) => repeated.as_ref().map_or(0, Repeated::bytes) + recent.bytes(),
+            Known::Answered(answered) => answered.bytes(),
+            Known::Recent(recent, answered) => recent.bytes() + answered.as_ref().map_or(0, Answered::bytes),
         };
         size_of::<Self>() + known + self.told.capacity() * size_of::<u64>()
     }

@@ -47,6 +47,36 @@ pub enum Method {
 // Only a method that is in `ALL` can be chosen: begin there.
 const _: () = assert!(Method::Dart as usize + 1 == Method::ALL.len());
 
+/// What differs between methods; see the questions of the same names.
+#[derive(Clone, Copy)]
+struct Properties {
+    is_bounded: bool,
+    is_biased: bool,
+    has_slots: bool,
+    most_entry_probabilities: usize,
+    has_stages: bool,
+    has_longest: bool,
+    has_rate: bool,
+    ids: IdForm,
+    /// The only rule that it can measure, if not all.
+    only: Option<Match>,
+}
+
+impl Properties {
+    /// Those of a method that needs no parameters.
+    const PLAIN: Self = Self {
+        is_bounded: true,
+        is_biased: false,
+        has_slots: false,
+        most_entry_probabilities: 0,
+        has_stages: false,
+        has_longest: false,
+        has_rate: false,
+        ids: IdForm::Hashed,
+        only: None,
+    };
+}
+
 impl Method {
     /// Every method, the default first.
     pub const ALL: [Self; 14] = [
@@ -66,53 +96,72 @@ impl Method {
         Self::Dart,
     ];
 
+    /// What can be said of it: each method is in one line, so that a new one must decide.
+    const fn properties(self) -> Properties {
+        const PLAIN: Properties = Properties::PLAIN;
+        match self {
+            Self::Auto | Self::HashSample => PLAIN,
+            Self::Exact => Properties { is_bounded: false, ..PLAIN },
+            Self::Fridge | Self::Km => Properties { has_slots: true, most_entry_probabilities: 1, ..PLAIN },
+            Self::Mis => Properties { has_slots: true, most_entry_probabilities: Ladder::MOST_RUNGS, ..PLAIN },
+            Self::Simple => Properties { is_biased: true, has_slots: true, has_stages: true, ..PLAIN },
+            Self::Stages => {
+                Properties { is_biased: true, has_slots: true, has_stages: true, has_longest: true, ..PLAIN }
+            }
+            Self::AleE | Self::Ddbf => Properties { is_biased: true, has_longest: true, ..PLAIN },
+            Self::TimeBloom | Self::BloomTime | Self::AleU => {
+                Properties { is_biased: true, has_longest: true, has_rate: true, ..PLAIN }
+            }
+            Self::Dart => Properties { is_biased: true, ids: IdForm::Plain, only: Some(Match::TcpAck), ..PLAIN },
+        }
+    }
+
     /// Whether it keeps to [`super::Settings::memory`].
     pub const fn is_bounded(self) -> bool {
-        !matches!(self, Self::Exact)
+        self.properties().is_bounded
     }
 
     /// Whether [`super::Settings::slots`] and [`super::Settings::fingerprint_bits`] can be set.
     pub const fn has_slots(self) -> bool {
-        matches!(self, Self::Fridge | Self::Km | Self::Simple | Self::Stages | Self::Mis)
+        self.properties().has_slots
     }
 
     /// How many [`super::Settings::entry_probabilities`] can be set.
     pub const fn most_entry_probabilities(self) -> usize {
-        match self {
-            Self::Fridge | Self::Km => 1,
-            Self::Mis => Ladder::MOST_RUNGS,
-            _ => 0,
-        }
+        self.properties().most_entry_probabilities
     }
 
     /// Whether what it loses or confuses depends on the delay, which its intervals do not show.
     pub const fn is_biased(self) -> bool {
-        matches!(self, Self::Simple | Self::Dart) || self.has_longest()
+        self.properties().is_biased
     }
 
     /// The form of ids that it needs.
     pub const fn ids(self) -> IdForm {
-        if matches!(self, Self::Dart) { IdForm::Plain } else { IdForm::Hashed }
+        self.properties().ids
     }
 
     /// Whether it can measure the exchanges of this rule.
     pub const fn measures(self, matching: Match) -> bool {
-        !matches!(self, Self::Dart) || matches!(matching, Match::TcpAck)
+        match self.properties().only {
+            None => true,
+            Some(only) => only as usize == matching as usize,
+        }
     }
 
     /// Whether [`super::Settings::longest`] can be set.
     pub const fn has_longest(self) -> bool {
-        matches!(self, Self::Stages | Self::TimeBloom | Self::BloomTime | Self::AleU | Self::AleE | Self::Ddbf)
+        self.properties().has_longest
     }
 
     /// Whether [`super::Settings::stages`] can be set.
     pub const fn has_stages(self) -> bool {
-        matches!(self, Self::Simple | Self::Stages)
+        self.properties().has_stages
     }
 
     /// Whether [`super::Settings::rate`] can be set.
     pub const fn has_rate(self) -> bool {
-        matches!(self, Self::TimeBloom | Self::BloomTime | Self::AleU)
+        self.properties().has_rate
     }
 
     /// Bytes of a rule's meter itself, without its heap.
@@ -136,7 +185,8 @@ impl Method {
         match self {
             Self::Simple | Self::Stages => Some((Simple::SLOT_BYTES, 0)),
             Self::Mis => Some((Mis::SLOT_BYTES, Mis::REST_BYTES)),
-            _ => None,
+            Self::Auto | Self::Exact | Self::Fridge | Self::Km | Self::HashSample => None,
+            Self::TimeBloom | Self::BloomTime | Self::AleU | Self::AleE | Self::Ddbf | Self::Dart => None,
         }
     }
 

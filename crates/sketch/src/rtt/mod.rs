@@ -93,7 +93,7 @@ impl RttMeter {
 
     /// An empty meter.
     pub fn new(settings: &Settings) -> Result<Self, SettingsError> {
-        let groups = settings.told_groups();
+        let groups = settings.distinct_groups();
         let mut matches = settings.matches.clone();
         matches.sort_unstable();
         matches.dedup();
@@ -114,6 +114,9 @@ impl RttMeter {
         let mut expiries = matches.iter().map(|&matching| settings.expiry_of(matching));
         if let Some(expiry) = expiries.find(|&expiry| expiry <= Nanos::ZERO || expiry > Exchanges::LONGEST_WAIT) {
             return Err(SettingsError::Expiry(expiry));
+        }
+        if let Some(rate) = settings.rate.filter(|rate| !(rate.is_finite() && *rate > 0.0)) {
+            return Err(SettingsError::Rate(rate));
         }
         Self::fitting(settings, &matches, series).map_err(|error| match error {
             SettingsError::Memory { needed, .. } => {
@@ -165,7 +168,7 @@ impl RttMeter {
 
     /// A meter whose memory is divided according to `split`.
     fn divided(settings: &Settings, matches: &[Match], series: usize, split: &Split) -> Result<Self, SettingsError> {
-        let groups = settings.told_groups();
+        let groups = settings.distinct_groups();
         let store = match split.store {
             None => DelayStore::unbounded(series),
             Some(bytes) => DelayStore::bounded(series, bytes)
@@ -421,7 +424,7 @@ impl Sink for RttMeter {
         let series = sighting.series;
         let (door, tag) = self.door(series);
         // `&` instead of `&&`: the branch would be unpredictable.
-        let wanted = wanted & !(is_request && door.is_no_news(&sighting));
+        let wanted = wanted & !(is_request && door.is_mere_repeat(wanted, &sighting));
         if door.admits(wanted, &sighting, is_request) {
             self.admit(sighting.id, sighting.at, sighting.token, tag, is_request, series.matching);
         } else {

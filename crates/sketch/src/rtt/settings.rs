@@ -74,7 +74,7 @@ impl Settings {
     }
 
     /// Number of groups that are distinguished: 1 to [`Series::GROUPS`].
-    pub(super) fn told_groups(&self) -> u16 {
+    pub(super) fn distinct_groups(&self) -> u16 {
         self.groups.clamp(1, Series::GROUPS)
     }
 
@@ -117,7 +117,7 @@ impl Settings {
         let legs = matching.legs(self.has_inside).len();
         Exchanges {
             // At most 5 legs of 2¹³ groups.
-            tags: legs as u16 * self.told_groups(),
+            tags: legs as u16 * self.distinct_groups(),
             repeat: matching.repeat(),
             expiry: self.expiry_of(matching),
             seed: hash::word(self.seed, matching.number()),
@@ -165,6 +165,8 @@ pub enum SettingsError {
     Series(usize),
     /// An expiry that is not above zero, or longer than [`Exchanges::LONGEST_WAIT`].
     Expiry(Nanos),
+    /// The rate must be a number above zero.
+    Rate(f64),
     /// The memory is too small for these settings.
     Memory {
         /// Bytes given.
@@ -207,6 +209,7 @@ impl fmt::Display for SettingsError {
             Self::Expiry(expiry) => {
                 write!(f, "an expiry of {expiry}: expected more than zero and at most {}", Exchanges::LONGEST_WAIT)
             }
+            Self::Rate(rate) => write!(f, "{rate} requests per second: expected a finite number above zero"),
             Self::Memory { given, needed } => {
                 write!(f, "{given} bytes of memory are too few: these matches and groups need at least {needed}")
             }

@@ -1,4 +1,5 @@
-use super::{FlowCounts, PairError, Sketch, Summary};
+use super::{FlowCounts, Sketch, Summary};
+use crate::Foreign;
 use crate::estimate::{Estimate, Z95};
 use crate::lda::{self, OneWay};
 use crate::lds::Lds;
@@ -47,7 +48,7 @@ pub enum Unusable {
     /// The points have no common border before or after it.
     NoBorder,
     /// The points use different seeds or sketches.
-    Foreign(PairError),
+    Foreign(Foreign),
 }
 
 impl fmt::Display for Unusable {
@@ -322,14 +323,14 @@ fn midpoint(a: Nanos, b: Nanos) -> Nanos {
 }
 
 /// The answer for all packets, which the receiver saw later by about `later`, and the sketches of flows.
-fn compare(sender: Sketch, receiver: Sketch, later: Nanos) -> Result<(OneWay, Option<JoinedFlows>), PairError> {
-    let answer = receiver.lda.since_about(&sender.lda, later).map_err(PairError::Lda)?;
+fn compare(sender: Sketch, receiver: Sketch, later: Nanos) -> Result<(OneWay, Option<JoinedFlows>), Foreign> {
+    let answer = receiver.lda.since_about(&sender.lda, later)?;
     match (sender.lds, receiver.lds) {
         (None, None) => Ok((answer, None)),
         (Some(ours), Some(receiver)) => {
             Ok((answer, Some(JoinedFlows { sender: ours, receiver, listed: sender.listed, later, spread: 0.0 })))
         }
-        _ => Err(PairError::Flows),
+        _ => Err(Foreign::Flows),
     }
 }
 
@@ -346,7 +347,7 @@ fn common(sender: &Queue, receiver: &Queue, border: impl Fn(&Summary) -> u64) ->
 }
 
 /// Several summaries as one sketch, with the start of the first and the end of the last.
-fn sum(summaries: impl Iterator<Item = Summary>) -> Option<(Result<Sketch, PairError>, Timestamp, Timestamp)> {
+fn sum(summaries: impl Iterator<Item = Summary>) -> Option<(Result<Sketch, Foreign>, Timestamp, Timestamp)> {
     summaries.fold(None, |sum, Summary { start, end, sketch, .. }| match sum {
         None => Some((Ok(sketch), start, end)),
         Some((sum, start, _)) => Some((

@@ -23,13 +23,13 @@
 //! ([`Unusable`]); it never gives a wrong answer.
 //!
 //! **State**: two sketches per point while it captures; where sketches are joined, those waiting for their
-//! counterparts: up to 64 per point, as far as they fit [the memory](Join::bounded).
+//! counterparts: up to 256 per point, as far as they fit [the memory](Join::bounded).
 //!
 //! **Source**: own design. kompella12 §III-A, §V (control messages).
 
 // The sketches of one point in one interval.
 mod sketch;
-pub use sketch::{PairError, Params, ParamsError, Sketch};
+pub use sketch::{Params, ParamsError, Sketch};
 // The flows of one point: names and packet counts.
 mod flows;
 pub use flows::{FlowCounts, FlowList, FlowRecord};

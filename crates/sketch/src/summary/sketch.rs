@@ -1,6 +1,7 @@
 use super::FlowCounts;
+use crate::Foreign;
 use crate::lda::{self, Lda};
-use crate::lds::{self, Foreign, Lds};
+use crate::lds::{self, Lds};
 use core::fmt;
 use dwell_types::Crossing;
 
@@ -33,29 +34,6 @@ impl fmt::Display for ParamsError {
 
 impl core::error::Error for ParamsError {}
 
-/// Why two sketches cannot be compared or merged.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum PairError {
-    /// The sketches of all packets do not match.
-    Lda(lda::PairError),
-    /// The sketches of flows do not match.
-    Lds(Foreign),
-    /// Only one of them has a sketch of flows.
-    Flows,
-}
-
-impl fmt::Display for PairError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Lda(error) => error.fmt(f),
-            Self::Lds(error) => error.fmt(f),
-            Self::Flows => f.write_str("only one of the sketches knows flows"),
-        }
-    }
-}
-
-impl core::error::Error for PairError {}
-
 /// The packets that passed one point: all packets and, optionally, flows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sketch {
@@ -87,13 +65,13 @@ impl Sketch {
     }
 
     /// Adds a sketch with the same parameters: the result is that of one sketch of all packets of both.
-    pub fn merge(&mut self, other: &Self) -> Result<(), PairError> {
+    pub fn merge(&mut self, other: &Self) -> Result<(), Foreign> {
         match (&mut self.lds, &other.lds) {
-            (Some(ours), Some(theirs)) => ours.merge(theirs).map_err(PairError::Lds)?,
+            (Some(ours), Some(theirs)) => ours.merge(theirs)?,
             (None, None) => {}
-            _ => return Err(PairError::Flows),
+            _ => return Err(Foreign::Flows),
         }
-        self.lda.merge(&other.lda).map_err(PairError::Lda)?;
+        self.lda.merge(&other.lda)?;
         self.listed.merge(&other.listed);
         Ok(())
     }

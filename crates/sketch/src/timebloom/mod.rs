@@ -21,10 +21,11 @@
 //! processors). A fridge accesses one place per observation; by definition this method needs eight. [`Policy::Bayes`]
 //! takes 1.5 to 2 times as long, [`Prior::Learnt`] four times.
 //!
-//! **Estimate**: the true slot gives a mean error of [`slot_middle_error`] or [`conditional_mean_error`] slots when
-//! delays are uniform. A wrong filter matches with [`false_positive_probability`]; a response has (*b* − 1) times that
-//! many false candidates. No choice is unbiased: delays are biased towards the prior's center. If no request was seen,
-//! each response gives a delay with probability 1 − (1 − *fp*)^*b*, which cannot be told from a true one.
+//! **Estimate**: where delays are uniform, the true slot gives a mean error of (*b* − 7/6)/4(*b* − 1) slots by its
+//! middle, and of (*b* − 4/3)/4(*b* − 1) by the conditional mean ([`Reference`]). A wrong filter matches with
+//! [`false_positive_probability`]; a response has (*b* − 1) times that many false candidates. No choice is unbiased:
+//! delays are biased towards the prior's center. If no request was seen, each response gives a delay with probability 1
+//! − (1 − *fp*)^*b*, which cannot be told from a true one.
 //!
 //! **Fates**: `seen`, `responses` and `unmatched` are exact. A request cannot be deleted, so one that is answered twice
 //! gives two samples, a repeated one is inserted again and may give either delay, nothing is counted as `ambiguous`,
@@ -52,13 +53,11 @@ mod policy;
 pub use policy::Policy;
 // A distribution of delays that is learnt while running.
 mod learnt;
+// The expected share of false matches.
+pub use crate::filters::false_positive_probability;
 // The meter itself.
 mod sketch;
 pub use sketch::{Params, Prior, TimeBloom, TimeBloomError};
 // The choice of the numbers of filters and hash functions.
 mod fit;
 pub(crate) use fit::{LEAST_BYTES, fit};
-// Expected errors in closed form.
-mod expected;
-pub use crate::filters::false_positive_probability;
-pub use expected::{conditional_mean_error, slot_middle_error};

@@ -2,7 +2,7 @@
 
 use super::super::cell::{Cell, range_of};
 use super::super::code::{self, FINEST};
-use super::{DelayStore, SINCE_FIRST, Series, band_at, combine};
+use super::{DelayStore, PerSeries, SINCE_FIRST, band_at, combine};
 use crate::NewBands;
 use dwell_types::Nanos;
 use std::ops::Range;
@@ -118,7 +118,7 @@ impl DelayStore {
             bins.truncate(length);
         }
         for &series in from {
-            self.series[series] = Series::EMPTY;
+            self.series[series] = PerSeries::EMPTY;
         }
     }
 }

@@ -4,7 +4,7 @@ use super::super::cell::Cell;
 use super::super::code::PARTS;
 use super::super::query::Distribution;
 use super::super::view::{Bins, Shares, Sorted, View};
-use super::{Ambiguous, CLEAR, DelayStore, SINCE_FIRST, SINCE_LAST, Series};
+use super::{Ambiguous, CLEAR, DelayStore, PerSeries, SINCE_FIRST, SINCE_LAST};
 use crate::survival::{BANDS, Risk};
 
 impl DelayStore {
@@ -15,7 +15,7 @@ impl DelayStore {
 
     /// The same where each unit of weight stands for `scale` exchanges, 1 or more: if it is known that there are more
     /// than the weights add up to.
-    pub fn distribution_of_more(&self, series: usize, ambiguous: Ambiguous, scale: f64) -> Distribution {
+    pub(crate) fn distribution_of_more(&self, series: usize, ambiguous: Ambiguous, scale: f64) -> Distribution {
         self.settled().distribution_of(series, ambiguous, None, scale)
     }
 
@@ -26,7 +26,7 @@ impl DelayStore {
 
     /// The distribution of a series when all cells are sorted in.
     fn distribution_of(&self, series: usize, ambiguous: Ambiguous, risk: Option<&Risk>, scale: f64) -> Distribution {
-        let Series { bits, parts } = &self.series[series];
+        let PerSeries { bits, parts } = &self.series[series];
         let sorted = self.sorted(series).scaled(scale);
         let cells = || sorted.all();
         let survival = risk.and_then(|risk| {

@@ -10,7 +10,7 @@ use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp, hash};
 
 /// One slot of an array: 20 bytes.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Waiting {
+pub(crate) struct ArraySlot {
     fingerprint: u32,
     /// Time of the first request, nanoseconds modulo 2⁴⁸: delays are unambiguous within ±39 h.
     first_low: u32,
@@ -38,7 +38,7 @@ enum State {
 
 const REPEAT_BITS: u32 = 40;
 
-impl Waiting {
+impl ArraySlot {
     /// The entry of a request that was just seen.
     #[inline]
     pub(crate) fn new(fingerprint: u32, request: &Event) -> Self {
@@ -136,7 +136,7 @@ impl Waiting {
 
 /// Counts an entry that another one overwrites at this time, if it is still open.
 #[inline]
-pub(crate) fn count_overwritten(fates: &mut [Fates], old: &Waiting, at: Timestamp, expiry: Nanos) {
+pub(crate) fn count_overwritten(fates: &mut [Fates], old: &ArraySlot, at: Timestamp, expiry: Nanos) {
     if old.is_open() {
         fates[old.tag()].let_go(old.is_older(at, expiry));
     }
@@ -145,7 +145,7 @@ pub(crate) fn count_overwritten(fates: &mut [Fates], old: &Waiting, at: Timestam
 /// Counts all open requests, as expired or as pending.
 pub(crate) fn count_open<'a>(
     fates: &mut [Fates],
-    slots: impl Iterator<Item = &'a Waiting>,
+    slots: impl Iterator<Item = &'a ArraySlot>,
     latest: Timestamp,
     expiry: Nanos,
 ) {
@@ -188,26 +188,26 @@ mod tests {
 
     #[test]
     fn an_entry_has_20_bytes() {
-        assert_eq!((size_of::<Waiting>(), align_of::<Waiting>()), (20, 4));
+        assert_eq!((size_of::<ArraySlot>(), align_of::<ArraySlot>()), (20, 4));
     }
 
     #[test]
     fn times_wrap_and_may_go_backwards() {
         for (first, delay) in [((1 << 48) - 10, 1 << 30), (-5, 100), (1_700_000_000_000_000_000, -6_219_000), (0, 0)] {
-            let (sample, _) = Waiting::new(7, &request(1, first)).sample(&response(1, first + delay));
+            let (sample, _) = ArraySlot::new(7, &request(1, first)).sample(&response(1, first + delay));
             assert_eq!((sample.since_first.get(), sample.since_last.get()), (delay, delay));
         }
     }
 
     #[test]
     fn repeats_are_told_by_rule_and_age() {
-        let mut waiting = Waiting::new(7, &Event { token: 5, ..request(1, 0) });
+        let mut waiting = ArraySlot::new(7, &Event { token: 5, ..request(1, 0) });
         let met =
-            |w: &Waiting, matching, at| w.meets(7, Timestamp::from_nanos(at), &exchanges(matching, Nanos::new(100)));
+            |w: &ArraySlot, matching, at| w.meets(7, Timestamp::from_nanos(at), &exchanges(matching, Nanos::new(100)));
         assert_eq!(met(&waiting, Match::Dns, 50), Meets::Open);
         assert_eq!(met(&waiting, Match::TcpTs, 50), Meets::Ignorable);
         assert_eq!(met(&waiting, Match::Dns, 101), Meets::Other);
-        assert_eq!(met(&Waiting::default(), Match::Dns, 0), Meets::Other);
+        assert_eq!(met(&ArraySlot::default(), Match::Dns, 0), Meets::Other);
         waiting.repeat(&Event { token: 6, ..request(1, 6_400) });
         let (sample, is_resolved) = waiting.sample(&response(1, 10_000));
         assert_eq!((sample.since_first.get(), sample.since_last.get(), is_resolved), (10_000, 3_600, false));

@@ -5,14 +5,14 @@ use dwell_types::{ExchangeId, Timestamp};
 ///
 /// **State**: as many ids as fit the nearest cache, direct-mapped by their lowest bits.
 #[derive(Clone, Debug)]
-pub(super) struct Repeated {
-    answered: Box<[ExchangeId]>,
+pub(super) struct Answered {
+    ids: Box<[ExchangeId]>,
     latest: Timestamp,
 }
 
 const PLACES: usize = 1 << 11;
 
-impl Repeated {
+impl Answered {
     /// `None` if it takes more than this many bytes.
     pub(super) fn within(bytes: usize) -> Option<Self> {
         (PLACES * size_of::<ExchangeId>() <= bytes).then(|| Self::of(PLACES))
@@ -20,14 +20,14 @@ impl Repeated {
 
     fn of(places: usize) -> Self {
         // Each place begins with an id that belongs elsewhere.
-        let answered = (0..places as u64).map(|place| ExchangeId(place ^ 1)).collect();
-        Self { answered, latest: Timestamp::from_nanos(i64::MIN) }
+        let ids = (0..places as u64).map(|place| ExchangeId(place ^ 1)).collect();
+        Self { ids, latest: Timestamp::from_nanos(i64::MIN) }
     }
 
     #[inline(always)]
     fn place(&mut self, id: ExchangeId) -> &mut ExchangeId {
-        let last = self.answered.len() - 1;
-        &mut self.answered[id.0 as usize & last]
+        let last = self.ids.len() - 1;
+        &mut self.ids[id.0 as usize & last]
     }
 
     /// Takes a request.
@@ -48,7 +48,7 @@ impl Repeated {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        size_of_val(&*self.answered)
+        size_of_val(&*self.ids)
     }
 }
 
@@ -58,30 +58,30 @@ mod tests {
 
     #[test]
     fn a_response_is_repeated_until_somebody_asks() {
-        let mut repeated = Repeated::of(PLACES);
+        let mut answered = Answered::of(PLACES);
         let now = Timestamp::from_nanos(5);
         for id in [0, 1, 2, PLACES as u64 - 1, u64::MAX].map(ExchangeId) {
-            assert!(!repeated.is_repeated(id, now), "{id:?}");
-            assert!(repeated.is_repeated(id, now) && repeated.is_repeated(id, now));
-            repeated.ask(ExchangeId(id.0 ^ 1 << 40), now);
-            assert!(repeated.is_repeated(id, now));
-            repeated.ask(id, now);
-            assert!(!repeated.is_repeated(id, now) && repeated.is_repeated(id, now));
+            assert!(!answered.is_repeated(id, now), "{id:?}");
+            assert!(answered.is_repeated(id, now) && answered.is_repeated(id, now));
+            answered.ask(ExchangeId(id.0 ^ 1 << 40), now);
+            assert!(answered.is_repeated(id, now));
+            answered.ask(id, now);
+            assert!(!answered.is_repeated(id, now) && answered.is_repeated(id, now));
         }
     }
 
     /// Neither an id replaced by another one in its place nor one before the latest time counts as repeated.
     #[test]
     fn what_is_not_known_is_not_repeated() {
-        let mut repeated = Repeated::of(PLACES);
+        let mut answered = Answered::of(PLACES);
         let (id, other) = (ExchangeId(3), ExchangeId(3 + PLACES as u64));
         let at = Timestamp::from_nanos;
-        assert!(!repeated.is_repeated(id, at(5)) && !repeated.is_repeated(other, at(5)));
-        assert!(!repeated.is_repeated(id, at(6)) && repeated.is_repeated(id, at(6)));
+        assert!(!answered.is_repeated(id, at(5)) && !answered.is_repeated(other, at(5)));
+        assert!(!answered.is_repeated(id, at(6)) && answered.is_repeated(id, at(6)));
         assert!(
-            !repeated.is_repeated(id, at(5)) && !repeated.is_repeated(id, at(6)) && repeated.is_repeated(id, at(6))
+            !answered.is_repeated(id, at(5)) && !answered.is_repeated(id, at(6)) && answered.is_repeated(id, at(6))
         );
-        repeated.ask(other, at(9));
-        assert!(!repeated.is_repeated(id, at(8)));
+        answered.ask(other, at(9));
+        assert!(!answered.is_repeated(id, at(8)));
     }
 }
