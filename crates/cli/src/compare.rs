@@ -155,12 +155,7 @@ impl Outputs {
             Format::Json => json(results, &mut self.report)?,
             Format::Csv => csv(results, &mut self.report)?,
         }
-        self.report.finish()?;
-        if let Some((mut to, image)) = self.plot {
-            plot::write_sweep(&sweep(results), image, &mut to)?;
-            to.finish()?;
-        }
-        Ok(())
+        output::finish(self.report, None, self.plot, |image, to| plot::write_sweep(&sweep(results), image, to))
     }
 }
 
@@ -192,6 +187,7 @@ fn exchanges(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failu
         Read::Log(events) => feed_log(events, &mut comparison)?,
         Read::Captures(source) => feed_captures(source, arguments, &settings, &mut comparison)?,
     };
+    let code = signals.end(is_stopped, is_damaged);
     warnings.extend(is_stopped.then(|| signals.warning()));
     messages::warn(&warnings);
     let facts = |method| MethodFacts::new(method, arguments.longest, arguments.rate);
@@ -205,7 +201,7 @@ fn exchanges(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failu
         matches: comparison.finish(),
     };
     outputs.write(&results, [table::write, json::write, Results::write_csv], Results::sweep)?;
-    Ok(signals.end(is_stopped, is_damaged))
+    Ok(code)
 }
 
 /// What is compared on.

@@ -75,16 +75,14 @@ fn plan_network(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
     messages::warn(&report.warnings);
     let writers = [report::table::write_plan, json::write, report::csv::write_plan];
     write(&report, arguments.report.format(), &mut to, writers)?;
-    if let Some((mut picture, image)) = picture {
+    output::finish(to, None, picture, |image, to| {
         // The random strategy is the baseline.
         let mut reports = vec![report];
         if arguments.strategy != Strategy::Random {
             reports.push(planned(Strategy::Random));
         }
-        plot::write_plans(&reports, image, &mut picture)?;
-        picture.finish()?;
-    }
-    to.finish()?;
+        plot::write_plans(&reports, image, to)
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -104,7 +102,7 @@ fn list_paths(arguments: &PathsArguments) -> Result<ExitCode, Failure> {
         }
     });
     let mut to = arguments.report.open()?;
-    let picture = Output::picture(arguments.plot.as_ref())?;
+    let picture = picture::open(&map, arguments.plot.as_ref())?;
     let probes = Probes::new(&map.topology, &segments);
     let report = PathsReport {
         schema: PATHS_SCHEMA,
@@ -123,10 +121,7 @@ fn list_paths(arguments: &PathsArguments) -> Result<ExitCode, Failure> {
     messages::warn(&report.warnings);
     let writers = [report::table::write_paths, json::write, report::csv::write_paths];
     write(&report, arguments.report.format(), &mut to, writers)?;
-    if let Some((file, image)) = picture {
-        picture::write(&picture::draw(&map, &segments, |_| None)?, image, file)?;
-    }
-    to.finish()?;
+    output::finish(to, None, picture, |image, to| picture::write(&map, &segments, |_| None, image, to))?;
     Ok(ExitCode::SUCCESS)
 }
 

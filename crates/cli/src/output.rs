@@ -74,11 +74,19 @@ impl<F: ValueEnum + Default + Send + Sync + 'static> ReportArguments<F> {
 /// Writes a report in one of the formats.
 pub(crate) type WriteReport<R> = fn(&R, &mut Output) -> io::Result<()>;
 
-/// Completes the files of a command: its report, its rows and its plot, as far as there are such.
-pub(crate) fn finish(report: Output, rows: Option<Rows<Output>>, plot: Option<(Output, Image)>) -> Result<()> {
+/// Completes the files of a command: its report, its rows, and then, so that a plot that cannot be written costs neither,
+/// the plot.
+pub(crate) fn finish(
+    report: Output,
+    rows: Option<Rows<Output>>,
+    plot: Option<(Output, Image)>,
+    draw: impl FnOnce(Image, &mut Output) -> io::Result<()>,
+) -> Result<()> {
     report.finish()?;
     rows.map_or(Ok(()), |rows| rows.finish()?.finish())?;
-    plot.map_or(Ok(()), |(to, _)| to.finish())
+    let Some((mut to, image)) = plot else { return Ok(()) };
+    draw(image, &mut to)?;
+    to.finish()
 }
 
 /// Parses the name of a plot file.

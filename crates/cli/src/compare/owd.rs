@@ -94,6 +94,7 @@ pub(super) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
         }
         Ok(())
     })?;
+    let code = points.code(signals);
     let (packets, truth, lines) = comparison.finish();
     let mut warnings = points.warnings();
     warnings.extend((packets.unsent > 0).then(|| {
@@ -119,7 +120,6 @@ pub(super) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
         recommended: Recommended::of(&lines),
         results: lines,
     };
-    let code = points.code(signals);
     outputs.write(&results, [table::write, json::write, Results::write_csv], Results::sweep)?;
     Ok(code)
 }

@@ -5,7 +5,7 @@ use super::picture::Shade;
 use super::{Map, granularity, open, probe};
 use crate::Failure;
 use crate::messages;
-use crate::output::{self, Output};
+use crate::output;
 use anyhow::anyhow;
 use dwell_network::localize::file::{self, Names};
 use dwell_network::localize::{Apart, Kind, Localization, LossVerdict, Reading, Readings, Routes, Settings, Verdict};
@@ -33,7 +33,7 @@ pub(super) fn run(arguments: &LocalizeArguments) -> Result<ExitCode, Failure> {
     let paths = asked.clone().unwrap_or_else(|| (0..routes.paths()).collect());
     let readings = read(&map, &routes, &files, arguments)?;
     let mut to = arguments.report.open()?;
-    let picture = Output::picture(arguments.plot.as_ref())?;
+    let picture = super::picture::open(&map, arguments.plot.as_ref())?;
 
     let settings = Settings { baseline: arguments.baseline, false_alarms: arguments.false_alarms };
     let found = Localization::new(&routes, &readings, &paths, &settings);
@@ -64,11 +64,9 @@ pub(super) fn run(arguments: &LocalizeArguments) -> Result<ExitCode, Failure> {
     messages::warn(&report.warnings);
     let writers = [report::table::write_localize, json::write, report::csv::write_localize];
     super::write(&report, arguments.report.format(), &mut to, writers)?;
-    if let Some((file, image)) = picture {
-        let drawn = super::picture::draw(&map, &segments, |routers| answer.shade(routers))?;
-        super::picture::write(&drawn, image, file)?;
-    }
-    to.finish()?;
+    output::finish(to, None, picture, |image, to| {
+        super::picture::write(&map, &segments, |routers| answer.shade(routers), image, to)
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -3,11 +3,13 @@
 use super::Map;
 use crate::messages;
 use crate::output::Output;
-use anyhow::{Context, Result};
+use anyhow::{Result, bail};
 use dwell_network::layout;
 use dwell_network::segments::Segments;
 use dwell_report::plot::{self, Image, MapLink, MapPicture, MapRouter};
 use std::collections::HashMap;
+use std::io;
+use std::path::PathBuf;
 
 /// How a segment is drawn on the map.
 #[derive(Clone, Copy)]
@@ -18,10 +20,17 @@ pub(super) struct Shade {
     pub(super) alarm: bool,
 }
 
+/// Opens the file of a plot, if one is requested and the map is not too large for it.
+pub(super) fn open(map: &Map, asked: Option<&(PathBuf, Image)>) -> Result<Option<(Output, Image)>> {
+    if asked.is_some() && map.topology.routers() > layout::MOST {
+        bail!("--plot: the map has more than {} routers", layout::MOST);
+    }
+    Output::picture(asked)
+}
+
 /// Places all routers; each link gets its part of the delay of the shortest segment that contains it.
-pub(super) fn draw(map: &Map, segments: &Segments, shade: impl Fn(&[u32]) -> Option<Shade>) -> Result<MapPicture> {
-    let places = layout::layout(&map.topology)
-        .with_context(|| format!("--plot: the map has more than {} routers", layout::MOST))?;
+fn draw(map: &Map, segments: &Segments, shade: impl Fn(&[u32]) -> Option<Shade>) -> Option<MapPicture> {
+    let places = layout::layout(&map.topology)?;
     let mut over: HashMap<(u32, u32), (usize, Shade)> = HashMap::new();
     for routers in segments.iter() {
         let Some(shade) = shade(routers) else { continue };
@@ -50,7 +59,7 @@ pub(super) fn draw(map: &Map, segments: &Segments, shade: impl Fn(&[u32]) -> Opt
         instrumented: segments.is_instrumented(router),
     });
     let network = &map.network;
-    Ok(MapPicture {
+    Some(MapPicture {
         title: network.source.rsplit('/').next().unwrap_or(&network.source).to_owned(),
         subtitle: format!("{} routers, {} links, {} segments", network.routers, network.links, segments.len()),
         routers: routers.collect(),
@@ -59,7 +68,14 @@ pub(super) fn draw(map: &Map, segments: &Segments, shade: impl Fn(&[u32]) -> Opt
 }
 
 /// Writes a plot, and warns of names that it cannot show.
-pub(super) fn write(picture: &MapPicture, image: Image, mut to: Output) -> Result<()> {
+pub(super) fn write(
+    map: &Map,
+    segments: &Segments,
+    shade: impl Fn(&[u32]) -> Option<Shade>,
+    image: Image,
+    to: &mut Output,
+) -> io::Result<()> {
+    let picture = draw(map, segments, shade).ok_or(io::ErrorKind::FileTooLarge)?;
     let strange = picture.routers.iter().filter(|router| !plot::is_in_png(&router.name)).count();
     if image == Image::Png && strange > 0 {
         messages::warn(&[format!(
@@ -67,7 +83,5 @@ pub(super) fn write(picture: &MapPicture, image: Image, mut to: Output) -> Resul
              shows them"
         )]);
     }
-    plot::write_map(picture, image, &mut to)?;
-    to.finish()?;
-    Ok(())
+    plot::write_map(&picture, image, to)
 }

@@ -59,12 +59,8 @@ impl Outputs {
     /// Writes the report, including its intervals.
     pub(super) fn finish(mut self, mut report: OwdReport) -> Result<()> {
         messages::warn(&report.warnings);
-        report.intervals = std::mem::take(&mut self.intervals);
-        if let Some((to, image)) = &mut self.plot {
-            plot::write_owd(&report, *image, to)?;
-        }
-        if !self.has_intervals {
-            report.intervals.clear();
+        if self.has_intervals {
+            report.intervals = std::mem::take(&mut self.intervals);
         }
         let to = &mut self.report;
         match self.format {
@@ -74,6 +70,11 @@ impl Outputs {
             Format::Csv => report::csv::write(&report, to)?,
             Format::Openmetrics => report::openmetrics::write(&report, to)?,
         }
-        output::finish(self.report, self.samples, self.plot)
+        output::finish(self.report, self.samples, self.plot, |image, to| {
+            if !self.has_intervals {
+                report.intervals = self.intervals;
+            }
+            plot::write_owd(&report, image, to)
+        })
     }
 }

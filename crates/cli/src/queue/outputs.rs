@@ -81,12 +81,9 @@ impl Outputs {
     /// Writes the report, including its episodes.
     pub(super) fn finish(mut self, mut report: QueueReport) -> Result<()> {
         messages::warn(&report.warnings);
-        report.episodes = std::mem::take(&mut self.episodes);
-        if let Some((to, image)) = &mut self.plot {
-            plot::write_queue(&report, *image, to)?;
-        }
-        if self.format == Format::Jsonl {
-            report.episodes.clear();
+        let is_written = self.format == Format::Jsonl;
+        if !is_written {
+            report.episodes = std::mem::take(&mut self.episodes);
         }
         let to = &mut self.report;
         match self.format {
@@ -95,6 +92,11 @@ impl Outputs {
             Format::Jsonl => json::write_line(&report, to)?,
             Format::Csv => report::csv::write(&report, to)?,
         }
-        output::finish(self.report, self.packets, self.plot)
+        output::finish(self.report, self.packets, self.plot, |image, to| {
+            if is_written {
+                report.episodes = self.episodes;
+            }
+            plot::write_queue(&report, image, to)
+        })
     }
 }

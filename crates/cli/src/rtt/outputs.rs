@@ -129,13 +129,9 @@ impl Outputs {
         if let Some(ppviz) = self.ppviz {
             ppviz.finish()?.finish()?;
         }
-        // A plot that cannot be written leaves the report.
-        output::finish(self.report, self.samples, None)?;
-        let Some((mut to, image)) = self.plot else { return Ok(()) };
-        match reports {
-            [report] if !is_series => plot::write(report, image, &mut to)?,
-            reports => plot::write_series(reports, image, &mut to)?,
-        }
-        to.finish()
+        output::finish(self.report, self.samples, self.plot, |image, to| match reports {
+            [report] if !is_series => plot::write(report, image, to),
+            reports => plot::write_series(reports, image, to),
+        })
     }
 }

@@ -180,6 +180,36 @@ fn a_full_disk_is_told_in_one_line() {
     }
 }
 
+/// A plot for which there is no room leaves the report, of whatever command.
+#[test]
+fn a_plot_that_cannot_be_written_costs_no_report() {
+    if !fs::exists("/dev/full").unwrap() {
+        eprintln!("skipped: there is no /dev/full");
+        return;
+    }
+    let [ntp, before, behind] = ["ntp/ntp.pcap", "one-way/near.pcap.xz", "one-way/server.pcap.xz"].map(testdata);
+    let [ingress, egress] = ["queue/ingress.pcap.xz", "queue/egress.pcap.xz"].map(testdata);
+    let [map, measured] = ["net/ladder.toml", "net/ladder-slow.csv"].map(testdata);
+    for how in [
+        &["rtt", &ntp, "--match", "ntp"][..],
+        &["owd", &before, &behind],
+        &["queue", &ingress, &egress],
+        &["compare", &ntp, "--match", "ntp", "--seeds", "1", "--memory", "64KiB"],
+        &["net", "plan", &map],
+        &["net", "paths", &map],
+        &["net", "localize", &map, "--measurements", &measured],
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let [report, plot] = ["report.json", "plot.svg"].map(|name| folder.path().join(name));
+        std::os::unix::fs::symlink("/dev/full", &plot).unwrap();
+        let [to, drawing] = [&report, &plot].map(|path| path.to_str().unwrap());
+        let run = finish(command(&[how, &["-o", to, "--plot", drawing]].concat()));
+        assert!(run.code == 1 && run.err.contains("No space left on device"), "{how:?}: {}", run.err);
+        let report: serde_json::Value = serde_json::from_slice(&fs::read(report).unwrap()).unwrap();
+        assert!(report["schema"].is_string(), "{how:?}");
+    }
+}
+
 #[test]
 fn a_capture_comes_through_standard_input() {
     let ntp = testdata("ntp/ntp.pcap");
