@@ -168,6 +168,7 @@ impl Source {
             Self::Sides(sides) => {
                 let counts = sides.counts();
                 Packets {
+                    ambiguous: counts.ambiguous,
                     backwards: counts.backwards,
                     elsewhere: sides.elsewhere(),
                     arrivals: Some(Arrivals {

@@ -103,7 +103,7 @@ fn is_reached(counts: &TapCounts, longest: Nanos) -> bool {
 /// Departures without an arrival for which the table between the captures gives no reason.
 pub(super) fn unexplained(counts: &TapCounts, longest: Nanos) -> u64 {
     let forgotten = if is_reached(counts, longest) { counts.forgotten } else { 0 };
-    counts.unknown.saturating_sub(counts.backwards + counts.overdue + counts.evicted + forgotten)
+    counts.unknown.saturating_sub(counts.ambiguous + counts.backwards + counts.overdue + counts.evicted + forgotten)
 }
 
 /// Warns if many packets depart that were not seen to arrive.

@@ -43,9 +43,10 @@ pub(super) struct Order {
     pub(super) shorter: usize,
 }
 
-/// How often the delays of both directions have changed in the same sense since the ones before, and in opposite senses.
+/// How often the delays of both directions have changed since the ones before in the same sense, and in opposite senses.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Changes {
+    pub(super) compared: usize,
     pub(super) alike: usize,
     pub(super) opposite: usize,
 }
@@ -65,6 +66,7 @@ impl Both {
             && let [Some(first), Some(second)] = self.latest
         {
             if let Some(before) = self.before {
+                self.changes.compared += 1;
                 match first.compare(before[0]) as i64 * second.compare(before[1]) as i64 {
                     1 => self.changes.alike += 1,
                     -1 => self.changes.opposite += 1,

@@ -192,13 +192,15 @@ impl Sightings {
 
     /// Whether the delays of both directions rise and fall together, as in one queue. Of packets that pass two points in
     /// opposite directions half do so, more if acknowledgements pace their data (65% were seen), and fewer if both
-    /// directions share a medium.
+    /// directions share a medium. A clock that is set changes both once, for each pair of addresses.
     fn wait_together(&self) -> bool {
         const ENOUGH: usize = 20;
+        const OFTEN: f64 = 0.05;
         const SHARE: f64 = 0.7;
         let alike = self.both().map(|both| both.changes.alike).sum::<usize>();
         let all = alike + self.both().map(|both| both.changes.opposite).sum::<usize>();
-        all >= ENOUGH && alike as f64 >= SHARE * all as f64
+        let compared = self.both().map(|both| both.changes.compared).sum::<usize>();
+        all >= ENOUGH && all as f64 >= OFTEN * compared as f64 && alike as f64 >= SHARE * all as f64
     }
 
     /// What was seen at times at which it would be seen at both points, if it passes both: delays are taken to be at most

@@ -59,8 +59,10 @@ pub struct Packets {
     pub departed: u64,
     /// Packets whose arrival was seen.
     pub matched: u64,
-    /// Packets whose arrival was not seen: part of the queue, but without a delay.
+    /// Packets whose arrival is not known: part of the queue, but without a delay.
     pub unknown: u64,
+    /// Those of them that departed while several equal ones were waiting.
+    pub ambiguous: u64,
     /// Packets that departed before they arrived.
     pub backwards: u64,
     /// Packets that found a queue that is only partly known.
@@ -89,7 +91,7 @@ pub struct Arrivals {
     pub evicted: u64,
     /// Packets that did not depart within `--longest`.
     pub expired: u64,
-    /// Packets that arrived while an equal one was waiting.
+    /// Packets that equal others that were waiting, and of which it is not known when they departed.
     pub repeated: u64,
     /// Packets that had neither departed nor expired at the end.
     pub waiting: u64,

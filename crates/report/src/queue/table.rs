@@ -114,12 +114,16 @@ fn footing(report: &QueueReport, to: &mut impl Write) -> io::Result<()> {
             ("departed before arriving", arrivals.backwards),
             ("not departed within --longest", arrivals.expired),
             ("evicted for lack of memory", arrivals.evicted),
-            ("equal to a waiting one", arrivals.repeated),
+            ("equal to others that waited", arrivals.repeated),
             ("still waiting", arrivals.waiting),
         ];
         item("arrived", &footing::sum_of(arrivals.seen, &parts), to)?;
     }
-    let parts = [("matched", packets.matched), ("not seen to arrive", packets.unknown)];
+    let parts = [
+        ("matched", packets.matched),
+        ("equal to others that waited", packets.ambiguous),
+        ("not seen to arrive", packets.unknown.saturating_sub(packets.ambiguous)),
+    ];
     item("departed", &footing::sum_of(packets.departed, &parts), to)?;
     if packets.incomplete > 0 {
         let incomplete = text::count(packets.incomplete);

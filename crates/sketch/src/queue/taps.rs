@@ -23,13 +23,18 @@ pub struct Taps {
 /// A packet that was seen on one side: 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Slot {
-    /// The upper 63 bits of its id; the lowest bit is set if it was seen departing, but not arriving.
+    /// The upper 62 bits of its id, [`DEPARTED`] and [`SHARED`].
     packet: u64,
     /// When it was seen, in nanoseconds; [`FREE`] if the slot is empty.
     at: i64,
 }
 
 const FREE: i64 = i64::MIN;
+
+/// The packet was seen departing, but not arriving.
+const DEPARTED: u64 = 1;
+/// Other slots have equal packets, or had when one of them arrived.
+const SHARED: u64 = 2;
 
 /// What a slot is used for, in the order in which another packet may take it, first choice first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -66,19 +71,23 @@ pub struct TapCounts {
     pub overdue_waits: (Nanos, Nanos),
     /// The longest wait of those in `matched`.
     pub longest_wait: Nanos,
-    /// Packets that arrived while an equal one was waiting: only the first one is kept.
+    /// Packets that arrived while an equal one was waiting and are not followed: copies of it, those for which there was
+    /// no room beside it, and those of which it is unknown whether they or an equal one departed, or were dropped.
     pub repeated: u64,
     /// Packets that have not departed yet.
     pub waiting: u64,
-    /// Packets that departed without having been seen arriving.
+    /// Packets that departed without having been seen arriving, or of which it is unknown when they arrived.
     pub unknown: u64,
+    /// Those of them that equal others with which they waited.
+    pub ambiguous: u64,
 }
 
 impl Slot {
     const EMPTY: Self = Self { packet: 0, at: FREE };
 
     fn new(packet: PacketId, at: Timestamp, has_departed: bool) -> Self {
-        Self { packet: packet.0 & !1 | u64::from(has_departed), at: at.as_nanos().max(FREE + 1) }
+        let packet = packet.0 & !(DEPARTED | SHARED) | if has_departed { DEPARTED } else { 0 };
+        Self { packet, at: at.as_nanos().max(FREE + 1) }
     }
 
     const fn is_free(self) -> bool {
@@ -86,11 +95,15 @@ impl Slot {
     }
 
     const fn has_departed(self) -> bool {
-        self.packet & 1 == 1
+        self.packet & DEPARTED != 0
+    }
+
+    const fn is_shared(self) -> bool {
+        self.packet & SHARED != 0
     }
 
     const fn is_of(self, packet: PacketId) -> bool {
-        (self.packet ^ packet.0) >> 1 == 0 && !self.is_free()
+        (self.packet ^ packet.0) >> 2 == 0 && !self.is_free()
     }
 }
 
@@ -99,6 +112,8 @@ impl Taps {
     pub const SLOT_BYTES: usize = size_of::<Slot>();
     /// The default number of slots that a packet may take.
     pub const WAYS: usize = 8;
+    /// An equal packet that follows so soon is a copy.
+    const COPY: Nanos = Nanos::new(100_000);
     /// A table begins with as many slots as fit into this.
     const FIRST_BYTES: usize = 64 << 10;
 
@@ -144,24 +159,73 @@ impl Taps {
     pub fn insert(&mut self, crossing: &Crossing) {
         self.counts.arrived += 1;
         self.latest = self.latest.max(crossing.at);
-        if let Some(at) = self.find(crossing.packet) {
+        while let Some(at) = self.find(crossing.packet) {
             let slot = self.slots[at];
             match (self.is_overdue(slot), slot.has_departed()) {
                 (false, true) => return self.meet_departed(at, crossing.at),
-                (false, false) => {
-                    self.counts.repeated += 1;
-                    // What arrived before a packet that has left is gone, too, as in every queue that keeps the order.
-                    if Timestamp::from_nanos(slot.at) < self.passed {
-                        self.slots[at] = Slot::new(crossing.packet, crossing.at, false);
-                    }
-                    return;
-                }
+                (false, false) => return self.insert_again(crossing),
                 (true, _) => self.forget(at),
             }
         }
         let (_, at) = self.place(crossing.packet);
         self.forget(at);
         self.slots[at] = Slot::new(crossing.packet, crossing.at, false);
+    }
+
+    /// Processes a packet that arrives while equal ones are waiting. Up to half of a set has room for such; what follows
+    /// so soon as another interface shows the same packet is a copy.
+    #[cold]
+    fn insert_again(&mut self, crossing: &Crossing) {
+        self.drop_passed(crossing.packet);
+        let equal = self.equal(crossing.packet).count();
+        let is_copy = self.equal(crossing.packet).any(|at| {
+            let before = Timestamp::from_nanos(self.slots[at].at);
+            crossing.at - before <= Self::COPY
+        });
+        let first = self.set(crossing.packet);
+        let free = (first..first + self.ways).find(|&at| self.slots[at].is_free());
+        let Some(free) = free.filter(|_| !is_copy && equal < (self.ways / 2).max(1)) else {
+            self.counts.repeated += 1;
+            return;
+        };
+        self.slots[free] = Slot::new(crossing.packet, crossing.at, false);
+        for at in first..first + self.ways {
+            if equal > 0 && self.slots[at].is_of(crossing.packet) {
+                self.slots[at].packet |= SHARED;
+            }
+        }
+    }
+
+    /// The places of the equal packets that are waiting.
+    fn equal(&self, packet: PacketId) -> impl Iterator<Item = usize> {
+        let first = self.set(packet);
+        let is_waiting = move |slot: Slot| slot.is_of(packet) && !slot.has_departed() && !self.is_overdue(slot);
+        (first..first + self.ways).filter(move |&at| is_waiting(self.slots[at]))
+    }
+
+    /// Drops equal packets that arrived before one that has left: in every queue that keeps the order, they have left or
+    /// were dropped, too.
+    fn drop_passed(&mut self, packet: PacketId) {
+        let first = self.set(packet);
+        for at in first..first + self.ways {
+            let slot = self.slots[at];
+            if slot.is_of(packet) && !slot.has_departed() && Timestamp::from_nanos(slot.at) < self.passed {
+                self.slots[at] = Slot::EMPTY;
+                self.counts.repeated += 1;
+            }
+        }
+    }
+
+    /// Processes a packet that departs while equal ones are waiting, or were: whether there are any. Which of them departs
+    /// is unknown, since any may have been dropped: the first one is given up.
+    #[cold]
+    fn take_shared(&mut self, packet: PacketId) -> bool {
+        let Some(first) = self.equal(packet).min_by_key(|&at| self.slots[at].at) else { return false };
+        self.slots[first] = Slot::EMPTY;
+        self.counts.repeated += 1;
+        self.counts.ambiguous += 1;
+        self.counts.unknown += 1;
+        true
     }
 
     fn meet_departed(&mut self, at: usize, arrived: Timestamp) {
@@ -179,7 +243,11 @@ impl Taps {
     pub fn take(&mut self, crossing: &Crossing) -> Option<Timestamp> {
         self.counts.departed += 1;
         self.latest = self.latest.max(crossing.at);
-        match self.find(crossing.packet) {
+        let found = self.find(crossing.packet);
+        if found.is_some_and(|at| self.slots[at].is_shared()) && self.take_shared(crossing.packet) {
+            return None;
+        }
+        match found {
             Some(at) if !self.is_overdue(self.slots[at]) => {
                 if !self.slots[at].has_departed() {
                     self.counts.matched += 1;
@@ -355,7 +423,7 @@ mod tests {
         let arrived = counts.matched + counts.backwards + counts.evicted + counts.expired + counts.repeated;
         assert_eq!(counts.arrived, arrived + counts.waiting, "{counts:?}");
         assert_eq!(counts.departed, counts.matched + counts.unknown, "{counts:?}");
-        assert!(counts.backwards + counts.overdue <= counts.unknown, "{counts:?}");
+        assert!(counts.backwards + counts.overdue + counts.ambiguous <= counts.unknown, "{counts:?}");
         assert!(counts.overdue + counts.forgotten <= counts.expired, "{counts:?}");
     }
 
@@ -451,21 +519,56 @@ mod tests {
     }
 
     /// A packet is dropped, others pass, and it is sent again: its departure has the later arrival. As long as none has
-    /// passed it, the first copy may still wait.
+    /// passed it, the first copy may still wait, and it is unknown which one departs, unless they arrived together.
     #[test]
     fn what_was_passed_is_gone() {
-        for (is_passed, arrived) in [(true, 60), (false, 1)] {
+        let ms = |at: i64| at * 1_000_000;
+        for (is_passed, again, arrived) in
+            [(true, ms(60), Some(ms(60))), (false, ms(60), None), (false, ms(1) + 9_000, Some(ms(1)))]
+        {
             let mut taps = Taps::new(None, 8, Nanos::from_secs(1));
-            taps.insert(&crossing(7, 1));
+            taps.insert(&crossing(7, ms(1)));
             if is_passed {
-                taps.insert(&crossing(8, 2));
-                assert_eq!(taps.take(&crossing(8, 3)), Some(Timestamp::from_nanos(2)));
+                taps.insert(&crossing(8, ms(2)));
+                assert_eq!(taps.take(&crossing(8, ms(3))), Some(Timestamp::from_nanos(ms(2))));
             }
-            taps.insert(&crossing(7, 60));
-            assert_eq!(taps.take(&crossing(7, 62)), Some(Timestamp::from_nanos(arrived)));
-            assert_eq!(taps.counts().repeated, 1);
-            assert_conserved(&taps.counts());
+            taps.insert(&crossing(7, again));
+            assert_eq!(taps.take(&crossing(7, ms(62))), arrived.map(Timestamp::from_nanos));
+            let counts = taps.counts();
+            assert_eq!((counts.repeated, counts.ambiguous), (1, u64::from(arrived.is_none())));
+            assert_conserved(&counts);
         }
+    }
+
+    /// Three equal packets wait together, of which all depart or two: none has a delay, but the one between them, and a
+    /// fourth that comes later. A flood of equal packets makes no table grow.
+    #[test]
+    fn equal_packets_wait_side_by_side() {
+        for is_dropped in [true, false] {
+            let mut taps = Taps::new(None, 8, Nanos::from_secs(1));
+            let arrivals = [(7, 1), (7, 2), (8, 3), (7, 4)].map(|(packet, at)| crossing(packet, at * 1_000_000));
+            arrivals.iter().for_each(|arrival| taps.insert(arrival));
+            let departures = arrivals.iter().enumerate().filter(|(number, _)| !is_dropped || *number != 1);
+            for (number, arrival) in departures {
+                let at = Timestamp::from_nanos(10_000_000 + number as i64);
+                let known = (number == 2).then_some(arrival.at);
+                assert_eq!(taps.take(&Crossing { at, ..*arrival }), known);
+            }
+            let ambiguous = if is_dropped { 2 } else { 3 };
+            taps.insert(&crossing(9, 20_000_000));
+            assert!(taps.take(&crossing(9, 21_000_000)).is_some());
+            taps.insert(&crossing(7, 30_000_000));
+            assert_eq!(taps.take(&crossing(7, 31_000_000)), Some(Timestamp::from_nanos(30_000_000)));
+            let counts = taps.counts();
+            assert_eq!((counts.matched, counts.repeated, counts.waiting), (3, 3, 0));
+            assert_eq!((counts.ambiguous, counts.unknown), (ambiguous, ambiguous));
+            assert_conserved(&counts);
+        }
+        let mut taps = Taps::new(None, 8, Nanos::from_secs(100));
+        let bytes = taps.state_bytes();
+        (0..10_000).for_each(|number| taps.insert(&crossing(7, number * 1_000_000)));
+        assert_eq!((taps.counts().waiting, taps.counts().repeated, taps.state_bytes()), (4, 9_996, bytes));
+        assert_conserved(&taps.counts());
     }
 
     /// Packets seen only departing never evict one that waits.
@@ -483,34 +586,50 @@ mod tests {
         /// exactly one fate, and the same whether the table has grown or not.
         #[test]
         fn matches_as_a_map(steps in prop::collection::vec((0u64..40, any::<bool>(), 0i64..40), 1..400)) {
-            let mut large = Taps::new(Some(1 << 16), 64, Nanos::new(200));
+            let mut large = Taps::new(Some(1 << 16), 64, Nanos::new(2_000_000));
             let small =
-                |first: usize| Taps::growing(first * Taps::SLOT_BYTES, Some(16 * Taps::SLOT_BYTES), 2, Nanos::new(200));
+                |first: usize| Taps::growing(first * Taps::SLOT_BYTES, Some(16 * Taps::SLOT_BYTES), 2, Nanos::new(2_000_000));
             let (mut small, mut growing) = (small(16), small(2));
-            let mut map: BTreeMap<u64, (i64, bool)> = BTreeMap::new();
+            // When equal packets arrived, or that one departed.
+            let mut map: BTreeMap<u64, Result<Vec<(i64, bool)>, i64>> = BTreeMap::new();
             let (mut now, mut passed) = (0, i64::MIN);
             for (packet, arrives, gap) in steps {
-                now += gap;
-                map.retain(|_, &mut (at, _)| now - at <= 200);
+                now += gap * 10_000;
+                map.retain(|_, seen| match seen {
+                    Ok(waiting) => {
+                        waiting.retain(|(at, _)| now - at <= 2_000_000);
+                        !waiting.is_empty()
+                    }
+                    Err(at) => now - *at <= 2_000_000,
+                });
                 let seen = crossing(packet, now);
                 if arrives {
                     large.insert(&seen);
                     small.insert(&seen);
                     growing.insert(&seen);
-                    match map.get(&packet) {
-                        Some((_, true)) => { map.remove(&packet); }
-                        Some((at, false)) if *at >= passed => {}
-                        Some((_, false)) | None => { map.insert(packet, (now, false)); }
+                    match map.get_mut(&packet) {
+                        Some(Err(_)) => { map.remove(&packet); }
+                        Some(Ok(waiting)) => {
+                            waiting.retain(|&(at, _)| at >= passed);
+                            let is_copy = waiting.iter().any(|(at, _)| now - at <= 100_000);
+                            if !is_copy && waiting.len() < 32 {
+                                waiting.push((now, false));
+                                let is_shared = waiting.len() > 1;
+                                waiting.iter_mut().for_each(|(_, shared)| *shared |= is_shared);
+                            }
+                        }
+                        None => { map.insert(packet, Ok(vec![(now, false)])); }
                     }
                 } else {
-                    let expected = match map.get(&packet) {
-                        Some(&(at, false)) => {
-                            map.remove(&packet);
-                            passed = passed.max(at);
-                            Some(Timestamp::from_nanos(at))
+                    let expected = match map.get_mut(&packet) {
+                        Some(Ok(waiting)) => {
+                            let (at, is_shared) = waiting.remove(0);
+                            if waiting.is_empty() { map.remove(&packet); }
+                            if !is_shared { passed = passed.max(at) }
+                            (!is_shared).then_some(Timestamp::from_nanos(at))
                         }
-                        Some((_, true)) => None,
-                        None => { map.insert(packet, (now, true)); None }
+                        Some(Err(_)) => None,
+                        None => { map.insert(packet, Err(now)); None }
                     };
                     prop_assert_eq!(large.take(&seen), expected);
                     prop_assert_eq!(small.take(&seen), growing.take(&seen));
@@ -521,7 +640,7 @@ mod tests {
             }
             prop_assert_eq!(small.slots.len(), 16);
             prop_assert_eq!(large.counts().evicted, 0);
-            prop_assert_eq!(large.counts().waiting, map.values().filter(|(_, departed)| !departed).count() as u64);
+            prop_assert_eq!(large.counts().waiting, map.values().flatten().flatten().count() as u64);
         }
     }
 }
