@@ -244,6 +244,10 @@ impl Censoring {
     /// Where the samples so far belong, if the scale has changed since the last call.
     pub(super) fn take_new_bands(&mut self) -> Option<NewBands> {
         let grown = std::mem::take(&mut self.grown);
+        // Asked for after every batch, but hardly ever needed.
+        if grown == 0 {
+            return None;
+        }
         let once = NewBands::of_twice(grown > 0, together(self.slots));
         (0..grown.unsigned_abs()).map(|_| once).reduce(NewBands::then)
     }
