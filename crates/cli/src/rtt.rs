@@ -7,7 +7,7 @@ use crate::progress::Bar;
 use crate::signals::Signals;
 use crate::units;
 use anyhow::anyhow;
-use dwell_capture::{CaptureError, CaptureFiles, FrameSource};
+use dwell_capture::{CaptureError, CaptureFiles, FrameSource, Name};
 use dwell_logs::EventLog;
 use dwell_observe::Observer;
 use dwell_observe::parse::{self, Key};
@@ -194,7 +194,7 @@ pub(crate) fn about(events: &EventLog) -> impl Iterator<Item = String> {
         let lines = text::are(events.backwards(), "line");
         format!(
             "{}: {lines} out of time order: delays may be wrong; sort the lines by time",
-            events.lines().path().display()
+            Name(events.lines().path())
         )
     });
     events.lines().warning().into_iter().chain(backwards)

@@ -2,6 +2,7 @@
 
 use csv::StringRecord;
 use csv_core::{ReadFieldResult, Reader, ReaderBuilder, Terminator};
+use dwell_capture::Name;
 use dwell_capture::file::{Decompressed, Stop, is_cut, is_stopped};
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
@@ -40,9 +41,9 @@ impl LogError {
 impl fmt::Display for LogError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unread(path, _) => write!(f, "{}", path.display()),
-            Self::Directory(path) => write!(f, "{}: expected a CSV file, found a directory", path.display()),
-            Self::Line { path, number, what } => write!(f, "{}: line {number}: {what}", path.display()),
+            Self::Unread(path, _) => Name(path).fmt(f),
+            Self::Directory(path) => write!(f, "{}: expected a CSV file, found a directory", Name(path)),
+            Self::Line { path, number, what } => write!(f, "{}: line {number}: {what}", Name(path)),
         }
     }
 }
@@ -270,7 +271,7 @@ impl<R: BufRead> Lines<R> {
             return Some(format!("{error}{why}: only the {lines} used"));
         }
         let cut = self.cut.as_ref()?;
-        Some(format!("{}: {cut} after line {}: the rest is not used", self.path.display(), self.number))
+        Some(format!("{}: {cut} after line {}: the rest is not used", Name(&self.path), self.number))
     }
 }
 
@@ -399,6 +400,13 @@ mod tests {
             assert_eq!(trimmed, expected.iter().collect::<Vec<_>>(), "{line}");
             assert!(line.contains('"') || found == trimmed, "{line}");
         }
+    }
+
+    #[test]
+    fn standard_input_has_a_name() {
+        let mut lines = Lines::of(Path::new("-"), &b"at_ns,id\n"[..]);
+        let error = lines.columns(["kind"], []).unwrap_err().to_string();
+        assert!(error.starts_with("standard input: line 1: expected the columns kind"), "{error}");
     }
 
     /// What another writer puts in quotation marks is read as it was.

@@ -2,6 +2,7 @@
 
 use super::Answer;
 use crate::messages::{CAPTURED_TWICE, FEW};
+use dwell_capture::Name;
 use dwell_report::facts::Span;
 use dwell_report::owd::{ClockOffset, Delays, Flow, Line};
 use dwell_sketch::lds::Lds;
@@ -209,7 +210,7 @@ pub(super) fn duplicated(paths: &[PathBuf; 2], packets: [u64; 2], answer: &Answe
         Some(format!(
             "{}: {duplicates} of {packets} packets repeat one seen there at most {DUPLICATE_WINDOW} before: {CAPTURED_TWICE} \
              Duplicates at the sender count as lost; of those at the receiver only the first counts",
-            path.display()
+            Name(path)
         ))
     });
     many.collect()
