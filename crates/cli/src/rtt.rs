@@ -105,6 +105,9 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
     if let Some(words) = frames::undecoded(observer.frames(), observer.unknown_link()) {
         reports.warn(words);
     }
+    if let Some(words) = frames::nobody_inside(&observer, &arguments.inside) {
+        reports.warn(words);
+    }
     reports.warn_of_copies(&copies);
     let code = reports.see_end(source.is_stopped(), source.is_damaged(), signals);
     reports.finish(&mut meter, &observed(&observer, &followed), outputs)?;

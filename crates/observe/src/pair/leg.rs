@@ -22,6 +22,11 @@ impl Legs {
         Some(Self { there, back })
     }
 
+    /// Whether any end of the packet is inside.
+    pub(super) fn touch_inside(&self) -> bool {
+        self.there != Leg::Outside
+    }
+
     /// What a rule's `leg` is called if the request has the packet's `own` key, or the reversed one. The sum of a handshake
     /// stays the sum; and where both ends are on one side, its way does not tell what is beyond the point from what is
     /// before.
