@@ -2,7 +2,8 @@
 //!
 //! A malformed line is an error that names the file and the line, what was expected and what was found; if lines before
 //! it were used, the log ends there with a warning instead. A log that is cut off inside a line, or inside its compressed
-//! data, ends with a warning, too, after everything before has been returned.
+//! data, ends with a warning, too, after everything before has been returned; so does one whose last line has no line
+//! end, but can be used.
 
 // CSV lines, their fields, and errors.
 mod lines;

@@ -639,7 +639,7 @@ fn wild_times_lose_nothing() {
             let (_, packet) = lines[line].split_once(',').unwrap();
             lines[line] = format!("{at},{packet}");
         }
-        fs::write(folder.path().join(name), lines.join("\n")).unwrap();
+        fs::write(folder.path().join(name), lines.join("\n") + "\n").unwrap();
         let run = dwell_in(folder.path(), &["owd", "--crossings", "a.csv", "b.csv", "--format", "json"]);
         fs::write(folder.path().join(name), text).unwrap();
         assert!(
