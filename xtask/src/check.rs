@@ -27,7 +27,7 @@ pub(crate) fn run(names: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// The repository's root: cargo runs this with its own folder as `CARGO_MANIFEST_DIR`.
+/// The repository's root: the folder above that of this package when it was compiled.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_owned).unwrap_or_default()
 }

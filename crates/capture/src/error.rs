@@ -152,7 +152,7 @@ impl fmt::Display for Warning {
             Self::Dropped { path, packets } => write!(
                 f,
                 "{}: {packets} packets are missing: by the file's own statistics they were dropped before they could be captured",
-                path.display()
+                Name(path)
             ),
         }
     }
@@ -192,11 +192,24 @@ impl fmt::Display for Cut {
     }
 }
 
-/// A path as shown to the user.
-struct Name<'a>(&'a Path);
+/// The path of an input as shown to the user: `-` is standard input.
+#[derive(Clone, Copy, Debug)]
+pub struct Name<'a>(pub &'a Path);
 
 impl fmt::Display for Name<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0 == Path::new("-") { f.write_str("standard input") } else { self.0.display().fmt(f) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn standard_input_has_a_name() {
+        let dropped = |path: &str| Warning::Dropped { path: path.into(), packets: 3 }.to_string();
+        assert!(dropped("-").starts_with("standard input: 3 packets are missing"), "{}", dropped("-"));
+        assert!(dropped("./-").starts_with("./-: 3 packets"), "{}", dropped("./-"));
     }
 }

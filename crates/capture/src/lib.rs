@@ -16,9 +16,9 @@
 
 use dwell_types::Frame;
 
-// Errors that end a run, and warnings after which it continues.
+// Errors that end a run, warnings after which it continues, and what they call an input.
 mod error;
-pub use error::{CaptureError, Cut, Warning};
+pub use error::{CaptureError, Cut, Name, Warning};
 // Captures in files and pipes.
 pub mod file;
 pub use file::{CaptureFile, CaptureFiles, PcapWriter};

@@ -4,7 +4,7 @@
 
 use crate::Failure;
 use crate::disorder::Disorder;
-use crate::frames::undecoded;
+use crate::frames::{nobody_inside, undecoded};
 use crate::messages;
 use crate::output::{self, Output, ReportArguments, WriteReport};
 use crate::progress::Bar;
@@ -246,6 +246,7 @@ fn feed_captures(
     let mut warnings: Vec<String> = source.warnings().iter().map(ToString::to_string).collect();
     warnings.extend(disorder.warning("frame", false));
     warnings.extend(undecoded(observer.frames(), observer.unknown_link()));
+    warnings.extend(nobody_inside(&observer, &arguments.inside));
     Ok(Fed { warnings, is_stopped: source.is_stopped(), is_damaged: source.is_damaged() })
 }
 

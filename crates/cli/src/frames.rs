@@ -1,10 +1,10 @@
 //! Frame counts and warnings, shared by the subcommands.
 
-use dwell_observe::Frames;
 use dwell_observe::parse::Reject;
+use dwell_observe::{Frames, Observer};
 use dwell_report::facts;
 use dwell_report::text;
-use dwell_types::LinkType;
+use dwell_types::{LinkType, Prefix};
 
 /// A warning if frames have an unsupported link type, of which `unknown_link` is the first, or if most were rejected
 /// for another reason.
@@ -26,6 +26,14 @@ pub(crate) fn undecoded(now: &Frames, unknown_link: Option<LinkType>) -> Option<
             reason.name()
         )
     })
+}
+
+/// A warning if no packet is from or to an address that counts as inside. Prefixes of which only some have addresses may be
+/// those of all private networks.
+pub(crate) fn nobody_inside(observer: &Observer, inside: &[Prefix]) -> Option<String> {
+    let prefixes: Vec<String> = inside.iter().map(ToString::to_string).collect();
+    let words = || format!("no packet is from or to an address in {} (--inside)", prefixes.join(", "));
+    observer.is_nobody_inside().then(words)
 }
 
 /// All frames by fate.

@@ -203,3 +203,62 @@ fn chain(error: &anyhow::Error) -> String {
 fn has_cause(error: &anyhow::Error, is_it: impl Fn(&io::Error) -> bool) -> bool {
     error.chain().filter_map(|cause| cause.downcast_ref()).any(is_it)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Value names of options that take anything else; what begins with a minus sign is a flag after these.
+    const TEXTS: [&str; 29] = [
+        "A,B",
+        "AMBIGUOUS",
+        "CAPTURE",
+        "CLEANING",
+        "COUNTER",
+        "DIR",
+        "DISCIPLINE",
+        "FILE",
+        "FILTER",
+        "FORMAT",
+        "FROM,TO",
+        "INTERFACE",
+        "KEY",
+        "LIST",
+        "METHOD",
+        "MORE",
+        "NAME|FILE",
+        "PREFIX",
+        "QUEUE",
+        "RECEIVER",
+        "ROUTERS",
+        "RULE",
+        "SENDER",
+        "STRATEGY",
+        "TEXT",
+        "TOPOLOGY",
+        "TRAFFIC",
+        "UNIT",
+        "[SEGMENT=]FILE",
+    ];
+
+    fn value_names(command: &clap::Command) -> Vec<String> {
+        let takes_value = |argument: &&clap::Arg| argument.get_action().takes_values();
+        let names = command.get_arguments().filter(takes_value).map(|argument| {
+            let names = argument.get_value_names().map(|names| names.iter().map(ToString::to_string).collect());
+            names.unwrap_or_else(|| vec![argument.get_id().to_string()])
+        });
+        let below = command.get_subcommands().map(value_names);
+        names.chain(below).flatten().collect()
+    }
+
+    /// Every value is known to be a number or a text, and every name is in use.
+    #[test]
+    fn every_value_is_a_number_or_a_text() {
+        let mut names = value_names(&Arguments::command());
+        names.sort_unstable();
+        names.dedup();
+        let mut known = [&NUMBERS[..], &TEXTS].concat();
+        known.sort_unstable();
+        assert_eq!(names, known);
+    }
+}

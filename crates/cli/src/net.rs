@@ -4,6 +4,7 @@ use crate::Failure;
 use crate::messages;
 use crate::output::{self, Output, WriteReport};
 use anyhow::{Context, Result, anyhow, bail};
+use dwell_capture::Name;
 use dwell_capture::file::Decompressed;
 use dwell_logs::Lines;
 use dwell_network::Topology;
@@ -148,8 +149,8 @@ struct Map {
 impl Map {
     fn read(arguments: &MapArguments) -> Result<Self, Failure> {
         let path = &arguments.topology;
-        let source = path.display().to_string();
-        let mut topology = Topology::read(&text(path)?).map_err(|error| anyhow!("{source}: {error}"))?;
+        let (source, name) = (path.display().to_string(), Name(path));
+        let mut topology = Topology::read(&text(path)?).map_err(|error| anyhow!("{name}: {error}"))?;
         if arguments.both_ways {
             topology.make_both_ways();
         }
@@ -159,7 +160,7 @@ impl Map {
             Paths::all(topology, mode, Paths::MOST).map(Arc::new).map_err(|error| {
                 let is_single_less = mode == Mode::EqualCost && Paths::fit_single(topology, Paths::MOST);
                 let advice = if is_single_less { ": use one path per pair (--single-path)" } else { "" };
-                anyhow!("{source}: {error}{advice}")
+                anyhow!("{name}: {error}{advice}")
             })
         };
         let before = match arguments.failed[..] {
@@ -298,14 +299,14 @@ fn probe(topology: &Topology, routers: &[u32]) -> Probe {
 
 /// Opens a file, compressed or not; `-` is standard input.
 fn open(path: &Path) -> Result<Decompressed> {
-    Decompressed::open(path, None).with_context(|| path.display().to_string())
+    Decompressed::open(path, None).with_context(|| Name(path).to_string())
 }
 
 /// The text of a map.
 fn text(path: &Path) -> Result<String> {
     /// Size limit in bytes: millions of links.
     const MOST: u64 = 256 << 20;
-    let name = path.display();
+    let name = Name(path);
     let mut bytes = Vec::new();
     let read = open(path)?.take(MOST + 1).read_to_end(&mut bytes);
     read.with_context(|| name.to_string())?;

@@ -7,7 +7,7 @@ use crate::units::{one_of, whole};
 use anyhow::Result;
 use clap::Args;
 use dwell_capture::file::Stop;
-use dwell_capture::{CaptureFiles, FrameSource};
+use dwell_capture::{CaptureFiles, FrameSource, Name};
 use dwell_logs::{CrossingLog, shortened};
 use dwell_observe::Frames;
 use dwell_observe::crossing::{Crossings, Directions, Flow, Passing, Settings};
@@ -315,7 +315,7 @@ impl Point {
             Source::Capture { files, .. } => files.warnings().iter().map(ToString::to_string).collect(),
             Source::Log(log) => Vec::from_iter(log.lines().warning()),
         };
-        let name = self.path.display();
+        let name = Name(&self.path);
         if let Source::Capture { crossings, .. } = &self.source {
             let words = undecoded(crossings.frames(), crossings.unknown_link());
             warnings.extend(words.map(|words| format!("{name}: {words}")));

@@ -7,7 +7,7 @@ use crate::progress::Bar;
 use crate::signals::Signals;
 use crate::units;
 use anyhow::anyhow;
-use dwell_capture::{CaptureError, CaptureFiles, FrameSource};
+use dwell_capture::{CaptureError, CaptureFiles, FrameSource, Name};
 use dwell_logs::EventLog;
 use dwell_observe::Observer;
 use dwell_observe::parse::{self, Key};
@@ -105,6 +105,9 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
     if let Some(words) = frames::undecoded(observer.frames(), observer.unknown_link()) {
         reports.warn(words);
     }
+    if let Some(words) = frames::nobody_inside(&observer, &arguments.inside) {
+        reports.warn(words);
+    }
     reports.warn_of_copies(&copies);
     let code = reports.see_end(source.is_stopped(), source.is_damaged(), signals);
     reports.finish(&mut meter, &observed(&observer, &followed), outputs)?;
@@ -194,7 +197,7 @@ pub(crate) fn about(events: &EventLog) -> impl Iterator<Item = String> {
         let lines = text::are(events.backwards(), "line");
         format!(
             "{}: {lines} out of time order: delays may be wrong; sort the lines by time",
-            events.lines().path().display()
+            Name(events.lines().path())
         )
     });
     events.lines().warning().into_iter().chain(backwards)

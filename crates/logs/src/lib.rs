@@ -1,7 +1,9 @@
 //! Logs as input instead of packets: comma-separated values, compressed or not, read line by line.
 //!
-//! A malformed line is an error that names the file and the line, what was expected and what was found. A log that is
-//! cut off inside a line ends with such an error, after everything before it has been returned.
+//! A malformed line is an error that names the file and the line, what was expected and what was found; if lines before
+//! it were used, the log ends there with a warning instead. A log that is cut off inside a line, or inside its compressed
+//! data, ends with a warning, too, after everything before has been returned; so does one whose last line has no line
+//! end, but can be used.
 
 // CSV lines, their fields, and errors.
 mod lines;

@@ -2,6 +2,7 @@
 
 use csv::StringRecord;
 use csv_core::{ReadFieldResult, Reader, ReaderBuilder, Terminator};
+use dwell_capture::Name;
 use dwell_capture::file::{Decompressed, Stop, is_cut, is_stopped};
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
@@ -40,9 +41,9 @@ impl LogError {
 impl fmt::Display for LogError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unread(path, _) => write!(f, "{}", path.display()),
-            Self::Directory(path) => write!(f, "{}: expected a CSV file, found a directory", path.display()),
-            Self::Line { path, number, what } => write!(f, "{}: line {number}: {what}", path.display()),
+            Self::Unread(path, _) => Name(path).fmt(f),
+            Self::Directory(path) => write!(f, "{}: expected a CSV file, found a directory", Name(path)),
+            Self::Line { path, number, what } => write!(f, "{}: line {number}: {what}", Name(path)),
         }
     }
 }
@@ -69,6 +70,8 @@ pub struct Lines<R = BufReader<Decompressed>> {
     is_stopped: bool,
     /// Whether the current line has no line ending.
     is_unfinished: bool,
+    /// Whether such a line below the header was given out.
+    is_unfinished_used: bool,
     /// The error at which a truncated log ended early.
     cut: Option<io::Error>,
     /// The line that could not be used, at which the log ended; and how many were used before.
@@ -111,6 +114,7 @@ impl<R: BufRead> Lines<R> {
             columns: None,
             is_stopped: false,
             is_unfinished: false,
+            is_unfinished_used: false,
             cut: None,
             unusable: None,
             used: 0,
@@ -157,7 +161,10 @@ impl<R: BufRead> Lines<R> {
                 self.fields.record.clear();
                 Ok(false)
             }
-            split => split.map(|()| true),
+            split => {
+                self.is_unfinished_used = self.is_unfinished && self.columns.is_some();
+                split.map(|()| true)
+            }
         }
     }
 
@@ -262,15 +269,18 @@ impl<R: BufRead> Lines<R> {
         self.unusable.is_some()
     }
 
-    /// A warning if the log is truncated, or ended at a line that cannot be used.
+    /// A warning if the log is or may be truncated, or ended at a line that cannot be used.
     pub fn warning(&self) -> Option<String> {
         if let Some(error) = &self.unusable {
             let lines = if self.used == 1 { "line before is" } else { "lines before are" };
             let why = std::error::Error::source(error).map(|why| format!(": {why}")).unwrap_or_default();
             return Some(format!("{error}{why}: only the {lines} used"));
         }
-        let cut = self.cut.as_ref()?;
-        Some(format!("{}: {cut} after line {}: the rest is not used", self.path.display(), self.number))
+        let Some(cut) = &self.cut else {
+            let words = "the last line has no line end, and is used, but may be cut off";
+            return self.is_unfinished_used.then(|| format!("{}: {words}", Name(&self.path)));
+        };
+        Some(format!("{}: {cut} after line {}: the rest is not used", Name(&self.path), self.number))
     }
 }
 
@@ -382,6 +392,25 @@ mod tests {
         texts
     }
 
+    /// A last line without a line end is used with a warning; blanks and a header are not such a line.
+    #[test]
+    fn an_unfinished_line_is_doubted() {
+        let (expected, no) = ("log: the last line has no line end, and is used, but may be cut off", "");
+        for (text, used, warning) in [
+            ("a,b\n1,2\n3,4", 2, expected),
+            ("a,b\n1,2\n3,4\n", 2, no),
+            ("a,b\r\n1,2\r\n", 1, no),
+            ("a,b\n1,2\n  ", 1, no),
+            ("a,b", 0, no),
+            ("a,b\n1,2\n3", 1, "log: the last line is truncated after line 2: the rest is not used"),
+        ] {
+            let mut lines = Lines::of(Path::new("log"), text.as_bytes());
+            lines.columns(["a", "b"], []).unwrap();
+            let found = std::iter::from_fn(|| lines.advance().unwrap().then_some(())).count();
+            assert_eq!((found, lines.warning().unwrap_or_default().as_str()), (used, warning), "{text:?}");
+        }
+    }
+
     /// Fields equal those that the `csv` crate finds, unless the line has an unclosed quotation mark. It trims fields in
     /// quotation marks, too.
     #[test]
@@ -399,6 +428,13 @@ mod tests {
             assert_eq!(trimmed, expected.iter().collect::<Vec<_>>(), "{line}");
             assert!(line.contains('"') || found == trimmed, "{line}");
         }
+    }
+
+    #[test]
+    fn standard_input_has_a_name() {
+        let mut lines = Lines::of(Path::new("-"), &b"at_ns,id\n"[..]);
+        let error = lines.columns(["kind"], []).unwrap_err().to_string();
+        assert!(error.starts_with("standard input: line 1: expected the columns kind"), "{error}");
     }
 
     /// What another writer puts in quotation marks is read as it was.

@@ -2,6 +2,7 @@
 
 use crate::names::{shortened, told_apart};
 use crate::{Lines, LogError};
+use dwell_capture::Name;
 use dwell_capture::file::Stop;
 use dwell_types::{Departure, FlowId, Timestamp, hash};
 use std::path::Path;
@@ -103,7 +104,7 @@ impl SojournLog {
 
     /// Warnings about truncated data and irregular lines.
     pub fn warnings(&self) -> Vec<String> {
-        let name = self.lines.path().display();
+        let name = Name(self.lines.path());
         let mut warnings = Vec::from_iter(self.lines.warning());
         if let Oddities { count: count @ 1.., first } = self.late {
             warnings.push(format!(

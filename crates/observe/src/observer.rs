@@ -138,6 +138,11 @@ impl Observer {
         self.unknown_link
     }
 
+    /// Whether packets were decoded, but none from or to an address that counts as inside, although some do.
+    pub fn is_nobody_inside(&self) -> bool {
+        self.frames.decoded() > 0 && self.pairing.is_nobody_inside()
+    }
+
     /// How many frames were decoded, and how many rejected for which reason.
     pub const fn frames(&self) -> &Frames {
         &self.frames

@@ -212,7 +212,7 @@ impl Match {
         match (self, has_inside) {
             (Self::Events, _) => &[Leg::Both],
             (Self::TcpHandshake, false) => &[Leg::Beyond, Leg::Before, Leg::Sum],
-            (Self::TcpHandshake, true) => &[Leg::Outward, Leg::Inward, Leg::Inside, Leg::Outside, Leg::Sum],
+            (Self::TcpHandshake, true) => &[Leg::Outward, Leg::Inward, Leg::Beyond, Leg::Before, Leg::Sum],
             (_, false) => &[Leg::Both],
             (_, true) => &[Leg::Outward, Leg::Inward, Leg::Inside, Leg::Outside],
         }
@@ -231,9 +231,9 @@ impl fmt::Display for Match {
 pub enum Leg {
     /// Requests of both directions together, because the sides are not known.
     Both,
-    /// Handshakes: from the observation point to the server and back.
+    /// Handshakes: from the observation point to the server and back; with `--inside`, of those with both ends on one side.
     Beyond,
-    /// Handshakes: from the observation point to the client and back.
+    /// Handshakes: from the observation point to the client and back; likewise.
     Before,
     /// Handshakes: the two together, which is how long the client waits.
     Sum,
@@ -241,9 +241,9 @@ pub enum Leg {
     Outward,
     /// `--inside`: the request came from outside to inside.
     Inward,
-    /// `--inside`: both ends are inside.
+    /// `--inside`: both ends are inside. Not of handshakes.
     Inside,
-    /// `--inside`: both ends are outside.
+    /// `--inside`: both ends are outside. Not of handshakes.
     Outside,
 }
 

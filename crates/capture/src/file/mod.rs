@@ -15,7 +15,8 @@
 //! - It is not a capture in the first place (missing, empty, another format, a header that is incomplete or of an
 //!   unknown version): an error before any frame.
 //!
-//! For [`CaptureFiles`] each of these is a [`Warning`](crate::Warning), as long as any file has a frame.
+//! For [`CaptureFiles`] each of these is a [`Warning`](crate::Warning), as long as any file has a frame; but a path that
+//! is missing, unreadable or a directory is always an error, before anything is read.
 //!
 //! Memory is bounded whatever the input claims: a record or block that must be buffered has at most 16 MiB, everything
 //! else is skipped, and buffers grow only with bytes that have really arrived. Decompression may take 8 MiB to 128 MiB

@@ -7,6 +7,7 @@ use crate::Failure;
 use crate::messages;
 use crate::output;
 use anyhow::anyhow;
+use dwell_capture::Name;
 use dwell_network::localize::file::{self, Names};
 use dwell_network::localize::{Apart, Kind, Localization, LossVerdict, Reading, Readings, Routes, Settings, Verdict};
 use dwell_report::json;
@@ -130,11 +131,11 @@ fn read(
         let Probe { from, to, .. } = probe(&map.topology, routes.routers(twice.segment));
         let [(first, line), (second, other)] = twice.readings.map(|reading| places[reading]);
         let at = moment(twice.start_ns);
-        let first = if first == second { String::new() } else { format!("{}: ", first.display()) };
+        let first = if first == second { String::new() } else { format!("{}: ", Name(first)) };
         anyhow!(
             "{}: line {other}: '{from}' to '{to}' has two measurements of the interval at {at}, the other is in {first}line \
              {line}",
-            second.display()
+            Name(second)
         )
     })?;
     if let Some(apart) = readings.apart().filter(|_| arguments.interval.is_none()) {

@@ -3,7 +3,7 @@
 use super::Outputs;
 use super::arguments::JoinArguments;
 use super::sketches::{describe_sketch, flows};
-use super::warnings::{doubts, foreign, is_joined, not_joined, said, surplus, unequal, unlisted};
+use super::warnings::{doubts, foreign, is_joined, not_joined, said, surplus, too_few, unequal, unlisted};
 use crate::Failure;
 use crate::output;
 use anyhow::{Context, Result, bail};
@@ -28,6 +28,7 @@ pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
     let first = &sent[0].sketch;
     let foreign = foreign(first, &received[0].sketch);
     let lengths = [&sent, &received].map(|summaries| usual_length(summaries));
+    let numbers = [&sent, &received].map(Vec::len);
     let has_flows = first.lds.is_some();
     let parameters = describe_sketch(first.lda.params(), first.lds.as_ref().map(Lds::params));
     let points = Points { sender: facts(&sent, None), receiver: facts(&received, None) };
@@ -53,7 +54,8 @@ pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
         warnings.push(foreign);
     } else {
         let unjoined = not_joined(&line, span, None);
-        warnings.extend(unjoined.map(|words| unequal(lengths).unwrap_or(words)));
+        let why = || too_few(&line, span, numbers).or_else(|| unequal(lengths));
+        warnings.extend(unjoined.map(|words| why().unwrap_or(words)));
         warnings.extend(doubts(&line, None, None).filter(|_| is_joined(&line)).map(said));
     }
     warnings.extend(surplus(&total));

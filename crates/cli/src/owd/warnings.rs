@@ -2,6 +2,7 @@
 
 use super::Answer;
 use crate::messages::{CAPTURED_TWICE, FEW};
+use dwell_capture::Name;
 use dwell_report::facts::Span;
 use dwell_report::owd::{ClockOffset, Delays, Flow, Line};
 use dwell_sketch::lds::Lds;
@@ -16,10 +17,15 @@ pub(super) fn is_joined(total: &Line) -> bool {
     total.uncovered < total.sent
 }
 
+/// How long a span lasts, zero if there is none.
+fn lasts(span: Option<Span>) -> Nanos {
+    span.map_or(Nanos::ZERO, |span| Nanos::new(span.end.saturating_sub(span.start)))
+}
+
 /// Warns of sketches that could not be joined; `interval` is their length, if known.
 pub(super) fn not_joined(total: &Line, span: Option<Span>, interval: Option<Nanos>) -> Option<String> {
     if total.sent > 0 && !is_joined(total) {
-        let lasts = span.map_or(Nanos::ZERO, |span| Nanos::new(span.end.saturating_sub(span.start)));
+        let lasts = lasts(span);
         let short = interval.filter(|interval| lasts.get() / 2 < interval.get());
         return Some(match short {
             Some(interval) => format!(
@@ -38,6 +44,20 @@ pub(super) fn not_joined(total: &Line, span: Option<Span>, interval: Option<Nano
             "{} of {} packets are in intervals that could not be joined: longer ones (--interval) lose less, and so does a \
              receiver that knows how much later it sees packets (owd sketch --shift)",
             total.uncovered, total.sent
+        )
+    })
+}
+
+/// Says that neither point has an interval between its first and its last, which can be joined only if both points see
+/// the same packet first or last; `numbers` are those of their intervals.
+pub(super) fn too_few(total: &Line, span: Option<Span>, numbers: [usize; 2]) -> Option<String> {
+    const FIRST_AND_LAST: usize = 2;
+    (!is_joined(total) && numbers.iter().all(|&number| number <= FIRST_AND_LAST)).then(|| {
+        let lasts = lasts(span);
+        let [sent, received] = numbers;
+        format!(
+            "no interval could be joined: the sketches cover {lasts}, by {sent} and {received} intervals, of which the first \
+             and the last are usually incomplete: set a shorter --interval (owd sketch)"
         )
     })
 }
@@ -155,7 +175,7 @@ pub(super) fn disagreement(
     let (from, to) = (Nanos::new(low), Nanos::new(high));
     if low > high {
         let apart = Nanos::new(low.saturating_sub(high));
-        let lasts = Nanos::new(span.map_or(0, |span| span.end.saturating_sub(span.start)));
+        let lasts = lasts(span);
         let why = if apart > lasts.drift() {
             format!(", more than clocks drift apart in {lasts}: {ONE_WAY}, a clock was set, or {MATCHED}")
         } else if may_be_mismatched {
@@ -190,7 +210,7 @@ pub(super) fn duplicated(paths: &[PathBuf; 2], packets: [u64; 2], answer: &Answe
         Some(format!(
             "{}: {duplicates} of {packets} packets repeat one seen there at most {DUPLICATE_WINDOW} before: {CAPTURED_TWICE} \
              Duplicates at the sender count as lost; of those at the receiver only the first counts",
-            path.display()
+            Name(path)
         ))
     });
     many.collect()

@@ -70,6 +70,20 @@ fn a_truncated_line_ends_the_log() {
     }
 }
 
+/// A response of id 1234 that is cut off is one of id 12, which is open, too: it counts, but not without a warning.
+#[test]
+fn a_last_line_that_may_be_cut_off_is_doubted() {
+    let said = |end: &str| {
+        let folder = log(&format!("at_ns,kind,id\n1,request,12\n2,request,1234\n5,response,12{end}"));
+        let run = rtt(&folder, &["--format", "json"]);
+        assert_eq!((run.code, &run.json()["results"][0]["samples"]), (0, &1.into()));
+        assert_eq!(run.json()["warnings"].as_array().unwrap().len(), run.err.lines().count());
+        run.err
+    };
+    let words = "dwell: warning: log.csv: the last line has no line end, and is used, but may be cut off\n";
+    assert_eq!([said(""), said("\n"), said("34\n")], [words, "", ""]);
+}
+
 /// A line that cannot be used ends the log: the lines before count, as the packets before the damage of a capture.
 #[test]
 fn a_line_that_cannot_be_used_ends_the_log() {

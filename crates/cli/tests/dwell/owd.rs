@@ -639,7 +639,7 @@ fn wild_times_lose_nothing() {
             let (_, packet) = lines[line].split_once(',').unwrap();
             lines[line] = format!("{at},{packet}");
         }
-        fs::write(folder.path().join(name), lines.join("\n")).unwrap();
+        fs::write(folder.path().join(name), lines.join("\n") + "\n").unwrap();
         let run = dwell_in(folder.path(), &["owd", "--crossings", "a.csv", "b.csv", "--format", "json"]);
         fs::write(folder.path().join(name), text).unwrap();
         assert!(
@@ -713,6 +713,19 @@ fn sketches_say_what_they_could_not_join() {
     let once = fs::read(folder.path().join("b.csv.1s")).unwrap();
     fs::write(folder.path().join("twice"), [&once[..], &once].concat()).unwrap();
     let (once, twice) = (join("b.csv.1s"), join("twice"));
+    // Captures of one interval or two, which begin and end with different packets; the control has more.
+    let text = fs::read_to_string(folder.path().join("b.csv")).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    let within = [&lines[..1], &lines[100..lines.len() - 100]].concat();
+    fs::write(folder.path().join("within.csv"), within.join("\n") + "\n").unwrap();
+    for (interval, is_short) in [("20s", true), ("8s", true), ("2s", false)] {
+        for (log, name) in [("a.csv", "a.short"), ("within.csv", "b.short")] {
+            dwell_in(folder.path(), &["owd", "sketch", "--crossings", log, "--interval", interval, "-o", name]).ok();
+        }
+        let err = dwell_in(folder.path(), &["owd", "join", "a.short", "b.short"]).err;
+        let is_said = err.contains("intervals, of which the first and the last are usually incomplete");
+        assert!(is_said == is_short && !err.contains("must be the same"), "{interval}: {err}");
+    }
     assert!(
         !once.err.contains("--interval must") && twice.err.contains("duplicate messages were ignored"),
         "{}",

@@ -543,6 +543,22 @@ fn a_link_type_that_is_not_understood_is_named() {
     }
 }
 
+/// An inside network that no packet belongs to is said to be one; not if any of its prefixes has an address.
+#[test]
+fn an_empty_inside_is_said() {
+    let capture = testdata("ntp/ntp.pcap");
+    let warned = |command: &str, inside: &str| dwell(&[command, &capture, "--match", "ntp", "--inside", inside]).err;
+    for command in ["rtt", "compare"] {
+        let words = warned(command, "100.100.0.0/16,2001:db8::/32");
+        let expected = "no packet is from or to an address in 100.100.0.0/16, 2001:db8::/32 (--inside)";
+        assert!(words.contains(expected), "{command}: {words}");
+        for inside in ["0.0.0.0/0,2001:db8::/32", "100.100.0.0/16,0.0.0.0/1,128.0.0.0/1,::/0"] {
+            let words = warned(command, inside);
+            assert!(!words.contains("--inside"), "{command}: {words}");
+        }
+    }
+}
+
 /// A list may be written with spaces.
 #[test]
 fn spaces_around_names_are_ignored() {

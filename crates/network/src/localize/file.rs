@@ -13,7 +13,7 @@ use std::path::Path;
 /// One reading from a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// Its line, counted from 1; in JSON the line where its document ends.
+    /// Its line, counted from 1; in JSON the line where its document begins.
     pub line: u64,
     /// The segment; `None` if the file names none.
     pub segment: Option<Named>,
@@ -112,7 +112,10 @@ fn read_json(path: &Path, source: impl Read) -> Result<Vec<Row>, LogError> {
     }
     let (mut rows, mut line) = (Vec::new(), 1);
     let mut stream = serde_json::Deserializer::from_slice(&text).into_iter::<Document>();
-    while let Some(document) = stream.next() {
+    loop {
+        let blanks = text[stream.byte_offset()..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+        let first = lines.at(stream.byte_offset() + blanks);
+        let Some(document) = stream.next() else { break };
         let document = document.map_err(|wrong| {
             let whole = wrong.to_string();
             let what = whole.split(" at line ").next().unwrap_or(&whole);
@@ -121,7 +124,7 @@ fn read_json(path: &Path, source: impl Read) -> Result<Vec<Row>, LogError> {
         line = lines.at(stream.byte_offset());
         for interval in document.lines().map_err(|what| error(line, what))? {
             let reading = interval.reading().map_err(|what| error(line, what))?;
-            rows.push(Row { line: line as u64, segment: None, reading });
+            rows.push(Row { line: first as u64, segment: None, reading });
         }
     }
     if rows.is_empty() { Err(error(line, NO_INTERVALS.to_owned())) } else { Ok(rows) }
@@ -238,7 +241,8 @@ impl Names {
     pub fn find(&self, path: &Path, row: &Row) -> Result<u32, LogError> {
         let error = |what| LogError::Line { path: path.to_owned(), number: row.line, what };
         let Some(named) = &row.segment else {
-            return Err(error("expected the columns from,to,via, or SEGMENT=FILE".to_owned()));
+            let what = "no segment is named: expected SEGMENT=FILE, or CSV with the columns from,to,via";
+            return Err(error(what.to_owned()));
         };
         let found = self.numbers.get(named);
         found.copied().flatten().ok_or_else(|| {
@@ -295,7 +299,13 @@ mod tests {
         assert!(find(&names, stranger).unwrap_err().starts_with("line 2: 'a' to 'c' is not a segment"));
         let nameless = &read("start_ns,received,lost,mean_ns,std_ns\n1,2,3,4,5\n").unwrap()[0];
         assert_eq!(nameless.reading.delay.unwrap().samples, 2);
-        assert!(find(&names, nameless).unwrap_err().contains("from,to,via"));
+        let expected = "no segment is named: expected SEGMENT=FILE, or CSV with the columns from,to,via";
+        assert_eq!(find(&names, nameless).unwrap_err(), format!("line 2: {expected}"));
+        // Of JSON, the line where the document begins.
+        let interval = "{\"start_ns\":1,\n\"received\":1,\"lost\":0,\"effective_samples\":0,\n\"delay_ns\":{}}";
+        let documents = &read(&format!("\n{interval}\n\n{interval}\n")).unwrap();
+        assert_eq!(find(&names, &documents[0]).unwrap_err(), format!("line 2: {expected}"));
+        assert_eq!(documents[1].line, 6);
     }
 
     /// Blanks around names do not matter; where those in them make a name ambiguous it is refused.

@@ -22,10 +22,21 @@ impl Legs {
         Some(Self { there, back })
     }
 
-    /// The leg of an observation whose request has the packet's `own` key, or the reversed one.
+    /// Whether any end of the packet is inside.
+    pub(super) fn touch_inside(&self) -> bool {
+        self.there != Leg::Outside
+    }
+
+    /// What a rule's `leg` is called if the request has the packet's `own` key, or the reversed one. The sum of a handshake
+    /// stays the sum; and where both ends are on one side, its way does not tell what is beyond the point from what is
+    /// before.
     #[inline(always)]
-    pub(super) fn of(&self, own: bool) -> Leg {
-        if own { self.there } else { self.back }
+    pub(super) fn of(&self, leg: Leg, own: bool) -> Leg {
+        let way = if own { self.there } else { self.back };
+        match (leg, way) {
+            (Leg::Sum, _) | (Leg::Beyond | Leg::Before, Leg::Inside | Leg::Outside) => leg,
+            _ => way,
+        }
     }
 }
 
@@ -57,21 +68,26 @@ mod tests {
     #[test]
     fn legs_take_the_way_of_the_request() {
         use Leg::*;
+        // The legs of handshakes, and of everything else.
         let cases = [
-            (&["10.0.0.0/8"][..], Outward, Inward),
-            (&["192.0.2.0/24", "2001:db8::/32"][..], Inward, Outward),
-            (&["10.0.0.0/8", "192.0.2.7"][..], Inside, Inside),
-            (&["172.16.0.0/12"][..], Outside, Outside),
+            (&["10.0.0.0/8"][..], [Outward, Inward], [Outward, Inward]),
+            (&["192.0.2.0/24", "2001:db8::/32"][..], [Inward, Outward], [Inward, Outward]),
+            (&["10.0.0.0/8", "192.0.2.7"][..], [Beyond, Before], [Inside, Inside]),
+            (&["172.16.0.0/12"][..], [Beyond, Before], [Outside, Outside]),
         ];
         let (hs, ack) = (Match::TcpHandshake, Match::TcpAck);
-        for (inside, there, back) in cases {
+        for (inside, [beyond, before], [there, back]) in cases {
             let mut pair = Pair::inside(&[hs, ack], inside);
             let syn = legs(&mut pair, true, &segment(Tcp::SYN, 1, 0));
-            assert_eq!(syn, [('?', hs, there), ('?', hs, Sum), ('?', ack, there)], "{inside:?}");
+            assert_eq!(syn, [('?', hs, beyond), ('?', hs, Sum), ('?', ack, there)], "{inside:?}");
             let answer = legs(&mut pair, false, &segment(Tcp::SYN | Tcp::ACK, 1, 2));
-            assert_eq!(answer, [('!', hs, there), ('!', ack, there), ('?', hs, back), ('?', ack, back)], "{inside:?}");
+            assert_eq!(
+                answer,
+                [('!', hs, beyond), ('!', ack, there), ('?', hs, before), ('?', ack, back)],
+                "{inside:?}"
+            );
             let third = legs(&mut pair, true, &segment(Tcp::ACK, 2, 2));
-            assert_eq!(third, [('!', hs, back), ('!', hs, Sum), ('!', ack, back)], "{inside:?}");
+            assert_eq!(third, [('!', hs, before), ('!', hs, Sum), ('!', ack, back)], "{inside:?}");
         }
     }
 

@@ -64,6 +64,8 @@ pub struct Pairing {
     rules: Rules,
     ids: Ids,
     inside: Box<[Prefix]>,
+    /// Whether any packet was from or to an address inside.
+    is_inside_seen: bool,
     wraps: Wraps,
     groups: Option<Groups>,
     spin: Option<Spin>,
@@ -104,6 +106,7 @@ impl Pairing {
             ids: Ids::new(seed),
             names: !inside.is_empty() || groups.is_some(),
             inside: inside.into(),
+            is_inside_seen: false,
             wraps: Wraps::default(),
             groups,
             spin: wanted(Match::QuicSpin).then(Spin::new),
@@ -127,6 +130,7 @@ impl Pairing {
             return observe((self.rules, &self.ids), (&mut self.wraps, &mut self.spin), packet, at, sink);
         }
         let legs = Legs::new(&self.inside, &packet.flow);
+        self.is_inside_seen |= legs.as_ref().is_some_and(Legs::touch_inside);
         let groups = self.groups.as_mut().map(|groups| groups.of(packet));
         observe(
             (self.rules, &self.ids),
@@ -159,6 +163,11 @@ impl Pairing {
     #[inline(always)]
     pub(crate) fn observe_udp(&mut self, key: FlowKey, payload: &[u8], at: Timestamp, to: &mut impl Sink) {
         udp(self.rules, &mut self.spin, key, payload, Gather::new(&self.ids, &key, at, to));
+    }
+
+    /// Whether prefixes count as inside, and no packet was from or to an address in them.
+    pub(crate) const fn is_nobody_inside(&self) -> bool {
+        !self.inside.is_empty() && !self.is_inside_seen
     }
 
     /// The groups of the requests seen, if there is grouping.

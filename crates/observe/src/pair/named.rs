@@ -14,17 +14,15 @@ pub(super) struct Named<'a, S> {
 }
 
 impl<S> Named<'_, S> {
-    /// A series with its leg named and its group assigned. The sum of a handshake stays the sum.
+    /// A series with its leg named and its group assigned.
     #[inline(always)]
     fn series(&mut self, mut series: Series, is_request: bool) -> Series {
         let own = is_request || is_own(series, self.flow);
         if let Some(groups) = &mut self.groups {
             series.group = groups.number(own, is_request);
         }
-        if let Some(legs) = &self.legs
-            && series.leg != Leg::Sum
-        {
-            series.leg = legs.of(own);
+        if let Some(legs) = &self.legs {
+            series.leg = legs.of(series.leg, own);
         }
         series
     }

@@ -68,7 +68,7 @@ fn delays(lines: &Lines<'_>, to: &mut impl Write) -> io::Result<()> {
         let whole = names().into_iter().zip(d.quantiles).chain([("min", d.min), ("max", d.max)]);
         let real = whole.map(|(name, e)| (name, e.map(|e| e.map(|ns| ns as f64))));
         for (name, estimate) in [("mean", d.mean), ("std", d.std)].into_iter().chain(real) {
-            for (bound, value) in estimate.iter().flat_map(|e| [("value", e.value), ("low", e.low), ("high", e.high)]) {
+            for (bound, value) in estimate.iter().flat_map(bounds) {
                 writeln!(to, "{NAME}{{{labels},statistic=\"{name}\",bound=\"{bound}\"}} {}", seconds(value))?;
             }
         }

@@ -3,7 +3,7 @@
 use super::picture::{Align, FAINT_GRID, GRID, INK, LOOKS, Look, Picture, Place, QUIET};
 use super::render::text_width;
 use super::scale::LogScale;
-use super::{HEIGHT, WIDTH, bands, heading, ranked};
+use super::{HEIGHT, WIDTH, bands, heading, ranked, subtitle};
 use crate::quantiles::{QUANTILES, names};
 use crate::rtt::{CdfPoint, ResultLine, RttReport};
 use crate::text;
@@ -23,13 +23,13 @@ pub(super) fn picture(report: &RttReport) -> Picture {
     let ranked: Vec<&ResultLine> = ranked(reports).into_iter().map(|r| r.0).filter(is_known).collect();
     let drawn = &ranked[..ranked.len().min(LOOKS.len())];
     picture.heading((LEFT, 28.0), heading(reports), 17.0);
-    let mut subtitle = "Share of exchanges answered within the time below.".to_string();
-    subtitle += bands(drawn.iter().copied());
+    let mut sentences = vec!["Share of exchanges answered within the time below.".to_owned()];
+    sentences.push(bands(drawn.iter().copied()).to_owned());
     if drawn.iter().flat_map(|line| line.cdf.first()).any(|point| point.delay_ns <= 0) {
-        subtitle += " At the left edge: zero and less.";
+        sentences.push("At the left edge: zero and less.".to_owned());
     }
-    subtitle += &format!(" Marks: {}.", names().join(", "));
-    picture.text((LEFT, 52.0), subtitle, 12.5, QUIET, Align::Left);
+    sentences.push(format!("Marks: {}.", names().join(", ")));
+    subtitle(&sentences, (LEFT, 52.0), RIGHT, &mut picture);
     let Some(scale) = scale(drawn) else {
         picture.text((WIDTH / 2.0, HEIGHT / 2.0), "No exchange was measured.", 16.0, QUIET, Align::Centre);
         return picture;

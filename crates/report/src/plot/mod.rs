@@ -28,6 +28,8 @@ use crate::queue::QueueReport;
 use crate::rtt::{ResultLine, RttReport};
 use crate::text;
 use dwell_sketch::estimate::Estimate;
+use picture::{Align, Picture, Place, QUIET};
+use render::text_width;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -191,6 +193,24 @@ fn heading(reports: &[RttReport]) -> String {
     cut(&format!("Response times in {sources}"))
 }
 
+/// Writes the sentences below a title, in as many lines as they need up to `right`.
+fn subtitle(sentences: &[String], (left, mut y): Place, right: f64, picture: &mut Picture) {
+    const SIZE: f64 = 12.5;
+    const LINE: f64 = 16.0;
+    let mut line = String::new();
+    for sentence in sentences.iter().filter(|sentence| !sentence.is_empty()) {
+        let longer = if line.is_empty() { sentence.clone() } else { format!("{line} {sentence}") };
+        if !line.is_empty() && left + text_width(&longer, SIZE) > right {
+            let full = std::mem::replace(&mut line, sentence.clone());
+            picture.text((left, y), full, SIZE, QUIET, Align::Left);
+            y += LINE;
+        } else {
+            line = longer;
+        }
+    }
+    picture.text((left, y), line, SIZE, QUIET, Align::Left);
+}
+
 /// Shortens a title to the width of the picture.
 fn cut(title: &str) -> String {
     text::cut(title, 91)
@@ -215,10 +235,37 @@ fn ranked(reports: &[RttReport]) -> Vec<(&ResultLine, f64)> {
 fn bands<'a>(mut lines: impl Iterator<Item = &'a ResultLine> + Clone) -> &'static str {
     let mut widths = lines.clone().flat_map(|l| l.delay_ns.quantiles).flatten();
     if lines.any(|l| !l.is_complete()) {
-        " Bands: 95% intervals."
+        "Bands: 95% intervals."
     } else if widths.any(|q| !q.is_exact()) {
-        " Bands: what repeated requests leave open."
+        "Bands: what repeated requests leave open."
     } else {
         ""
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use picture::Shape;
+
+    #[test]
+    fn subtitles_stay_within_the_picture() {
+        let lines = |sentences: &[&str]| {
+            let mut picture = Picture::default();
+            let sentences: Vec<String> = sentences.iter().map(|&sentence| sentence.to_owned()).collect();
+            subtitle(&sentences, (72.0, 52.0), 874.0, &mut picture);
+            let written = picture.shapes.into_iter().map(|shape| match shape {
+                Shape::Text { at, text, size, .. } => {
+                    assert!(at.0 + text_width(&text, size) <= 874.0, "{text}");
+                    (at.1, text)
+                }
+                _ => panic!("{shape:?}"),
+            });
+            written.collect::<Vec<_>>()
+        };
+        let span = "Delay per interval, 2010-06-29 19:00:00 – 2015-01-03 14:00:00 UTC (1648 d 19 h).";
+        let [bands, largest] = ["Bands: what repeated requests leave open.", "The 4 largest of 5 results."];
+        assert_eq!(lines(&[span, bands, ""]), [(52.0, format!("{span} {bands}"))]);
+        assert_eq!(lines(&[span, bands, largest]), [(52.0, format!("{span} {bands}")), (68.0, largest.to_owned())]);
     }
 }

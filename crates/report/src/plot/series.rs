@@ -3,12 +3,14 @@
 use super::picture::{Align, Look, Picture, Place, QUIET};
 use super::scale::{LogScale, TimeScale};
 use super::steps::{BETWEEN, BOTTOM, LEFT, RIGHT, TOP};
-use super::{HEIGHT, WIDTH, bands, heading, ranked, steps};
+use super::{HEIGHT, WIDTH, bands, heading, ranked, steps, subtitle};
 use crate::facts::Span;
 use crate::quantiles::{P50, P95, P99, QUANTILES};
 use crate::rtt::{ResultLine, RttReport};
 use crate::text;
 
+/// Space beside the subtitle.
+const MARGIN: f64 = 26.0;
 /// Maximum number of panels in a picture.
 const PANELS: usize = 4;
 
@@ -26,17 +28,17 @@ pub(super) fn picture(reports: &[RttReport]) -> Picture {
         picture.text((WIDTH / 2.0, HEIGHT / 2.0), "No exchange was measured.", 16.0, QUIET, Align::Centre);
         return picture;
     };
-    let mut subtitle = format!("Delay per interval, {}.", text::span(from, to));
     let is_drawn = |l: &&ResultLine| drawn.iter().any(|d| d.0.is_same(l));
-    subtitle += bands(reports.iter().flat_map(|r| &r.results).filter(is_drawn).filter(|l| l.exchanges.is_some()));
-    let quantiles = || reports.iter().flat_map(|r| &r.results).filter(is_drawn).flat_map(|l| l.delay_ns.quantiles);
-    if quantiles().flatten().any(|q| q.low <= 0) {
-        subtitle += " At the lower edge: zero and less.";
+    let lines = || reports.iter().flat_map(|r| &r.results).filter(is_drawn);
+    let mut sentences = vec![format!("Delay per interval, {}.", text::span(from, to))];
+    sentences.push(bands(lines().filter(|l| l.exchanges.is_some())).to_owned());
+    if lines().flat_map(|l| l.delay_ns.quantiles).flatten().any(|q| q.low <= 0) {
+        sentences.push("At the lower edge: zero and less.".to_owned());
     }
     if ranked.len() > drawn.len() {
-        subtitle += &format!(" The {} largest of {} results.", drawn.len(), ranked.len());
+        sentences.push(format!("The {} largest of {} results.", drawn.len(), ranked.len()));
     }
-    picture.text((LEFT, 52.0), subtitle, 12.5, QUIET, Align::Left);
+    subtitle(&sentences, (LEFT, 52.0), WIDTH - MARGIN, &mut picture);
     let time = TimeScale::new(from, to, LEFT, RIGHT);
     let tall = (BOTTOM - TOP - BETWEEN * drawn.len() as f64) / drawn.len().max(1) as f64;
     for (i, (line, _)) in drawn.iter().enumerate() {

@@ -26,7 +26,11 @@ pub(super) const CURVES: [Look; 3] = [
 /// A value in each interval; `None` where nothing was measured.
 pub(super) type Course<T> = [(Span, Option<Estimate<T>>)];
 
-/// Draws the values as steps, with a band where they are estimated.
+/// Least width of what is drawn of an interval; curves of narrower runs of intervals could not be seen.
+const NARROW: f64 = 3.0;
+
+/// Draws the values as steps, with a band where they are estimated. Where too few intervals follow one another for a
+/// step to be seen, each value is a dot.
 pub(super) fn draw<T: Copy + PartialEq>(
     course: &Course<T>,
     time: &TimeScale,
@@ -35,10 +39,15 @@ pub(super) fn draw<T: Copy + PartialEq>(
     picture: &mut Picture,
 ) {
     for run in runs(course) {
+        let ends = |span: &Span| (time.place(span.start), time.place(span.end));
+        let (Some((first, _)), Some((last, _))) = (run.first(), run.last()) else { continue };
+        let (left, right) = (ends(first).0, ends(last).1);
+        // How much is missing at either side.
+        let missing = (NARROW - (right - left)).max(0.0) / 2.0;
         let edge = |of: fn(&Estimate<T>) -> T| {
             let both_ends = |(span, value): &(Span, Estimate<T>)| {
-                let y = height(of(value));
-                [(time.place(span.start), y), (time.place(span.end), y)]
+                let ((left, right), y) = (ends(span), height(of(value)));
+                [(left - missing, y), (right + missing, y)]
             };
             run.iter().flat_map(both_ends).collect::<Vec<Place>>()
         };
@@ -47,7 +56,14 @@ pub(super) fn draw<T: Copy + PartialEq>(
         if run.iter().any(|i| !i.1.is_exact()) {
             picture.area(band, look.colour, 0.2);
         }
-        picture.curve(edge(|e| e.value), look, 2.0);
+        if missing == 0.0 {
+            picture.curve(edge(|e| e.value), look, 2.0);
+            continue;
+        }
+        for (span, value) in &run {
+            let (left, right) = ends(span);
+            picture.dot(((left + right) / 2.0, height(value.value)), look.colour);
+        }
     }
 }
 
@@ -124,6 +140,35 @@ pub(super) fn names(mut placed: Vec<(f64, &str, Colour)>, (top, bottom): Place, 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plot::picture::Shape;
+
+    /// Of 1000 intervals, one alone and two alone are narrower than three points, and ten are not.
+    #[test]
+    fn narrow_runs_are_dots() {
+        let value = |i: i64| (i == 100 || (300..302).contains(&i) || (500..510).contains(&i)).then_some(i as f64);
+        let estimated = |value: f64| Estimate { value, low: value - 9.0, high: value + 9.0 };
+        let span = |i: i64| Span { start: i, end: i + 1 };
+        let course: Vec<_> = (0..1000).map(|i| (span(i), value(i).map(estimated))).collect();
+        let time = TimeScale::new(0, 1000, LEFT, RIGHT);
+        let mut picture = Picture::default();
+        draw(&course, &time, |value| value, CURVES[0], &mut picture);
+        let (mut dots, mut lines, mut bands) = (Vec::new(), Vec::new(), Vec::new());
+        let width = |places: &[Place]| {
+            let ends = places.iter().map(|place| place.0);
+            ends.clone().fold(0.0, f64::max) - ends.fold(WIDTH, f64::min)
+        };
+        for shape in picture.shapes {
+            match shape {
+                Shape::Mark { at, marker, .. } => dots.push((marker, at.1)),
+                Shape::Line { places, .. } => lines.push(width(&places)),
+                Shape::Area { places, .. } => bands.push(width(&places)),
+                _ => panic!("{shape:?}"),
+            }
+        }
+        assert_eq!(dots, [100.0, 300.0, 301.0].map(|y| (Marker::Dot, y)));
+        assert!(lines.len() == 1 && lines[0] > 2.0 * NARROW, "{lines:?}");
+        assert!(bands.len() == 3 && bands.iter().all(|&width| width > NARROW - 1e-9), "{bands:?}");
+    }
 
     /// Intervals of 10, and one of 5; nothing was measured in the fifth, and three are missing behind the sixth.
     #[test]

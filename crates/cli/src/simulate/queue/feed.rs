@@ -1,7 +1,7 @@
 //! Packets that arrive at a simulated queue: generated, from a log, or from a capture.
 
 use anyhow::{Error, Result, anyhow, bail};
-use dwell_capture::{CaptureFiles, FrameSource};
+use dwell_capture::{CaptureFiles, FrameSource, Name};
 use dwell_logs::Lines;
 use dwell_observe::crossing::{Crossings, Settings as Names};
 use dwell_report::text;
@@ -236,13 +236,13 @@ impl Replay {
 
     /// Warnings for the reader.
     fn warnings(&self) -> Vec<String> {
-        let name = self.path.display();
+        let name = Name(&self.path);
         let mut warnings: Vec<String> = self.files.warnings().iter().map(ToString::to_string).collect();
         let frames = self.crossings.frames();
         let untimed = frames.total - self.pace.count;
         let other = frames.total - frames.decoded() - untimed;
         if untimed > 0 {
-            warnings.push(format!("{name}: {untimed} frames have no timestamp and were left out"));
+            warnings.push(format!("{name}: {} without a timestamp and left out", text::are(untimed, "frame")));
         }
         if other > 0 {
             warnings.push(format!(
@@ -274,7 +274,7 @@ impl Read for Replay {
                 let number = self.crossings.frames().total;
                 return Err(anyhow!(
                     "{}: frame {number} has another link type ({}) than those before it ({}): one pcap file holds one",
-                    self.path.display(),
+                    Name(&self.path),
                     frame.link.0,
                     self.link.0
                 ));
