@@ -1,8 +1,10 @@
 //! What the delays of both directions between two addresses tell about their order and their common causes.
 
-use super::sightings::Ends;
-use dwell_types::Timestamp;
+use dwell_types::{Address, Timestamp};
 use std::cmp::Ordering;
+
+/// Source and destination.
+pub(super) type Ends = (Address, Address);
 
 /// A delay in nanoseconds, and when it became known.
 #[derive(Clone, Copy, Debug)]

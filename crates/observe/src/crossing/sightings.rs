@@ -1,14 +1,11 @@
 //! How to find the direction of packets between two points from the packets themselves.
 
-use super::both::{Both, Known, Order, way};
+use super::both::{Both, Ends, Known, Order, way};
 use super::directions::{Directions, Found, Place, lowest};
 use dwell_types::{Address, Nanos, Timestamp};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
-
-/// Source and destination.
-pub(super) type Ends = (Address, Address);
 
 /// What the first packets show: delays from the first point to the second between pairs of addresses, without clock
 /// correction (those of packets that go back are negative, if clocks agree), and which packets were seen where.
