@@ -31,9 +31,10 @@ pub(crate) fn undecoded(now: &Frames, unknown_link: Option<LinkType>) -> Option<
 /// A warning if no packet is from or to an address that counts as inside. Prefixes of which only some have addresses may be
 /// those of all private networks.
 pub(crate) fn nobody_inside(observer: &Observer, inside: &[Prefix]) -> Option<String> {
-    let prefixes: Vec<String> = inside.iter().map(ToString::to_string).collect();
-    let words = || format!("no packet is from or to an address in {} (--inside)", prefixes.join(", "));
-    observer.is_nobody_inside().then(words)
+    observer.is_nobody_inside().then(|| {
+        let prefixes: Vec<String> = inside.iter().map(ToString::to_string).collect();
+        format!("no packet is from or to an address in {} (--inside)", prefixes.join(", "))
+    })
 }
 
 /// All frames by fate.

@@ -8,7 +8,7 @@ use super::outputs::Outputs;
 use crate::Failure;
 use crate::disorder::Disorder;
 use crate::frames::frames_since;
-use crate::messages::{self, CAPTURED_TWICE};
+use crate::messages::{self, CAPTURED_TWICE, FEW};
 use crate::signals::Signals;
 use anyhow::Result;
 use dwell_observe::Frames;
@@ -214,7 +214,6 @@ impl Reports {
     /// A warning if too many requests were repeated before their response for this to be chance, unless copies were found
     /// already.
     fn captured_twice(&self) -> Option<String> {
-        const FEW: u64 = 20;
         let &Self { matched, unresolved, .. } = self;
         (!self.has_copies && unresolved > FEW.max(matched / 4)).then(|| {
             format!(

@@ -173,17 +173,18 @@ impl Sightings {
         if way == 0 { longer.cmp(&shorter) } else { shorter.cmp(&longer) }
     }
 
-    /// What pairs of different addresses show.
-    fn both(&self) -> impl Iterator<Item = &Both> {
-        self.pairs.iter().filter(|((source, destination), _)| source != destination).map(|(_, both)| both)
+    /// Sums up what pairs of different addresses show.
+    fn sum(&self, of: impl Fn(&Both) -> usize) -> usize {
+        let pairs = self.pairs.iter().filter(|((source, destination), _)| source != destination);
+        pairs.map(|(_, both)| of(both)).sum()
     }
 
     /// Whether neither direction nearly always takes longer. Equal packets that are taken for one another make up to 3%
     /// of the exceptions.
     fn is_mixed(&self) -> bool {
         const SHARE: f64 = 0.05;
-        let exceptions = self.both().map(|both| both.order.longer.min(both.order.shorter)).sum::<usize>();
-        let compared = self.both().map(|both| both.order.compared).sum::<usize>();
+        let exceptions = self.sum(|both| both.order.longer.min(both.order.shorter));
+        let compared = self.sum(|both| both.order.compared);
         exceptions as f64 >= SHARE * compared as f64
     }
 
@@ -194,9 +195,9 @@ impl Sightings {
         const ENOUGH: usize = 20;
         const OFTEN: f64 = 0.05;
         const SHARE: f64 = 0.7;
-        let alike = self.both().map(|both| both.changes.alike).sum::<usize>();
-        let all = alike + self.both().map(|both| both.changes.opposite).sum::<usize>();
-        let compared = self.both().map(|both| both.changes.compared).sum::<usize>();
+        let alike = self.sum(|both| both.changes.alike);
+        let all = alike + self.sum(|both| both.changes.opposite);
+        let compared = self.sum(|both| both.changes.compared);
         all >= ENOUGH && all as f64 >= OFTEN * compared as f64 && alike as f64 >= SHARE * all as f64
     }
 

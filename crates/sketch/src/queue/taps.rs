@@ -1,5 +1,6 @@
 use crate::batch::prefetch;
 use dwell_types::{Crossing, Nanos, PacketId, Timestamp};
+use std::ops::Range;
 
 /// The packets between the taps where they arrive at a queue and the one where they depart [conquest §4].
 ///
@@ -151,8 +152,7 @@ impl Taps {
     #[inline]
     pub fn prefetch(&self, packet: PacketId) {
         const SLOTS_PER_LINE: usize = 64 / size_of::<Slot>();
-        let first = self.set(packet);
-        self.slots[first..first + self.ways].iter().step_by(SLOTS_PER_LINE).for_each(prefetch);
+        self.slots[self.set(packet)].iter().step_by(SLOTS_PER_LINE).for_each(prefetch);
     }
 
     /// Processes a packet that arrives, in the order of time.
@@ -178,39 +178,34 @@ impl Taps {
     fn insert_again(&mut self, crossing: &Crossing) {
         self.drop_passed(crossing.packet);
         let equal = self.equal(crossing.packet).count();
-        let is_copy = self.equal(crossing.packet).any(|at| {
-            let before = Timestamp::from_nanos(self.slots[at].at);
-            crossing.at - before <= Self::COPY
-        });
-        let first = self.set(crossing.packet);
-        let free = (first..first + self.ways).find(|&at| self.slots[at].is_free());
+        let behind = |at: usize| crossing.at - Timestamp::from_nanos(self.slots[at].at);
+        let is_copy = self.equal(crossing.packet).any(|at| behind(at) <= Self::COPY);
+        let free = self.set(crossing.packet).find(|&at| self.slots[at].is_free());
         let Some(free) = free.filter(|_| !is_copy && equal < (self.ways / 2).max(1)) else {
             self.counts.repeated += 1;
             return;
         };
         self.slots[free] = Slot::new(crossing.packet, crossing.at, false);
-        for at in first..first + self.ways {
-            if equal > 0 && self.slots[at].is_of(crossing.packet) {
-                self.slots[at].packet |= SHARED;
-            }
+        if equal > 0 {
+            let set = self.set(crossing.packet);
+            let all = self.slots[set].iter_mut().filter(|slot| slot.is_of(crossing.packet));
+            all.for_each(|slot| slot.packet |= SHARED);
         }
     }
 
     /// The places of the equal packets that are waiting.
     fn equal(&self, packet: PacketId) -> impl Iterator<Item = usize> {
-        let first = self.set(packet);
         let is_waiting = move |slot: Slot| slot.is_of(packet) && !slot.has_departed() && !self.is_overdue(slot);
-        (first..first + self.ways).filter(move |&at| is_waiting(self.slots[at]))
+        self.set(packet).filter(move |&at| is_waiting(self.slots[at]))
     }
 
     /// Drops equal packets that arrived before one that has left: in every queue that keeps the order, they have left or
     /// were dropped, too.
     fn drop_passed(&mut self, packet: PacketId) {
-        let first = self.set(packet);
-        for at in first..first + self.ways {
-            let slot = self.slots[at];
+        let set = self.set(packet);
+        for slot in &mut self.slots[set] {
             if slot.is_of(packet) && !slot.has_departed() && Timestamp::from_nanos(slot.at) < self.passed {
-                self.slots[at] = Slot::EMPTY;
+                *slot = Slot::EMPTY;
                 self.counts.repeated += 1;
             }
         }
@@ -325,29 +320,31 @@ impl Taps {
         }
     }
 
-    fn set(&self, packet: PacketId) -> usize {
-        dwell_types::hash::index((packet.0 >> 32) as u32, self.sets) as usize * self.ways
+    /// The places that a packet may take.
+    #[inline]
+    fn set(&self, packet: PacketId) -> Range<usize> {
+        let first = dwell_types::hash::index((packet.0 >> 32) as u32, self.sets) as usize * self.ways;
+        first..first + self.ways
     }
 
     fn find(&self, packet: PacketId) -> Option<usize> {
-        let first = self.set(packet);
-        let slots = &self.slots[first..first + self.ways];
-        slots.iter().position(|slot| slot.is_of(packet)).map(|way| first + way)
+        let set = self.set(packet);
+        let way = self.slots[set.clone()].iter().position(|slot| slot.is_of(packet))?;
+        Some(set.start + way)
     }
 
     /// The slot that a packet may take, and what that is used for. The table grows while that may free one.
     fn place(&mut self, packet: PacketId) -> (Use, usize) {
         loop {
-            let first = self.set(packet);
-            let mut slots = self.slots[first..first + self.ways].iter();
-            if let Some(way) = slots.position(|slot| slot.is_free()) {
-                return (Use::Free, first + way);
+            let set = self.set(packet);
+            if let Some(way) = self.slots[set.clone()].iter().position(|slot| slot.is_free()) {
+                return (Use::Free, set.start + way);
             }
             match self.most_sets {
                 Some(most) if self.sets < most => {}
-                Some(_) => return self.least(first),
+                Some(_) => return self.least(set),
                 // Without a limit only packets that have not expired make the table grow.
-                None => match self.least(first) {
+                None => match self.least(set) {
                     overdue @ (Use::Overdue, _) => return overdue,
                     least if self.sets > u32::MAX / 2 => return least,
                     _ => {}
@@ -359,9 +356,10 @@ impl Taps {
 
     /// The slot of a full set that another packet may take, and what that is used for: the first choice by [`Use`], the
     /// oldest of several, and of equally old ones the one with the smallest id.
-    fn least(&self, first: usize) -> (Use, usize) {
+    fn least(&self, set: Range<usize>) -> (Use, usize) {
         let choice = |at: usize| (self.used(self.slots[at]), self.slots[at].at, self.slots[at].packet);
-        let at = (first..first + self.ways).min_by_key(|&at| choice(at)).unwrap_or(first);
+        let first = set.start;
+        let at = set.min_by_key(|&at| choice(at)).unwrap_or(first);
         (choice(at).0, at)
     }
 
@@ -374,8 +372,8 @@ impl Taps {
         self.slots.resize(2 * sets * self.ways, Slot::EMPTY);
         for at in (0..sets).rev().flat_map(|set| set * self.ways..(set + 1) * self.ways) {
             let slot = std::mem::replace(&mut self.slots[at], Slot::EMPTY);
-            let first = self.set(PacketId(slot.packet));
-            let mut there = self.slots[first..first + self.ways].iter_mut();
+            let set = self.set(PacketId(slot.packet));
+            let mut there = self.slots[set].iter_mut();
             if !slot.is_free()
                 && let Some(free) = there.find(|slot| slot.is_free())
             {
