@@ -40,7 +40,7 @@ impl Kind {
     /// The version of the layout that is written, and the only one that is read.
     const fn version(self) -> u8 {
         match self {
-            Self::Fridge => 9,
+            Self::Fridge => 10,
             Self::Delays => 4,
             Self::Lda | Self::Lds | Self::Flows | Self::Summary => 2,
         }

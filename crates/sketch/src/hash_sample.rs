@@ -8,7 +8,7 @@
 //! though some are free. The gate never opens again. Assumes that ids of different exchanges are independent under the
 //! seeded hash; whoever knows the seed can break that.
 //!
-//! **State**: the table of [`crate::horizon`]; 48 × 8 bytes to learn the lifetime; the counts of each series.
+//! **State**: the table of [`crate::horizon`]; 576 bytes to learn the lifetime; the counts of each series.
 //!
 //! **Cost**: one multiplication per event. For events that pass the gate one read of two times eight bytes, and of one
 //! entry if it is found or inserted; a scan of the table whenever a quarter of its room, or more, was inserted.
@@ -19,11 +19,11 @@
 //! are not measured at all: with unanswered requests, too long a lifetime costs samples, and too short a one the tail.
 //!
 //! The lifetime is given, or learnt: a multiple of the 99.9th percentile of the delays measured so far (rounded up to a
-//! power of two), once the stream has lasted twice as long as that and 1,024 delays are known. Slower exchanges that
-//! are rarer than 1 in 1,000, or that first end later than that, may be missed: where fast exchanges are frequent and
-//! the table is small, all of the slow ones. Requests dropped after the lifetime count as evicted. Until it is learnt
-//! the gate closes as if unanswered requests stayed for the whole expiry, and never opens again: in small tables a given lifetime
-//! samples more.
+//! power of two), once the stream has lasted twice as long as that and 1,024 delays are known. A few requests are
+//! followed for longer (`scouts.rs`), and lengthen it where exchanges are slower than that; those that it missed until
+//! then, and those rarer than 1 in 1,000, are missing from the estimate and its intervals. Requests dropped after the
+//! lifetime count as evicted. Until it is learnt the gate closes as if unanswered requests stayed for the whole expiry,
+//! and never opens again: in small tables a given lifetime samples more.
 //!
 //! **Merge**: samples of tables over disjoint traffic are simply added up.
 //!
@@ -35,6 +35,7 @@ use crate::batch::BATCH;
 use crate::lapse;
 use crate::open::{Ahead, Open, OpenMeter, Place};
 use crate::repeats::Meets;
+use crate::scouts::Scouts;
 use crate::steps;
 use crate::targets::slowest;
 use crate::{Event, Exchanges, Fates, Gate, Meter, Sample, Structure};
@@ -97,6 +98,7 @@ pub struct HashSample {
     /// Entries that may remain when room is made.
     most_kept: usize,
     delays: Octaves,
+    scouts: Scouts,
     fates: Vec<Fates>,
     began: Option<Timestamp>,
     latest: Timestamp,
@@ -138,6 +140,7 @@ impl HashSample {
             open,
             most_kept: room * 3 / 4,
             delays: Octaves::default(),
+            scouts: Scouts::new(exchanges.expiry),
             fates: vec![Fates::default(); usize::from(exchanges.tags)],
             began: None,
             latest: Timestamp::from_nanos(i64::MIN),
@@ -192,7 +195,7 @@ impl HashSample {
     #[cold]
     fn make_room(&mut self, now: Timestamp) {
         let began = *self.began.get_or_insert(now);
-        self.learn(now - began);
+        self.learn(began, now);
         let mut kept = self.sweep(now);
         while kept > self.most_kept && self.step < steps::LAST {
             self.close();
@@ -220,12 +223,14 @@ impl HashSample {
         kept
     }
 
-    /// Learns the lifetime, if it is not given and enough is known after this time.
-    fn learn(&mut self, elapsed: Nanos) {
-        let (Some(multiple), Some(tail)) = (self.multiple, self.delays.tail()) else { return };
-        let lifetime = Nanos::new((tail.get() as f64 * multiple) as i64);
-        if lifetime.get() <= elapsed.get() / 2 {
-            self.lifetime = lifetime.min(self.exchanges.expiry);
+    /// Learns the lifetime, if it is not given and enough is known.
+    fn learn(&mut self, began: Timestamp, now: Timestamp) {
+        let mut delays = self.delays.clone();
+        delays.complete(self.scouts.longer_than(self.lifetime.get() as f64, now));
+        let (Some(multiple), Some(tail)) = (self.multiple, delays.tail()) else { return };
+        let lifetime = Nanos::new((tail.get() as f64 * multiple) as i64).min(self.exchanges.expiry);
+        if lifetime >= self.lifetime || lifetime.get() <= (now - began).get() / 2 {
+            self.lifetime = lifetime;
             self.delays.halve();
         }
     }
@@ -233,6 +238,7 @@ impl HashSample {
     /// The sample of a response whose request is in the table and within the lifetime.
     fn answer(&mut self, response: &Event, place: &Place) -> Option<Sample> {
         self.latest = self.latest.max(response.at);
+        self.scouts.response(response.id, response.at);
         let at = self.open.find(place)?;
         let wait = self.open.look(at, response.at);
         if !wait.is_open() || wait.is_older(self.lifetime) {
@@ -273,6 +279,7 @@ impl OpenMeter for HashSample {
         let is_put = self.open.put(&place, request)
             || self.make_way(now, |this| this.gate.admits(request.id).then(|| this.open.put(&place, request)));
         if is_put {
+            self.scouts.request(request.id, request.at);
             self.fates[usize::from(request.tag)].seen += 1;
         } else {
             self.turn_away(request);
@@ -287,11 +294,12 @@ impl OpenMeter for HashSample {
     }
 
     fn look_ahead(&mut self, batch: &[Event]) -> Ahead {
-        let Self { open, fates, latest, gate, .. } = self;
+        let Self { open, fates, latest, gate, scouts, .. } = self;
         open.look_ahead(batch, |event, is_kept| {
             if !is_kept {
                 if gate.admits(event.id) {
                     *latest = (*latest).max(event.at);
+                    scouts.response(event.id, event.at);
                 }
                 fates[usize::from(event.tag)].respond(false);
             }
@@ -360,7 +368,7 @@ impl Meter for HashSample {
 #[derive(Clone, Debug)]
 struct Octaves {
     /// For delays from 2^*i* ns to below 2^(*i*+1) ns; the first includes all shorter, the last all longer ones.
-    weights: [f64; 48],
+    weights: [f32; 48],
     /// Samples since the lifetime was last learnt.
     samples: u32,
 }
@@ -375,8 +383,16 @@ impl Octaves {
     #[inline]
     fn update(&mut self, delay: Nanos, weight: f64) {
         let octave = delay.get().max(1).ilog2() as usize;
-        self.weights[octave.min(47)] += weight;
+        self.weights[octave.min(47)] += weight as f32;
         self.samples = self.samples.saturating_add(1);
+    }
+
+    /// Adds longer delays: how many there are in an octave for each one that is known.
+    fn complete(&mut self, longer: impl Iterator<Item = (u32, f64)>) {
+        let known: f32 = self.weights.iter().sum();
+        for (octave, ratio) in longer {
+            self.weights[octave as usize] += ratio as f32 * known;
+        }
     }
 
     /// The 99.9th percentile, rounded up to a power of two; `None` while there are too few samples.

@@ -101,6 +101,7 @@ mod flow_sample;
 mod lapse;
 mod open;
 mod repeats;
+mod scouts;
 mod smallest;
 mod steps;
 mod swar;

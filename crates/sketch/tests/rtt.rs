@@ -99,6 +99,38 @@ fn what_misses_answers_is_not_exact() {
 
 /// Ids that requests of two groups share, more often than a fridge has places for repeats: every fate is counted for the
 /// group of its request.
+/// Half of 20,000 requests per second are answered: nine of ten after 5 ms, the others after a second, long after their
+/// entries were overwritten if every request enters. Methods that find their parameters from the delays learn that there
+/// are slow ones; a fridge whose *p* is 1, which looks right as long as nobody knows of them, must fail.
+#[test]
+fn a_mode_that_entries_do_not_live_for_is_found() {
+    let p99 = |settings: &Settings| {
+        let mut meter = RttMeter::new(settings).unwrap();
+        let mut events = Vec::new();
+        for number in 0..200_000 {
+            let at = number as i64 * 50_000;
+            events.push((at, true, number));
+            let random = hash::word(1, number);
+            if random & 1 == 0 {
+                let delay = if (random >> 1).is_multiple_of(10) { 1_000_000_000 } else { 5_000_000 };
+                events.push((at + delay, false, number));
+            }
+        }
+        events.sort_unstable();
+        for (at, is_request, number) in events {
+            let seen = sighting(Match::Dns, Leg::Both, number, at);
+            meter.take(if is_request { Observation::Request(seen) } else { Observation::Response(seen) });
+        }
+        meter.estimate(Ambiguous::Bounds)[0].distribution.quantile(0.99).unwrap().value
+    };
+    for method in [Method::Auto, Method::Fridge, Method::Km, Method::Mis, Method::HashSample] {
+        let found = p99(&settings(method, &[Match::Dns], 16 << 10));
+        assert!((900_000_000..1_100_000_000).contains(&found), "{}: {found}", method.name());
+    }
+    let dense = Settings { entry_probabilities: vec![1.0], ..settings(Method::Fridge, &[Match::Dns], 16 << 10) };
+    assert!(p99(&dense) < 6_000_000);
+}
+
 #[test]
 fn every_group_accounts_for_its_requests() {
     for method in of_dns() {

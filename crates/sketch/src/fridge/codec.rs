@@ -99,7 +99,7 @@ impl Fridge {
         fridge.table = Table::read(fridge.table, tags, &mut from)?;
         fridge.history = History::read(fridge.history, &mut from)?;
         fridge.repeated = fridge.repeated.map(|repeated| Repeated::read(repeated, &mut from)).transpose()?;
-        *fridge.profile = Profile::read(has(LIMIT), &mut from)?;
+        *fridge.profile = Profile::read(has(LIMIT), exchanges.expiry, &mut from)?;
         fridge.restore(probability);
         let (gate, p) = (fridge.gate, fridge.probability);
         let censoring = fridge.censoring.map(|censoring| Censoring::read(*censoring, gate, p, &mut from));

@@ -1,10 +1,11 @@
 //! The entry probability *p*, and the search for it.
 
 use crate::codec::{CodecError, Reader, Writer};
+use crate::scouts::{LIVED, Scouts};
 use crate::steps;
 use crate::survival::{FOLLOWED, begin};
 use crate::targets::{TARGETS, error_of_weighted, slowest};
-use dwell_types::{Nanos, Timestamp};
+use dwell_types::{ExchangeId, Nanos, Timestamp};
 
 /// How fast *p* follows new data.
 struct Pace {
@@ -95,7 +96,8 @@ impl EntryProbability {
 #[derive(Clone, Debug)]
 pub(crate) struct Profile {
     /// Weight of exchanges by delay: two bins per octave from 1 ns to 2⁴⁸ ns.
-    delays: [f64; Self::BINS],
+    delays: [f32; Self::BINS],
+    scouts: Scouts,
     /// Exchanges that responses of admitted ids stood for, found or not; not counted without a product limit.
     responses: Option<f64>,
     /// Samples since the last choice that was based on enough of them, and requests admitted meanwhile.
@@ -118,9 +120,10 @@ impl Profile {
     const BINS: usize = 96;
 
     /// No data yet.
-    pub(crate) fn new(product_limit: bool) -> Self {
+    pub(crate) fn new(product_limit: bool, scouts: Scouts) -> Self {
         Self {
             delays: [0.0; Self::BINS],
+            scouts,
             responses: product_limit.then_some(0.0),
             samples: 0,
             admitted: 0.0,
@@ -130,6 +133,11 @@ impl Profile {
             latest: Timestamp::from_nanos(i64::MIN),
             rate: 0.0,
         }
+    }
+
+    /// Begins anew, but for the scouts.
+    pub(super) fn forget_delays(&mut self) {
+        *self = Self::new(self.responses.is_some(), self.scouts.clone());
     }
 
     /// Sets the start time, unless it is already set.
@@ -151,7 +159,19 @@ impl Profile {
     #[inline]
     pub(crate) fn sample(&mut self, delay: Nanos, weight: f64) {
         self.samples += 1;
-        self.delays[Self::bin(delay)] += weight;
+        self.delays[Self::bin(delay)] += weight as f32;
+    }
+
+    /// Lets a scout follow a request.
+    #[inline]
+    pub(super) fn request(&mut self, id: ExchangeId, at: Timestamp) {
+        self.scouts.request(id, at);
+    }
+
+    /// Takes the response to whatever a scout follows.
+    #[inline]
+    pub(super) fn response(&mut self, id: ExchangeId, at: Timestamp) {
+        self.scouts.response(id, at);
     }
 
     /// Counts a response, found or not, that stands for this many exchanges.
@@ -163,7 +183,8 @@ impl Profile {
     }
 
     pub(super) fn write(&self, to: &mut Writer) {
-        self.delays.iter().for_each(|&weight| to.f64(weight));
+        self.scouts.write(to);
+        self.delays.iter().for_each(|&weight| to.f32(weight));
         to.f64(self.responses.unwrap_or(0.0));
         to.u64(self.samples.into());
         to.f64(self.admitted);
@@ -175,10 +196,10 @@ impl Profile {
         to.f64(self.rate);
     }
 
-    pub(super) fn read(product_limit: bool, from: &mut Reader<'_>) -> Result<Self, CodecError> {
-        let mut profile = Self::new(product_limit);
+    pub(super) fn read(product_limit: bool, expiry: Nanos, from: &mut Reader<'_>) -> Result<Self, CodecError> {
+        let mut profile = Self::new(product_limit, Scouts::read(expiry, from)?);
         for weight in &mut profile.delays {
-            *weight = from.amount("weight of delays")?;
+            *weight = from.small_amount("weight of delays")?;
         }
         let responses = from.amount("number of responses")?;
         profile.responses = product_limit.then_some(responses);
@@ -228,12 +249,13 @@ impl Profile {
         self.rate = if self.rate == 0.0 { rate } else { 0.5 * (self.rate + rate) };
         let sparsest = f64::from(slots) / (self.rate * expiry.get().max(1) as f64);
 
-        let known: f64 = self.delays.iter().sum();
+        let delays = self.delays_at(slots, present);
+        let known: f32 = self.delays.iter().sum();
         let step = if self.samples >= ENOUGH {
-            let step = self.least_variance(slots, present);
+            let step = self.least_variance(&delays, slots, present);
             // Older delays fade from one choice to the next.
             let memory = self.pace().memory;
-            self.delays.iter_mut().for_each(|w| *w *= memory);
+            self.delays.iter_mut().for_each(|weight| *weight *= memory as f32);
             self.responses = self.responses.map(|responses| memory * responses);
             step
         } else if known == 0.0 || self.admitted > f64::from(slots) {
@@ -244,7 +266,7 @@ impl Profile {
         self.samples = 0;
         self.admitted = 0.0;
         let mut chosen = EntryProbability { step, ..present };
-        let densest = self.densest(slots);
+        let densest = self.densest(&delays, slots);
         while chosen.step < steps::LAST && chosen.value() > densest {
             chosen.step += 1;
         }
@@ -256,8 +278,8 @@ impl Profile {
 
     /// The largest probability that does not hide slow delays: until twice the 99th percentile has passed, entries must
     /// live for at least half of the time so far, since there may be slower ones.
-    fn densest(&self, slots: u32) -> f64 {
-        match self.slow() {
+    fn densest(&self, delays: &[f64; Self::BINS], slots: u32) -> f64 {
+        match slowest(delays, 0.01).map(Self::middle) {
             Some(slow) if self.passed() < 2.0 * slow => 2.0 * f64::from(slots) / (self.rate * self.passed()),
             _ => 1.0,
         }
@@ -268,20 +290,29 @@ impl Profile {
         self.first.map_or(0, |first| (self.latest - first).get()) as f64
     }
 
-    /// The 99th percentile of the delays, if any is known.
-    fn slow(&self) -> Option<f64> {
-        slowest(&self.delays, 0.01).map(Self::middle)
+    /// The weights of delays, with those that entries hardly live for as the scouts saw them.
+    fn delays_at(&self, slots: u32, present: EntryProbability) -> [f64; Self::BINS] {
+        let mut delays = self.delays.map(f64::from);
+        let lived_for = LIVED * f64::from(slots) / (present.value() * self.rate);
+        let known = delays.iter().enumerate().filter(|&(bin, _)| Self::middle(bin) <= lived_for);
+        let known: f64 = known.map(|(_, weight)| weight).sum();
+        for (octave, ratio) in self.scouts.longer_than(lived_for, self.latest) {
+            for weight in delays.iter_mut().skip(2 * octave as usize).take(2) {
+                *weight = weight.max(0.5 * ratio * known);
+            }
+        }
+        delays
     }
 
     /// Whether there is enough data for the first choice.
     pub(super) fn is_known(&self) -> bool {
         // After three times the 99th percentile, slow delays are known.
-        self.samples >= ENOUGH && self.slow().is_some_and(|slow| self.passed() >= 3.0 * slow)
+        let slow = slowest(&self.delays, 0.01).map(Self::middle);
+        self.samples >= ENOUGH && slow.is_some_and(|slow| self.passed() >= 3.0 * slow)
     }
 
-    fn least_variance(&self, slots: u32, present: EntryProbability) -> u8 {
-        let delays: Vec<(f64, f64)> = self
-            .delays
+    fn least_variance(&self, delays: &[f64; Self::BINS], slots: u32, present: EntryProbability) -> u8 {
+        let delays: Vec<(f64, f64)> = delays
             .iter()
             .enumerate()
             .filter(|(_, weight)| **weight > 0.0)
@@ -367,7 +398,7 @@ mod tests {
     #[test]
     fn the_choice_follows_the_longest_delays() {
         for log_t in [6, 9, 12] {
-            let mut profile = Profile::new(false);
+            let mut profile = Profile::new(false, Scouts::new(Nanos::from_secs(128)));
             let longest = 1e6 * 2f64.powi(log_t);
             for i in 0..10_000 {
                 let delay = 1e6 * (longest / 1e6).powf((f64::from(i) + 0.5) / 10_000.0);

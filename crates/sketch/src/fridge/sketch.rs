@@ -7,6 +7,7 @@ use super::tally::Tally;
 use super::{EntryProbability, Profile};
 use crate::batch::{BATCH, CACHED_BYTES, Numbers};
 use crate::repeats::byte;
+use crate::scouts::Scouts;
 use crate::{Event, Exchanges, Fates, Gate, Meter, NewBands, Risk, Rounding, Sample, Structure};
 use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp, hash};
 
@@ -82,7 +83,7 @@ impl Fridge {
             present,
             gate,
             is_fixed: fixed.is_some(),
-            profile: Box::new(Profile::new(params.product_limit)),
+            profile: Box::new(Profile::new(params.product_limit, Scouts::new(exchanges.expiry))),
             censoring: params.product_limit.then(censoring),
             is_filling: true,
             window,
@@ -197,6 +198,9 @@ impl Fridge {
         }
         self.history.insert(request.at);
         self.stamp(at, fingerprint, request);
+        if !self.is_fixed {
+            self.profile.request(request.id, request.at);
+        }
     }
 
     #[inline]
@@ -209,6 +213,9 @@ impl Fridge {
         let (at, fingerprint) = self.place(response.id);
         let entry = self.entry(at, response.at);
         let is_own = self.table.has(entry, fingerprint);
+        if !self.is_fixed {
+            self.profile.response(response.id, response.at);
+        }
         if self.censoring.is_some() {
             self.limited_response(response, at, is_own, samples);
         } else if is_own & entry.is_open() {
@@ -330,7 +337,7 @@ impl Fridge {
             let slots = self.slots();
             if self.is_filling && !self.profile.is_known() {
                 // Only the fastest were answered so far, which says nothing about the others.
-                *self.profile = Profile::new(self.censoring.is_some());
+                self.profile.forget_delays();
                 return self.search_from(EntryProbability::cautious(slots, inserted as f64));
             }
             self.is_filling = false;

@@ -10,8 +10,8 @@
 //!
 //! **State**: Σ*M*ₖ slots of 24 bytes. Fingerprint (up to 32 bits), insertion counter (32, wraps), time 48, time from
 //! the first to the last equal request 40, tag 16, tokens 2 × 8, state 8. In addition the counts of each
-//! series, and if lifetimes are searched some 1.8 KiB: weights of delays in half octaves, and up to four ladders of
-//! which entries may be left.
+//! series, and if lifetimes are searched some 2.2 KiB: weights of delays in half octaves, a few requests that are
+//! followed to their end (`scouts.rs`), and up to four ladders of which entries may be left.
 //!
 //! **Cost**: one multiplication per event; two more and one slot accessed per event that passes the gate.
 //!
@@ -29,7 +29,7 @@
 //! not overwritten by that, nor by later ones, in the slot where it is; and if its response passes the present gate. So
 //! 1/*q* is a sum over all slots in which it may have been. Until four times the 99th percentile of the delays has
 //! passed, the longest lifetime is no less than all that was offered so far, since delays longer than entries survive
-//! are not seen.
+//! are seen by the few requests that are followed alone.
 //!
 //! **Merge**: samples over disjoint traffic are simply added up.
 //!

@@ -35,8 +35,23 @@ impl Delays {
     const BINS: usize = 2 * Self::MOST_OCTAVES as usize;
 
     pub(super) fn add(&mut self, offered: f64, weight: f64) {
-        let bin = (2.0 * offered.max(1.0).log2()) as usize;
-        self.weights[bin.min(Self::BINS - 1)] += weight as f32;
+        self.weights[Self::bin(offered)] += weight as f32;
+    }
+
+    /// Raises the weight of a delay's bin to at least this.
+    pub(super) fn raise(&mut self, offered: f64, weight: f64) {
+        let known = &mut self.weights[Self::bin(offered)];
+        *known = known.max(weight as f32);
+    }
+
+    /// The weight of all delays up to this one.
+    pub(super) fn up_to(&self, offered: f64) -> f64 {
+        let known = self.weights.iter().enumerate().filter(|&(bin, _)| Self::middle(bin) <= offered);
+        known.map(|(_, &weight)| f64::from(weight)).sum()
+    }
+
+    fn bin(offered: f64) -> usize {
+        ((2.0 * offered.max(1.0).log2()) as usize).min(Self::BINS - 1)
     }
 
     /// Halves the weight of all delays so far.

@@ -155,6 +155,9 @@ impl Mis {
                 fates.ambiguous += 1;
             }
             Meets::Other => {
+                if let Some(tuning) = &mut self.tuning {
+                    tuning.request(request.id, request.at);
+                }
                 self.inserted = self.inserted.wrapping_add(1);
                 count_overwritten(&mut self.fates, &slot.waiting, request.at, self.exchanges.expiry);
                 *slot = Slot { waiting: ArraySlot::new(fingerprint, request), inserted: self.inserted };
@@ -166,6 +169,9 @@ impl Mis {
     #[inline]
     fn response(&mut self, response: &Event) -> Option<Drawn> {
         self.latest = self.latest.max(response.at);
+        if let Some(tuning) = &mut self.tuning {
+            tuning.response(response.id, response.at);
+        }
         let slots = &self.slots;
         let (era, Place { rung, at, .. }) = self.eras.find(response.id, |Place { at, fingerprint, .. }| {
             let slot = &slots[at];

@@ -2,7 +2,8 @@
 
 use super::Ladder;
 use super::search::{Delays, Search};
-use dwell_types::{Nanos, Timestamp};
+use crate::scouts::{LIVED, Scouts};
+use dwell_types::{ExchangeId, Nanos, Timestamp};
 
 /// The data for the search.
 #[derive(Clone, Debug)]
@@ -11,6 +12,7 @@ pub(super) struct Tuning {
     expiry: Nanos,
     /// Weighted delays in offered requests; their weights are halved at each search.
     delays: Delays,
+    scouts: Scouts,
     /// Samples since the last search that was based on enough of them.
     samples: u32,
     first: Option<Timestamp>,
@@ -32,13 +34,26 @@ const REQUESTS: f64 = 1e6;
 impl Tuning {
     pub(super) fn new(slots: u32, expiry: Nanos) -> Self {
         let next = 4.0 * f64::from(slots);
-        Self { slots, expiry, delays: Delays::default(), samples: 0, first: None, offered: 0.0, next }
+        let scouts = Scouts::new(expiry);
+        Self { slots, expiry, delays: Delays::default(), scouts, samples: 0, first: None, offered: 0.0, next }
     }
 
     /// Sets the start time at the first event; later ones are ignored.
     #[inline]
     pub(super) fn begin(&mut self, at: Timestamp) {
         self.first.get_or_insert(at);
+    }
+
+    /// Lets a scout follow a request.
+    #[inline]
+    pub(super) fn request(&mut self, id: ExchangeId, at: Timestamp) {
+        self.scouts.request(id, at);
+    }
+
+    /// Takes the response to whatever a scout follows.
+    #[inline]
+    pub(super) fn response(&mut self, id: ExchangeId, at: Timestamp) {
+        self.scouts.response(id, at);
     }
 
     /// Adds a delay of this many offered requests.
@@ -55,8 +70,8 @@ impl Tuning {
 
     /// The new fridges, if they are to change, after this many requests offered since the last search.
     ///
-    /// Delays longer than entries survive are not seen. So until four times the 99th percentile of those seen has
-    /// passed, some entries survive for as many requests as were offered so far, but no longer than the expiry.
+    /// Delays longer than entries survive are seen by scouts only. So until four times the 99th percentile has passed,
+    /// some entries survive for as many requests as were offered so far, but no longer than the expiry.
     pub(super) fn choose(&mut self, present: &Ladder, offered: f64, now: Timestamp) -> Option<Ladder> {
         self.offered += offered;
         let offered = self.offered;
@@ -68,11 +83,27 @@ impl Tuning {
             let longest = slow.max(32.0 * f64::from(self.slots));
             return (present.longest() < slow).then(|| Ladder::spread_to(self.slots, longest).ok()).flatten();
         }
-        let least = if offered < 4.0 * self.delays.slow() { slow } else { 0.0 };
-        let search = Search::new(self.slots, &self.delays, least)?;
+        let delays = self.delays_at(present, offered / passed, now);
+        let least = if offered < 4.0 * delays.slow() { slow } else { 0.0 };
+        let search = Search::new(self.slots, &delays, least)?;
         let (error, ladder) = search.best()?;
         self.delays.fade();
         self.samples = 0;
         search.error_of(present).is_none_or(|present| error < WORTH_IT * present).then_some(ladder)
+    }
+
+    /// The weights of delays at this many requests per nanosecond, with those that entries hardly live for as the scouts
+    /// saw them.
+    fn delays_at(&self, present: &Ladder, rate: f64, now: Timestamp) -> Delays {
+        let mut delays = self.delays.clone();
+        let lived_for = LIVED * present.longest();
+        let known = delays.up_to(lived_for);
+        for (octave, ratio) in self.scouts.longer_than(lived_for / rate, now) {
+            let octave = f64::from(octave);
+            for middle in [octave + 0.25, octave + 0.75] {
+                delays.raise(rate * middle.exp2(), 0.5 * ratio * known);
+            }
+        }
+        delays
     }
 }
