@@ -39,6 +39,8 @@ mod reports;
 use reports::Reports;
 mod outputs;
 use outputs::Outputs;
+// Warnings by what was counted.
+mod warnings;
 
 pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure> {
     arguments.check()?;
@@ -182,9 +184,8 @@ fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Resu
     followed.give(&mut meter, &mut outputs, |group| events.group_name(group))?;
 
     about(&events).for_each(|words| reports.warn(words));
-    let is_sampled = meter.rules().any(|rule| rule.sampled_since.is_some());
-    if is_sampled {
-        reports.warn_of_reuse(&reuse);
+    if let Some(words) = warnings::reused(&meter, &reuse) {
+        reports.warn(words);
     }
     let code = reports.see_end(events.lines().is_stopped(), events.lines().is_damaged(), signals);
     reports.finish(&mut meter, &Observed::Events(&events, &reuse), outputs)?;

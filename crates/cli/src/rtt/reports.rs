@@ -1,26 +1,25 @@
 //! The reports of a run: one, or one per interval.
 
-use super::arguments::{Arguments, Format, MAX_GROUPS};
+use super::arguments::{Arguments, Format};
 use super::copies::Copies;
 use super::intervals::Intervals;
 use super::observed::Observed;
 use super::outputs::Outputs;
+use super::warnings::{self, Doubts};
 use crate::Failure;
 use crate::disorder::Disorder;
 use crate::frames::frames_since;
-use crate::messages::{self, CAPTURED_TWICE, FEW};
+use crate::messages;
 use crate::signals::Signals;
 use anyhow::Result;
 use dwell_observe::Frames;
 use dwell_report::facts::{self, Memory, Parameter, Span};
 use dwell_report::rtt::{ResultLine, RttReport, SCHEMA};
-use dwell_report::text;
 use dwell_sketch::Structure;
 use dwell_sketch::dart;
 use dwell_sketch::distribution::Ambiguous;
-use dwell_sketch::reuse::Reuse;
 use dwell_sketch::rtt::{Answer, Method, RttMeter, RuleState, Settings};
-use dwell_types::{Match, Nanos, Series, Timestamp};
+use dwell_types::{Match, Nanos, Timestamp};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
@@ -42,19 +41,7 @@ pub(super) struct Reports {
     /// First and last timestamp of the current interval; inverted if nothing has been seen yet.
     span: (Timestamp, Timestamp),
     disorder: Disorder,
-    /// The matches that packets are examined for.
-    matches: Vec<Match>,
-    /// Whether any report so far has results, and whether any delay in them is negative.
-    has_results: bool,
-    has_negative: bool,
-    /// Whether packets that were captured twice have been warned of.
-    has_copies: bool,
-    /// Number of delays in all reports so far, and how many of their requests were seen more than once.
-    matched: u64,
-    unresolved: u64,
-    /// How many of the delays are of groups that have no line of their own, and whether the number of groups was chosen.
-    ungrouped: u64,
-    is_max_chosen: bool,
+    doubts: Doubts,
     frames_before: Option<Frames>,
     /// The reports of earlier intervals, if they are needed at the end.
     done: Vec<RttReport>,
@@ -94,24 +81,11 @@ impl Reports {
                 && (arguments.plot.is_some() || arguments.report.format() == Format::Table),
             span: NOTHING,
             disorder: Disorder::NONE,
-            matches: arguments.matches(),
-            has_results: false,
-            has_negative: false,
-            has_copies: false,
-            matched: 0,
-            unresolved: 0,
-            ungrouped: 0,
-            is_max_chosen: arguments.max_groups != MAX_GROUPS,
+            doubts: Doubts::new(arguments),
             frames_before: None,
             done: Vec::new(),
         };
-        if method.is_biased() {
-            let name = method.name();
-            reports.warn(format!(
-                "{name} is biased: which samples it loses depends on their delay, and intervals do \
-                                  not show it"
-            ));
-        }
+        warnings::biased(method).into_iter().for_each(|words| reports.warn(words));
         reports
     }
 
@@ -128,22 +102,9 @@ impl Reports {
         self.disorder.see(at);
     }
 
-    /// Warns if the sampled exchanges share ids.
-    pub(super) fn warn_of_reuse(&mut self, reuse: &Reuse) {
-        const MANY: f64 = 2.0;
-        if let Some(exchanges) = reuse.per_exchange().filter(|&exchanges| exchanges >= MANY) {
-            let wider = exchanges.sqrt();
-            self.warn(format!(
-                "ids are reused, some {exchanges:.0} times each: all exchanges of an id are sampled or none, which \
-                 makes intervals {wider:.1} times wider: use each id once, or more --memory"
-            ));
-        }
-    }
-
     /// Warns if packets were captured twice.
     pub(super) fn warn_of_copies(&mut self, copies: &Copies) {
-        if let Some(words) = copies.warning() {
-            self.has_copies = true;
+        if let Some(words) = self.doubts.of_copies(copies) {
             self.warn(words);
         }
     }
@@ -189,12 +150,12 @@ impl Reports {
     ) -> Result<(), Failure> {
         let answers = self.up_to_now(meter).estimate(self.ambiguous);
         let mut last = self.report(answers, meter, observed);
-        let mut found = cut_short(meter, &last.results);
+        let mut found = warnings::cut_short(meter, &last.results);
         if let Some(frames) = observed.frames() {
-            let of_frames = [self.disorder_of_frames(), self.captured_twice(), self.nothing_seen(&frames)];
-            found.extend(of_frames.into_iter().flatten());
+            found.extend(self.doubts.of_order(&self.disorder, self.sources.len()));
+            found.extend(self.doubts.of_frames(&frames));
         }
-        found.extend(self.many_in_other());
+        found.extend(self.doubts.of_groups());
         for words in found {
             self.warn(words.clone());
             last.warnings.push(words);
@@ -202,49 +163,6 @@ impl Reports {
         outputs.report(&last)?;
         self.done.push(last);
         Ok(outputs.finish(&self.done, self.intervals.are_wanted())?)
-    }
-
-    /// A warning if frames are out of order.
-    fn disorder_of_frames(&self) -> Option<String> {
-        let words = self.disorder.warning("frame", self.has_negative)?;
-        let order = if self.sources.len() > 1 { "; give captures in chronological order" } else { "" };
-        Some(format!("{words}: delays across them may be wrong{order}"))
-    }
-
-    /// A warning if too many requests were repeated before their response for this to be chance, unless copies were found
-    /// already.
-    fn captured_twice(&self) -> Option<String> {
-        let &Self { matched, unresolved, .. } = self;
-        (!self.has_copies && unresolved > FEW.max(matched / 4)).then(|| {
-            format!(
-                "{unresolved} of {matched} delays are unresolved, since their requests were seen more than once before the answer: \
-                 {CAPTURED_TWICE}"
-            )
-        })
-    }
-
-    /// A warning if many delays are of groups that have no line of their own.
-    fn many_in_other(&self) -> Option<String> {
-        let &Self { matched, ungrouped, is_max_chosen, .. } = self;
-        (ungrouped > matched / 10 && !is_max_chosen).then(|| {
-            format!(
-                "{ungrouped} of {matched} delays are in other, of groups that came after the first {MAX_GROUPS} \
-                 (--max-groups): a group begins with a request, answered or not"
-            )
-        })
-    }
-
-    /// A warning, with the matches to try, if packets were decoded but none of them belongs to a selected match.
-    fn nothing_seen(&self, frames: &Frames) -> Option<String> {
-        let names = |is_asked: bool| {
-            let rules = Match::of_packets().filter(|matching| self.matches.contains(matching) == is_asked);
-            rules.map(Match::name).collect::<Vec<_>>().join(", ")
-        };
-        (!self.has_results && frames.decoded() > 0).then(|| {
-            let others = names(false);
-            let others = if others.is_empty() { others } else { format!("; other rules: {others}") };
-            format!("no packet is a request or a response of {}{others}", names(true))
-        })
     }
 
     /// The meter at the present time.
@@ -279,12 +197,7 @@ impl Reports {
                 if self.are_cdfs_drawn { line.with_cdf(&a.distribution) } else { line }
             })
             .collect();
-        self.has_results |= !results.is_empty();
-        self.has_negative |= results.iter().any(|line| line.delay_ns.min.is_some_and(|min| min.value < 0));
-        self.matched += results.iter().map(|line| line.requests.matched).sum::<u64>();
-        self.unresolved += results.iter().map(|line| line.ambiguous_samples).sum::<u64>();
-        let others = results.iter().filter(|line| line.group == Series::OTHER);
-        self.ungrouped += others.map(|line| line.requests.matched).sum::<u64>();
+        self.doubts.add(&results);
         RttReport {
             schema: SCHEMA,
             sources: self.sources.clone(),
@@ -303,25 +216,6 @@ impl Reports {
             flows: observed.flows(self.top, self.ambiguous),
         }
     }
-}
-
-/// Warnings about rules whose requests are dropped after a time learnt from the exchanges that were found.
-fn cut_short(meter: &RttMeter, results: &[ResultLine]) -> Vec<String> {
-    let warning = |rule: RuleState| {
-        let Structure::Sample { longest, .. } = rule.structure else { return None };
-        let name = rule.matching.name();
-        let sum = |of: fn(&ResultLine) -> u64| results.iter().filter(|line| line.matching == name).map(of).sum::<u64>();
-        let (dropped, unmatched) = (sum(|line| line.requests.evicted), sum(|line| line.responses.unmatched));
-        (dropped > 0 && unmatched > 0).then(|| {
-            format!(
-                "{name}: {} waited for {longest}, as learnt from the exchanges that were found, and were dropped; \
-                 {} match none: slower exchanges are missing, and no interval shows it; --method auto keeps them",
-                text::of(dropped, "request"),
-                text::of(unmatched, "response")
-            )
-        })
-    };
-    meter.rules().filter_map(warning).collect()
 }
 
 /// The kind and parameters of the structure that holds a rule's requests; `None` if it has no parameters.

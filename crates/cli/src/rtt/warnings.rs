@@ -1,0 +1,148 @@
+//! Warnings by what was counted.
+
+use super::arguments::{Arguments, MAX_GROUPS};
+use super::copies::Copies;
+use crate::disorder::Disorder;
+use crate::messages::{CAPTURED_TWICE, FEW};
+use dwell_observe::Frames;
+use dwell_report::rtt::ResultLine;
+use dwell_report::text;
+use dwell_sketch::Structure;
+use dwell_sketch::reuse::Reuse;
+use dwell_sketch::rtt::{Method, RttMeter, RuleState};
+use dwell_types::{Match, Series};
+
+/// What all reports so far contain, as far as it gives cause for doubt.
+pub(super) struct Doubts {
+    /// The matches that packets are examined for.
+    matches: Vec<Match>,
+    /// Whether any report has results, and whether any delay in them is negative.
+    has_results: bool,
+    has_negative: bool,
+    /// Whether packets that were captured twice have been warned of.
+    has_copies: bool,
+    /// Number of delays, and how many of their requests were seen more than once.
+    matched: u64,
+    unresolved: u64,
+    /// How many of the delays are of groups that have no line of their own, and whether the number of groups was chosen.
+    ungrouped: u64,
+    is_max_chosen: bool,
+}
+
+impl Doubts {
+    pub(super) fn new(arguments: &Arguments) -> Self {
+        Self {
+            matches: arguments.matches(),
+            has_results: false,
+            has_negative: false,
+            has_copies: false,
+            matched: 0,
+            unresolved: 0,
+            ungrouped: 0,
+            is_max_chosen: arguments.max_groups != MAX_GROUPS,
+        }
+    }
+
+    /// Takes the results of a report.
+    pub(super) fn add(&mut self, results: &[ResultLine]) {
+        self.has_results |= !results.is_empty();
+        self.has_negative |= results.iter().any(|line| line.delay_ns.min.is_some_and(|min| min.value < 0));
+        self.matched += results.iter().map(|line| line.requests.matched).sum::<u64>();
+        self.unresolved += results.iter().map(|line| line.ambiguous_samples).sum::<u64>();
+        let others = results.iter().filter(|line| line.group == Series::OTHER);
+        self.ungrouped += others.map(|line| line.requests.matched).sum::<u64>();
+    }
+
+    /// Warns if packets were captured twice.
+    pub(super) fn of_copies(&mut self, copies: &Copies) -> Option<String> {
+        let words = copies.warning();
+        self.has_copies |= words.is_some();
+        words
+    }
+
+    /// Warns if frames are out of order, in so many captures.
+    pub(super) fn of_order(&self, disorder: &Disorder, captures: usize) -> Option<String> {
+        let words = disorder.warning("frame", self.has_negative)?;
+        let order = if captures > 1 { "; give captures in chronological order" } else { "" };
+        Some(format!("{words}: delays across them may be wrong{order}"))
+    }
+
+    /// Warns if packets seem to have been captured twice, or if none of them was measured.
+    pub(super) fn of_frames(&self, frames: &Frames) -> impl Iterator<Item = String> {
+        self.captured_twice().into_iter().chain(self.nothing_seen(frames))
+    }
+
+    /// If too many requests were repeated before their response for this to be chance, unless copies were found already.
+    fn captured_twice(&self) -> Option<String> {
+        let &Self { matched, unresolved, .. } = self;
+        (!self.has_copies && unresolved > FEW.max(matched / 4)).then(|| {
+            format!(
+                "{unresolved} of {matched} delays are unresolved, since their requests were seen more than once before the answer: \
+                 {CAPTURED_TWICE}"
+            )
+        })
+    }
+
+    /// If packets were decoded but none of them belongs to a selected match; with the matches to try.
+    fn nothing_seen(&self, frames: &Frames) -> Option<String> {
+        let names = |is_asked: bool| {
+            let rules = Match::of_packets().filter(|matching| self.matches.contains(matching) == is_asked);
+            rules.map(Match::name).collect::<Vec<_>>().join(", ")
+        };
+        (!self.has_results && frames.decoded() > 0).then(|| {
+            let others = names(false);
+            let others = if others.is_empty() { others } else { format!("; other rules: {others}") };
+            format!("no packet is a request or a response of {}{others}", names(true))
+        })
+    }
+
+    /// Warns if many delays are of groups that have no line of their own.
+    pub(super) fn of_groups(&self) -> Option<String> {
+        let &Self { matched, ungrouped, is_max_chosen, .. } = self;
+        (ungrouped > matched / 10 && !is_max_chosen).then(|| {
+            format!(
+                "{ungrouped} of {matched} delays are in other, of groups that came after the first {MAX_GROUPS} \
+                 (--max-groups): a group begins with a request, answered or not"
+            )
+        })
+    }
+}
+
+/// Warns of a method whose intervals do not contain the truth.
+pub(super) fn biased(method: Method) -> Option<String> {
+    method.is_biased().then(|| {
+        let name = method.name();
+        format!("{name} is biased: which samples it loses depends on their delay, and intervals do not show it")
+    })
+}
+
+/// Warns if sampled exchanges share ids.
+pub(super) fn reused(meter: &RttMeter, reuse: &Reuse) -> Option<String> {
+    const MANY: f64 = 2.0;
+    let is_sampled = meter.rules().any(|rule| rule.sampled_since.is_some());
+    let exchanges = reuse.per_exchange().filter(|&exchanges| is_sampled && exchanges >= MANY)?;
+    let wider = exchanges.sqrt();
+    Some(format!(
+        "ids are reused, some {exchanges:.0} times each: all exchanges of an id are sampled or none, which makes intervals \
+         {wider:.1} times wider: use each id once, or more --memory"
+    ))
+}
+
+/// Warns of rules whose requests are dropped after a time learnt from the exchanges that were found.
+pub(super) fn cut_short(meter: &RttMeter, results: &[ResultLine]) -> Vec<String> {
+    let warning = |rule: RuleState| {
+        let Structure::Sample { longest, .. } = rule.structure else { return None };
+        let name = rule.matching.name();
+        let sum = |of: fn(&ResultLine) -> u64| results.iter().filter(|line| line.matching == name).map(of).sum::<u64>();
+        let (dropped, unmatched) = (sum(|line| line.requests.evicted), sum(|line| line.responses.unmatched));
+        (dropped > 0 && unmatched > 0).then(|| {
+            format!(
+                "{name}: {} waited for {longest}, as learnt from the exchanges that were found, and were dropped; \
+                 {} match none: slower exchanges are missing, and no interval shows it; --method auto keeps them",
+                text::of(dropped, "request"),
+                text::of(unmatched, "response")
+            )
+        })
+    };
+    meter.rules().filter_map(warning).collect()
+}
