@@ -5,7 +5,7 @@ use crate::scouts::{LIVED, Scouts};
 use crate::steps;
 use crate::survival::{FOLLOWED, begin};
 use crate::targets::{TARGETS, error_of_weighted, slowest};
-use dwell_types::{ExchangeId, Nanos, Timestamp};
+use dwell_types::{Nanos, Timestamp};
 
 /// How fast *p* follows new data.
 struct Pace {
@@ -97,7 +97,7 @@ impl EntryProbability {
 pub(crate) struct Profile {
     /// Weight of exchanges by delay: two bins per octave from 1 ns to 2⁴⁸ ns.
     delays: [f32; Self::BINS],
-    scouts: Scouts,
+    pub(super) scouts: Scouts,
     /// Exchanges that responses of admitted ids stood for, found or not; not counted without a product limit.
     responses: Option<f64>,
     /// Samples since the last choice that was based on enough of them, and requests admitted meanwhile.
@@ -160,18 +160,6 @@ impl Profile {
     pub(crate) fn sample(&mut self, delay: Nanos, weight: f64) {
         self.samples += 1;
         self.delays[Self::bin(delay)] += weight as f32;
-    }
-
-    /// Lets a scout follow a request.
-    #[inline]
-    pub(super) fn request(&mut self, id: ExchangeId, at: Timestamp) {
-        self.scouts.request(id, at);
-    }
-
-    /// Takes the response to whatever a scout follows.
-    #[inline]
-    pub(super) fn response(&mut self, id: ExchangeId, at: Timestamp) {
-        self.scouts.response(id, at);
     }
 
     /// Counts a response, found or not, that stands for this many exchanges.

@@ -199,7 +199,7 @@ impl Fridge {
         self.history.insert(request.at);
         self.stamp(at, fingerprint, request);
         if !self.is_fixed {
-            self.profile.request(request.id, request.at);
+            self.profile.scouts.request(request.id, request.at);
         }
     }
 
@@ -214,7 +214,7 @@ impl Fridge {
         let entry = self.entry(at, response.at);
         let is_own = self.table.has(entry, fingerprint);
         if !self.is_fixed {
-            self.profile.response(response.id, response.at);
+            self.profile.scouts.response(response.id, response.at);
         }
         if self.censoring.is_some() {
             self.limited_response(response, at, is_own, samples);

@@ -156,7 +156,7 @@ impl Mis {
             }
             Meets::Other => {
                 if let Some(tuning) = &mut self.tuning {
-                    tuning.request(request.id, request.at);
+                    tuning.scouts.request(request.id, request.at);
                 }
                 self.inserted = self.inserted.wrapping_add(1);
                 count_overwritten(&mut self.fates, &slot.waiting, request.at, self.exchanges.expiry);
@@ -170,7 +170,7 @@ impl Mis {
     fn response(&mut self, response: &Event) -> Option<Drawn> {
         self.latest = self.latest.max(response.at);
         if let Some(tuning) = &mut self.tuning {
-            tuning.response(response.id, response.at);
+            tuning.scouts.response(response.id, response.at);
         }
         let slots = &self.slots;
         let (era, Place { rung, at, .. }) = self.eras.find(response.id, |Place { at, fingerprint, .. }| {

@@ -3,7 +3,7 @@
 use super::Ladder;
 use super::search::{Delays, Search};
 use crate::scouts::{LIVED, Scouts};
-use dwell_types::{ExchangeId, Nanos, Timestamp};
+use dwell_types::{Nanos, Timestamp};
 
 /// The data for the search.
 #[derive(Clone, Debug)]
@@ -12,7 +12,7 @@ pub(super) struct Tuning {
     expiry: Nanos,
     /// Weighted delays in offered requests; their weights are halved at each search.
     delays: Delays,
-    scouts: Scouts,
+    pub(super) scouts: Scouts,
     /// Samples since the last search that was based on enough of them.
     samples: u32,
     first: Option<Timestamp>,
@@ -42,18 +42,6 @@ impl Tuning {
     #[inline]
     pub(super) fn begin(&mut self, at: Timestamp) {
         self.first.get_or_insert(at);
-    }
-
-    /// Lets a scout follow a request.
-    #[inline]
-    pub(super) fn request(&mut self, id: ExchangeId, at: Timestamp) {
-        self.scouts.request(id, at);
-    }
-
-    /// Takes the response to whatever a scout follows.
-    #[inline]
-    pub(super) fn response(&mut self, id: ExchangeId, at: Timestamp) {
-        self.scouts.response(id, at);
     }
 
     /// Adds a delay of this many offered requests.
