@@ -3,7 +3,7 @@
 //! Shared by the array-based competitors of the fridge: the entry, the treatment of repeats, the counting of what
 //! remains.
 
-use crate::lapse::since;
+use crate::lapse::ShortTime;
 use crate::repeats::{Meets, Tokens, byte, pack, unpack};
 use crate::{Event, Exchanges, Fates, Sample};
 use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp, hash};
@@ -12,9 +12,8 @@ use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp, hash};
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ArraySlot {
     fingerprint: u32,
-    /// Time of the first request, nanoseconds modulo 2⁴⁸: delays are unambiguous within ±39 h.
-    first_low: u32,
-    first_high: u16,
+    /// Time of the first request.
+    first: ShortTime,
     tag: u16,
     /// Time from the first to the last equal request in nanoseconds, packed in 40 bits.
     repeated_low: u32,
@@ -42,11 +41,9 @@ impl ArraySlot {
     /// The entry of a request that was just seen.
     #[inline]
     pub(crate) fn new(fingerprint: u32, request: &Event) -> Self {
-        let first = request.at.as_nanos() as u64;
         Self {
             fingerprint,
-            first_low: first as u32,
-            first_high: (first >> 32) as u16,
+            first: ShortTime::of(request.at),
             tag: request.tag,
             repeated_low: 0,
             repeated_high: 0,
@@ -80,17 +77,11 @@ impl ArraySlot {
         Meets::equal(self.is_open(), exchanges.repeat)
     }
 
-    /// Time from the first request to `at`, modulo 2⁴⁸ ns.
-    #[inline]
-    fn since_first(&self, at: Timestamp) -> Nanos {
-        since(u64::from(self.first_low) | u64::from(self.first_high) << 32, at)
-    }
-
     /// Time from the last equal request to `at`.
     #[inline]
     pub(crate) fn since_last(&self, at: Timestamp) -> Nanos {
         let packed = u64::from(self.repeated_low) | u64::from(self.repeated_high) << 32;
-        Nanos::new(self.since_first(at).get() - unpack(packed, REPEAT_BITS) as i64)
+        Nanos::new(self.first.since(at).get() - unpack(packed, REPEAT_BITS) as i64)
     }
 
     /// Whether more than `age` lies between the last equal request and `at`, in either direction.
@@ -109,7 +100,7 @@ impl ArraySlot {
 
     /// Records an equal request.
     pub(crate) fn repeat(&mut self, request: &Event) {
-        let after = pack(self.since_first(request.at).get().max(0).unsigned_abs(), REPEAT_BITS);
+        let after = pack(self.first.since(request.at).get().max(0).unsigned_abs(), REPEAT_BITS);
         (self.repeated_low, self.repeated_high) = (after as u32, (after >> 32) as u8);
         self.tokens.last = byte(request.token);
         self.state = State::Repeated;
@@ -127,7 +118,7 @@ impl ArraySlot {
     pub(crate) fn sample(&self, response: &Event) -> (Sample, bool) {
         let mut sample = Sample {
             since_last: self.since_last(response.at),
-            ..Sample::answer(response, self.tag, self.since_first(response.at))
+            ..Sample::answer(response, self.tag, self.first.since(response.at))
         };
         let is_resolved = self.state == State::Repeated && sample.resolve(self.tokens.answered(response.token));
         (sample, is_resolved)

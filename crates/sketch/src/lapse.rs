@@ -14,6 +14,25 @@ pub(crate) fn since(lowest: u64, now: Timestamp) -> Nanos {
     Nanos::new(((now.as_nanos() as u64).wrapping_sub(lowest) << unused) as i64 >> unused)
 }
 
+/// The lowest bits of a time, in six bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ShortTime([u16; TIME_BITS as usize / 16]);
+
+impl ShortTime {
+    #[inline]
+    pub(crate) const fn of(at: Timestamp) -> Self {
+        let nanos = at.as_nanos();
+        Self([nanos as u16, (nanos >> 16) as u16, (nanos >> 32) as u16])
+    }
+
+    /// Time since this moment within ±39 h.
+    #[inline]
+    pub(crate) fn since(self, now: Timestamp) -> Nanos {
+        let [low, middle, high] = self.0.map(u64::from);
+        since(low | middle << 16 | high << 32, now)
+    }
+}
+
 /// A table is swept whenever time passes a multiple of this, 2.4 h. A request that has lasted the longest permitted
 /// time still looks old for twice this.
 const STEP: Nanos = Nanos::new(1 << 43);

@@ -1,4 +1,4 @@
-use crate::lapse::since;
+use crate::lapse::ShortTime;
 use dwell_types::{Nanos, Timestamp, hash};
 
 /// A segment in flight: 16 bytes.
@@ -8,9 +8,7 @@ pub(super) struct Record {
     pub(super) signature: u32,
     /// The acknowledgement number that answers it.
     pub(super) end: u32,
-    /// Nanoseconds modulo 2⁴⁸: delays are unambiguous within ±39 h.
-    low: u32,
-    high: u16,
+    at: ShortTime,
     tag: u16,
 }
 
@@ -18,17 +16,16 @@ pub(super) struct Record {
 const VACANT: u16 = u16::MAX;
 
 impl Record {
-    const NONE: Self = Self { signature: 0, end: 0, low: 0, high: 0, tag: VACANT };
+    const NONE: Self = Self { signature: 0, end: 0, at: ShortTime::of(Timestamp::from_nanos(0)), tag: VACANT };
 
     pub(super) fn new(signature: u32, end: u32, at: Timestamp, tag: u16) -> Self {
-        let time = at.as_nanos() as u64;
-        Self { signature, end, low: time as u32, high: (time >> 32) as u16, tag }
+        Self { signature, end, at: ShortTime::of(at), tag }
     }
 
-    /// Time from the segment to `at`, modulo 2⁴⁸ ns.
+    /// Time from the segment to `at`.
     #[inline]
     pub(super) fn age(&self, at: Timestamp) -> Nanos {
-        since(u64::from(self.low) | u64::from(self.high) << 32, at)
+        self.at.since(at)
     }
 
     /// Whether more than `age` lies between the segment and `at`, in either direction.
