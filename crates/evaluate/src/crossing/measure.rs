@@ -34,7 +34,7 @@ impl Measured for Configuration {
 
     fn suits(&self, stream: &Stream) -> Result<(), String> {
         self.check_probes(&stream.settings)?;
-        self.pair(&stream.settings, 0).map(drop)
+        self.pair(stream, 0).map(drop)
     }
 
     fn quantities(&self, _: &Stream) -> Vec<String> {
@@ -53,7 +53,7 @@ impl Measured for Configuration {
         let settings = &stream.settings;
         let mut passages = Passages::new(settings, seed).map_err(|error| error.to_string())?;
         let hashes = methods_seed(seed);
-        let pairs = configurations.iter().map(|configuration| configuration.pair(settings, hashes));
+        let pairs = configurations.iter().map(|configuration| configuration.pair(stream, hashes));
         let mut pairs: Vec<Pair> = pairs.collect::<Result<_, _>>()?;
         let mut truth = Truth::default();
         let mut block: Vec<Passage> = Vec::with_capacity(BLOCK);

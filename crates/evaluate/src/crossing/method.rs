@@ -1,8 +1,9 @@
 use crate::grid::{Configured, Entry, written};
+use super::workload::Stream;
 use crate::value::{Invalid, RATES, above_zero, all_within, available, memory, only_known, runnable, whole};
 use dwell_simulate::crossing::ProbeTimes;
 use dwell_simulate::crossing::{Passage, Settings, SettingsError};
-use dwell_sketch::lda::{Bank, CellSize, Expected, Lda, Params, ParamsError};
+use dwell_sketch::lda::{Bank, CellSize, Lda, Params, ParamsError};
 use dwell_sketch::probes::Probes;
 use dwell_sketch::trajectory::{Trajectory, TrajectoryError};
 use dwell_types::{PacketId, Timestamp};
@@ -135,10 +136,11 @@ impl Configuration {
     }
 
     /// The state of this method at both points, for this stream.
-    pub(super) fn pair(&self, settings: &Settings, seed: u64) -> Result<Pair, String> {
+    pub(super) fn pair(&self, stream: &Stream, seed: u64) -> Result<Pair, String> {
+        let settings = &stream.settings;
         let params = match *self {
             Self::Budget(bytes) => {
-                let expected = Expected { packets: settings.packets, ..Expected::default() };
+                let expected = stream.expected().map_err(|error| error.to_string())?;
                 let params = Params::budget_for(bytes as usize, &expected).map_err(|error| error.to_string())?;
                 Params { seed, ..params }
             }

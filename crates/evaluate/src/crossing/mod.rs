@@ -55,6 +55,17 @@ memory_bytes = [1_000_000]
         }
     }
 
+    /// In bytes, too, sums of these delays fit the cells: with those for a router, the mean of the second is wrong by half.
+    #[test]
+    fn sketches_in_bytes_represent_the_delays_of_the_stream() {
+        let lda = CLOCKS.replace("trajectory", "lda").replace("1_000_000", "9216");
+        let summaries = measured(&lda, 1);
+        for (workload, expected) in [("ahead", 0.3), ("behind", -2.0), ("gains", 0.2)] {
+            let bias = mean(&summaries, "mean", |s| s.workload == workload).unwrap();
+            assert!((bias * 0.301 - expected).abs() < 0.1 + 0.03 * f64::abs(expected), "{workload}: {bias}");
+        }
+    }
+
     #[test]
     fn clocks_that_cannot_be_are_refused() {
         let offset = ("clock_offset_ns = 300_000", "clock_offset_ns = inf", "workloads[0].clock_offset_ns: inf");

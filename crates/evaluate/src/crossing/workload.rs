@@ -1,8 +1,9 @@
 use crate::delay::DelaysEntry;
 use crate::grid::Entry;
 use crate::value::{Invalid, MOST_EVENTS, RATES, all_within, lasting, runnable, whole, within};
-use dwell_simulate::Clock;
 use dwell_simulate::crossing::{Loss, Passages, Settings, SettingsError};
+use dwell_simulate::{Clock, DistributionError};
+use dwell_sketch::lda::Expected;
 use dwell_types::Nanos;
 use serde::Deserialize;
 use std::ops::Bound;
@@ -38,6 +39,26 @@ pub(crate) struct Stream {
     pub(super) settings: Settings,
     /// The receiver's clock.
     pub(super) clock: Clock,
+}
+
+impl Stream {
+    /// What a sketch must represent: delays that differ by what the clocks do, and at least those across a router.
+    pub(super) fn expected(&self) -> Result<Expected, DistributionError> {
+        let router = Expected::default();
+        let (mean, deviation) = self.settings.delay_moments()?;
+        let apart = [self.settings.start, self.settings.start + self.settings.span()].map(|at| {
+            let shown = self.clock.read(at, self.settings.start) - at;
+            shown.get().unsigned_abs()
+        });
+        let mean = mean + apart[0].max(apart[1]) as f64;
+        let whole = |nanos: f64, least: Nanos| Nanos::new(nanos.ceil() as i64).max(least);
+        Ok(Expected {
+            packets: self.settings.packets,
+            mean: whole(mean, router.mean),
+            deviation: whole(deviation, router.deviation),
+            ..router
+        })
+    }
 }
 
 impl Entry for WorkloadEntry {

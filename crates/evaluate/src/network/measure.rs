@@ -97,11 +97,12 @@ fn by_segments(stream: &Stream, run: &Run, until: usize, at_fault: &[u32]) -> Re
     let settings = Settings { baseline: BASELINE, false_alarms: stream.false_alarms };
     let found = Localization::new(routes, &readings, &all, &settings);
     let judged = |link: u32| {
-        let (delay, loss) = (found.delays[link as usize]?, found.losses[link as usize]?);
+        // A link that loses everything has no delay.
+        let (delay, loss) = (found.delays[link as usize], found.losses[link as usize]);
         let (evidence, chance) = match stream.fault {
-            Some(Wrong::Lossy(_)) => (loss.ln_odds, loss.p_value),
-            Some(Wrong::Slow(_)) | None => (delay.ln_odds, delay.p_value),
-        };
+            Some(Wrong::Lossy(_)) => loss.map(|verdict| (verdict.ln_odds, verdict.p_value)),
+            Some(Wrong::Slow(_)) | None => delay.map(|verdict| (verdict.ln_odds, verdict.p_value)),
+        }?;
         Some(Judged { link, evidence, is_alarm: chance <= found.segment_alarm })
     };
     let is_sound = |link: &u32| !at_fault.contains(link);

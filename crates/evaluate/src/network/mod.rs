@@ -72,6 +72,16 @@ intervals = [8]
         assert_eq!(mean("sound", "segments", 8.0, "first"), None, "nothing is to be named");
     }
 
+    /// A link that loses everything has no delay, and is named all the same.
+    #[test]
+    fn a_dead_link_is_named() {
+        let summaries = measured(&SMALL.replace("lossy = 0.02", "lossy = 1"), 4);
+        let first = mean(&summaries, "first", |s| {
+            (s.workload.as_str(), s.method.as_str(), s.parameters["intervals"]) == ("lossy", "segments", 8.0)
+        });
+        assert_eq!(first, Some(1.0));
+    }
+
     #[test]
     fn what_cannot_be_is_refused_by_its_key() {
         let cases = [

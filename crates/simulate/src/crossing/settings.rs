@@ -1,3 +1,4 @@
+use crate::chance::Chance;
 use crate::{Distribution, DistributionError};
 use core::fmt;
 use dwell_types::{Nanos, Timestamp};
@@ -138,6 +139,26 @@ impl Settings {
     pub fn with_packets(mut self, packets: u64) -> Self {
         self.packets = packets;
         self
+    }
+
+    /// How long the sender sends.
+    pub fn span(&self) -> Nanos {
+        Nanos::new((self.packets as f64 / self.rate * 1e9) as i64)
+    }
+
+    /// Mean and standard deviation of the delays, in nanoseconds, from ten thousand draws.
+    pub fn delay_moments(&self) -> Result<(f64, f64), DistributionError> {
+        const DRAWS: u32 = 10_000;
+        let (flows, packets) = (self.flow_delays.sampler()?, self.delays.sampler()?);
+        let mut chance = Chance::new(0, u64::from_le_bytes(*b"moments\0"));
+        let (mut sum, mut squares) = (0.0, 0.0);
+        for _ in 0..DRAWS {
+            let delay = flows.draw(&mut chance) + packets.draw(&mut chance);
+            sum += delay;
+            squares += delay * delay;
+        }
+        let mean = sum / f64::from(DRAWS);
+        Ok((mean, libm::sqrt((squares / f64::from(DRAWS) - mean * mean).max(0.0))))
     }
 
     pub(super) fn check(&self) -> Result<(), SettingsError> {
