@@ -10,7 +10,7 @@ use crate::output::{self, Output, ReportArguments, WriteReport};
 use crate::progress::Bar;
 use crate::rtt::{about, matching};
 use crate::signals::Signals;
-use crate::units::{Memories, described, is_given};
+use crate::units::{Memories, described, is_given, one_of};
 use anyhow::Result;
 use clap::builder::TypedValueParser;
 use clap::{Args, Subcommand, ValueEnum};
@@ -21,6 +21,7 @@ use dwell_observe::Observer;
 use dwell_observe::parse::Key;
 use dwell_report::json;
 use dwell_report::plot::{self, Image, Sweep};
+use dwell_sketch::distribution::Ambiguous;
 use dwell_sketch::rtt::Method;
 use dwell_types::{IdForm, Match, Nanos, Observation, Prefix, Sink};
 use std::path::{Path, PathBuf};
@@ -93,6 +94,10 @@ pub(crate) struct Arguments {
     /// and outside.
     #[arg(long, value_name = "PREFIX", value_delimiter = ',')]
     inside: Vec<Prefix>,
+    /// If it is unknown which copy of a repeated request was answered: compare the middle of both bounds, count from the
+    /// first or last copy, or drop the exchange; for the exact result as for all others.
+    #[arg(long, value_parser = one_of(Ambiguous::ALL, Ambiguous::name), default_value = Ambiguous::Bounds.name())]
+    ambiguous: Ambiguous,
     /// Number of seeds of each method's hashes; the average of ten needs at least ten.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = crate::units::between::<u16>(1..=1000))]
     seeds: u16,
@@ -196,6 +201,7 @@ fn exchanges(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failu
         sources: sources().map(|path| path.display().to_string()).collect(),
         warnings,
         seeds: settings.seeds,
+        ambiguous: settings.ambiguous.name(),
         memory_bytes: settings.memories.clone(),
         methods: settings.methods.iter().map(|&method| facts(method)).collect(),
         matches: comparison.finish(),
@@ -286,6 +292,7 @@ fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
         methods,
         memories,
         seeds: arguments.seeds.into(),
+        ambiguous: arguments.ambiguous,
         longest: arguments.longest,
         rate: arguments.rate,
     })

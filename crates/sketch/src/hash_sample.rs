@@ -8,7 +8,7 @@
 //! though some are free. The gate never opens again. Assumes that ids of different exchanges are independent under the
 //! seeded hash; whoever knows the seed can break that.
 //!
-//! **State**: the table of [`crate::horizon`]; 576 bytes to learn the lifetime; the counts of each series.
+//! **State**: the table of [`crate::horizon`]; 748 bytes to learn the lifetime; the counts of each series.
 //!
 //! **Cost**: one multiplication per event. For events that pass the gate one read of two times eight bytes, and of one
 //! entry if it is found or inserted; a scan of the table whenever a quarter of its room, or more, was inserted.
@@ -90,6 +90,8 @@ pub struct HashSample {
     lifetime: Nanos,
     /// The multiple, if the lifetime is learnt.
     multiple: Option<f64>,
+    /// Until then the lifetime is not shortened.
+    settled: Timestamp,
     gate: Gate,
     step: u8,
     /// One over *p*.
@@ -134,6 +136,7 @@ impl HashSample {
             exchanges,
             lifetime: lifetime.min(exchanges.expiry),
             multiple,
+            settled: Timestamp::from_nanos(i64::MIN),
             gate,
             step: 0,
             weight: 1.0,
@@ -201,6 +204,7 @@ impl HashSample {
             self.close();
             kept = self.sweep(now);
         }
+        self.scouts.leave_to(self.gate, now);
     }
 
     /// Drops entries that are too old or not admitted any more; returns how many are kept.
@@ -223,16 +227,20 @@ impl HashSample {
         kept
     }
 
-    /// Learns the lifetime, if it is not given and enough is known.
+    /// Learns the lifetime, if it is not given: a longer one at once, a shorter one only if enough is known, and exchanges
+    /// as slow as the present one allows would have been seen.
     fn learn(&mut self, began: Timestamp, now: Timestamp) {
         let mut delays = self.delays.clone();
         delays.complete(self.scouts.longer_than(self.lifetime.get() as f64, now));
         let (Some(multiple), Some(tail)) = (self.multiple, delays.tail()) else { return };
         let lifetime = Nanos::new((tail.get() as f64 * multiple) as i64).min(self.exchanges.expiry);
-        if lifetime >= self.lifetime || lifetime.get() <= (now - began).get() / 2 {
-            self.lifetime = lifetime;
-            self.delays.halve();
+        if lifetime > self.lifetime {
+            self.settled = now + lifetime + lifetime;
+        } else if !self.delays.is_known() || lifetime.get() > (now - began).get() / 2 || now < self.settled {
+            return;
         }
+        self.lifetime = lifetime;
+        self.delays.halve();
     }
 
     /// The sample of a response whose request is in the table and within the lifetime.
@@ -395,11 +403,15 @@ impl Octaves {
         }
     }
 
-    /// The 99.9th percentile, rounded up to a power of two; `None` while there are too few samples.
+    /// The 99.9th percentile, rounded up to a power of two; `None` without any delay.
     fn tail(&self) -> Option<Nanos> {
+        slowest(&self.weights, 0.001).map(|octave| Nanos::new(2 << octave))
+    }
+
+    /// Whether there are enough samples to know it.
+    fn is_known(&self) -> bool {
         const ENOUGH: u32 = 1024;
-        let octave = slowest(&self.weights, 0.001)?;
-        (self.samples >= ENOUGH).then(|| Nanos::new(2 << octave))
+        self.samples >= ENOUGH
     }
 
     /// Halves the weights of older delays each time the lifetime is learnt.

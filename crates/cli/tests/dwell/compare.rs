@@ -84,6 +84,28 @@ fn methods_are_compared_on_a_log() {
     assert!(bad.code == 1 && bad.err.contains("out of time order") && bad.err.lines().count() == 2, "{}", bad.err);
 }
 
+/// Requests repeated after a second and answered .1 s later: from which copy delays count is the same in the truth and in
+/// the estimates.
+#[test]
+fn repeats_count_as_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |id: u64| {
+        let at = |millis: u64| (id * 2_000 + millis) * 1_000_000;
+        format!("{},request,{id}\n{},request,{id}\n{},response,{id}\n", at(0), at(1_000), at(1_100))
+    };
+    let lines: String = (0..100).map(of).collect();
+    fs::write(folder.path().join("log.csv"), "at_ns,kind,id\n".to_owned() + &lines).unwrap();
+    for (ambiguous, p50, p95) in [("bounds", 100, 1_100), ("first", 1_100, 1_100), ("last", 100, 100)] {
+        let how = ["--ambiguous", ambiguous, "--memory", "1MiB", "--methods", "auto", "--format", "json"];
+        let report = dwell_in(folder.path(), &[&["compare", "--events", "log.csv"], &how[..]].concat()).ok().json();
+        let leg = &report["matches"][0]["legs"][0];
+        let truth = |name: &str| leg["truth_ns"][name].as_u64().unwrap() / 1_000_000;
+        assert_eq!((&report["ambiguous"], truth("p50"), truth("p95")), (&ambiguous.into(), p50, p95));
+        let auto = self::of(leg["results"].as_array().unwrap(), "auto");
+        assert_eq!(auto["errors"]["p50"]["median_octaves"], 0.0);
+    }
+}
+
 /// While everything fits, `auto` equals the exact result on every leg, to the last bit; and it is what is recommended.
 #[test]
 fn what_fits_has_no_error() {

@@ -41,6 +41,8 @@ pub struct Settings {
     pub memories: Vec<usize>,
     /// The number of seeds, which are 1 to this number.
     pub seeds: u64,
+    /// From which copy of a repeated request delays count, where that is unknown.
+    pub ambiguous: Ambiguous,
     /// Prior knowledge for methods that can use it: see [`rtt::Settings::longest`].
     pub longest: Option<Nanos>,
     /// The same: see [`rtt::Settings::rate`].
@@ -51,6 +53,7 @@ pub struct Settings {
 #[derive(Debug)]
 pub struct Comparison {
     seeds: u64,
+    ambiguous: Ambiguous,
     panels: Vec<Panel>,
     /// Index into `panels` by match.
     panel_of: [Option<usize>; Match::ALL.len()],
@@ -91,7 +94,7 @@ impl Comparison {
             panel_of[matching as usize] = Some(panels.len());
             panels.push(Panel::new(settings, matching, taken)?);
         }
-        Ok(Self { seeds: settings.seeds, panels, panel_of })
+        Ok(Self { seeds: settings.seeds, ambiguous: settings.ambiguous, panels, panel_of })
     }
 
     /// A sink for another observer of the same packets, whose ids have this form.
@@ -113,7 +116,7 @@ impl Comparison {
 
     /// The results by matching rule, in the order of the settings.
     pub fn finish(self) -> Vec<MatchResult> {
-        self.panels.into_iter().map(|panel| panel.finish(self.seeds)).collect()
+        self.panels.into_iter().map(|panel| panel.finish(self.seeds, self.ambiguous)).collect()
     }
 }
 
@@ -169,13 +172,13 @@ impl Panel {
         blocks.iter_mut().for_each(Vec::clear);
     }
 
-    fn finish(mut self, seeds: u64) -> MatchResult {
+    fn finish(mut self, seeds: u64, ambiguous: Ambiguous) -> MatchResult {
         self.pass_on();
-        let truth = self.exact.estimate(Ambiguous::Bounds);
+        let truth = self.exact.estimate(ambiguous);
         let found: Vec<Found> = self
             .meters
             .par_iter_mut()
-            .map(|(_, meter)| Found { answers: meter.estimate(Ambiguous::Bounds), bytes: meter.most_bytes() })
+            .map(|(_, meter)| Found { answers: meter.estimate(ambiguous), bytes: meter.most_bytes() })
             .collect();
         let known = truth.iter().filter(|answer| answer.distribution.samples() > 0);
         let legs: Vec<LegResult> = known.map(|truth| self.leg(truth, &found, seeds)).collect();

@@ -24,6 +24,8 @@ pub struct Results {
     pub warnings: Vec<String>,
     /// The number of seeds of every method's hashes, which are 1 to this number.
     pub seeds: u64,
+    /// From which copy of a repeated request delays count, where that is unknown.
+    pub ambiguous: &'static str,
     /// The memories, in increasing order.
     pub memory_bytes: Vec<usize>,
     /// The methods.

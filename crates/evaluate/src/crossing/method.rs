@@ -1,5 +1,5 @@
-use crate::grid::{Configured, Entry, written};
 use super::workload::Stream;
+use crate::grid::{Configured, Entry, written};
 use crate::value::{Invalid, RATES, above_zero, all_within, available, memory, only_known, runnable, whole};
 use dwell_simulate::crossing::ProbeTimes;
 use dwell_simulate::crossing::{Passage, Settings, SettingsError};

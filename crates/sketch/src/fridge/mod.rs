@@ -12,7 +12,7 @@
 //! larger than the caches, where time has 27 bits and more, 7 or 8. What entries share or few of them have is stored
 //! separately: for every 32 slots 4 bytes, the time up to which theirs can be read; 48 checkpoints of 8 bytes (40 below
 //! 2,048 slots), to count the insertions since an entry; the last 16 changes of *p*; where repeats count, 12 bytes for
-//! every 64 slots for repeated requests. Altogether 5.5 bytes per slot at 4,096 slots. In addition 768 bytes
+//! every 64 slots for repeated requests. Altogether 5.5 bytes per slot at 4,096 slots. In addition 1 KiB
 //! to find *p* (a profile of the delays, and a few requests that are followed to their end, `scouts.rs`), and the counts
 //! of each series.
 //!

@@ -122,6 +122,7 @@ impl Fridge {
         }
         self.history.change(self.latest, probability.step());
         (self.probability, self.present, self.gate) = (probability, probability.value(), gate);
+        self.profile.scouts.leave_to(gate, self.latest);
     }
 
     /// Restores a probability that was set before.

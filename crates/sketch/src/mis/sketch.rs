@@ -213,6 +213,7 @@ impl Mis {
         self.eras.forget(self.inserted);
         if let Some(ladder) = tuning.choose(self.eras.present(), offered, self.latest) {
             self.gate = self.gate.with_probability(ladder.probability());
+            tuning.scouts.leave_to(self.gate, self.latest);
             self.eras.begin(ladder, self.inserted);
         }
     }
