@@ -204,7 +204,7 @@ impl Definition {
         file.tolerance.check().map_err(|error| error.within("tolerance"))?;
         let full = build(1.0)?;
         if let Some(figure) = &file.figure {
-            figure.check(&*full).map_err(|error| error.within("figure"))?;
+            figure.check(&*full, file.seeds).map_err(|error| error.within("figure"))?;
         }
         Ok(Self {
             kind,
