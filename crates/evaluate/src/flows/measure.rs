@@ -57,6 +57,13 @@ impl Measured for Configuration {
 
     const WRITE_TABLE: WriteTable = table::write;
 
+    fn suits(&self, stream: &Stream) -> Result<(), String> {
+        if self.method == MethodName::Rli && stream.settings.references == 0.0 {
+            return Err("rli estimates from probes: expected references in every workload".to_owned());
+        }
+        Ok(())
+    }
+
     fn quantities(&self, stream: &Stream) -> Vec<Quantity> {
         let mut groups: Vec<String> = SIZES.iter().map(|(.., name)| (*name).to_owned()).collect();
         if !stream.classes.is_empty() {
