@@ -153,7 +153,13 @@ fn print(experiment: &dyn Experiment, results: &Results, format: Format) -> Resu
 /// Draws the figures of existing records.
 fn draw_all(arguments: &Arguments) -> Result<ExitCode, Failure> {
     for definition in named_or_all(arguments)? {
-        let Some(folder) = recorded(arguments, &definition, Size::Full)? else { continue };
+        let Some(folder) = recorded(arguments, &definition, Size::Full)? else {
+            if arguments.experiments.is_empty() {
+                continue;
+            }
+            let Definition { name, .. } = definition;
+            return Err(anyhow::anyhow!("{name}: no full record to draw: create one with dwell evaluate {name}").into());
+        };
         let results = read(&folder, &definition, Size::Full)?;
         for path in figure::write(&definition, &results, &folder, arguments.png)? {
             messages::say(&path.display().to_string());

@@ -146,6 +146,7 @@ fn what_cannot_be_run_is_refused() {
     assert_refused(&dwell_in(place, &["evaluate", "small", "small", "--record", "r"]), 2, &["--record", "one"]);
     assert_refused(&dwell_in(place, &["evaluate", "none.toml"]), 1, &["none.toml", "No such file"]);
     assert_refused(&dwell_in(place, &["evaluate", "small", "--check"]), 1, &["no quick record", "--quick"]);
+    assert_refused(&dwell_in(place, &["evaluate", "small", "--draw"]), 1, &["small: no full record to draw"]);
     let elsewhere = tempfile::tempdir().unwrap();
     assert_refused(&dwell_in(elsewhere.path(), &["evaluate", "--list"]), 1, &["experiments/definitions"]);
 
