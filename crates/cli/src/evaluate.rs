@@ -4,6 +4,7 @@
 
 use crate::Failure;
 use crate::output::Output;
+use crate::signals::Signals;
 use crate::{messages, progress};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
@@ -74,7 +75,7 @@ enum Format {
     Csv,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure> {
     if arguments.list {
         return list();
     }
@@ -87,26 +88,31 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if arguments.draw {
         return draw_all(arguments);
     }
+    if arguments.quick && arguments.png {
+        return Err(Failure::Usage("--png requires a full run: quick ones have no figure".to_owned()));
+    }
     for definition in definitions(&arguments.experiments)? {
-        measure(arguments, &definition)?;
+        measure(arguments, &definition, signals)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Runs one experiment, writes its record and prints its results.
-fn measure(arguments: &Arguments, definition: &Definition) -> Result<()> {
+fn measure(arguments: &Arguments, definition: &Definition, signals: &Signals) -> Result<()> {
     let size = if arguments.quick { Size::Quick } else { Size::Full };
     let seeds = arguments.seeds.unwrap_or(definition.seeds(size));
     let folder = match &arguments.record {
         Some(folder) => folder.clone(),
         None => records()?.join(format!("{}-{}", record::today(), record_name(definition, size))),
     };
+    signals.set_last_words(format!("unfinished: the same command with --record {} continues it", folder.display()));
     let (record, finished) =
         Record::begin(&folder, definition, size, Facts::here(size.name(), seeds, &definition.inputs))?;
     let begin = Instant::now();
     let runs = runs(arguments, definition, size, seeds, finished, |runs| record.append(runs))?;
     let results = Results::new(definition, size, seeds, metrics::summarise(definition.experiment(size), &runs));
     record.finish(&runs, &results, begin.elapsed().as_secs_f64())?;
+    signals.set_last_words(String::new());
     figure::write(definition, &results, &folder, arguments.png)?;
     print(definition.experiment(size), &results, arguments.format)?;
     messages::say(&format!("record in {}", folder.display()));
@@ -147,8 +153,14 @@ fn print(experiment: &dyn Experiment, results: &Results, format: Format) -> Resu
 /// Draws the figures of existing records.
 fn draw_all(arguments: &Arguments) -> Result<ExitCode, Failure> {
     for definition in named_or_all(arguments)? {
-        let Some(folder) = recorded(arguments, &definition, Size::Full)? else { continue };
-        let results = read(&folder, &definition, &[Size::Full, Size::Quick])?;
+        let Some(folder) = recorded(arguments, &definition, Size::Full)? else {
+            if arguments.experiments.is_empty() {
+                continue;
+            }
+            let Definition { name, .. } = definition;
+            return Err(anyhow::anyhow!("{name}: no full record to draw: create one with dwell evaluate {name}").into());
+        };
+        let results = read(&folder, &definition, Size::Full)?;
         for path in figure::write(&definition, &results, &folder, arguments.png)? {
             messages::say(&path.display().to_string());
         }
@@ -168,15 +180,14 @@ fn recorded(arguments: &Arguments, definition: &Definition, size: Size) -> Resul
     }
 }
 
-/// Reads a record of an experiment in one of these sizes.
-fn read(folder: &Path, definition: &Definition, sizes: &[Size]) -> Result<Results> {
+/// Reads a record of an experiment in this size.
+fn read(folder: &Path, definition: &Definition, size: Size) -> Result<Results> {
     let found = Results::read(folder)?;
-    let sizes: Vec<&str> = sizes.iter().map(|size| size.name()).collect();
-    if found.name != definition.name || !sizes.contains(&found.size.as_str()) {
+    if found.name != definition.name || found.size != size.name() {
         anyhow::bail!(
             "{}: expected a {} record of {}, found a {} one of {}",
             folder.display(),
-            sizes.join(" or "),
+            size.name(),
             definition.name,
             found.size,
             found.name
@@ -208,7 +219,7 @@ fn check_all(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
 /// Compares one new quick run with a record.
 fn check(arguments: &Arguments, definition: &Definition, folder: &Path) -> Result<Vec<Moved>> {
-    let recorded = read(folder, definition, &[Size::Quick])?;
+    let recorded = read(folder, definition, Size::Quick)?;
     let runs = runs(arguments, definition, Size::Quick, recorded.seeds, Vec::new(), |_| Ok(()))?;
     let fresh = metrics::summarise(definition.experiment(Size::Quick), &runs);
     let moved = check::compare(&recorded.summaries, &fresh, &definition.tolerance);
@@ -260,10 +271,10 @@ fn all_definitions() -> Result<Vec<Definition>, Failure> {
     definition_paths()?.iter().map(|path| definition(path)).collect()
 }
 
-/// Reads a definition, whose records must not pass for those of another one.
+/// Reads a definition, whose records must not pass for those of another one; that of a record has the record's name.
 fn definition(path: &Path) -> Result<Definition, Failure> {
     let definition = Definition::read(path)?;
-    if path.file_stem() != Some(definition.name.as_ref()) {
+    if path.file_stem() != Some(definition.name.as_ref()) && !path.ends_with("definition.toml") {
         let Definition { name, .. } = definition;
         return Err(anyhow::anyhow!("{}: name is '{name}': expected that of the file", path.display()).into());
     }

@@ -116,7 +116,7 @@ fn main() -> ExitCode {
         Command::Size(arguments) => size::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments, &signals),
         Command::Simulate(arguments) => simulate::run(&arguments),
-        Command::Evaluate(arguments) => evaluate::run(&arguments),
+        Command::Evaluate(arguments) => evaluate::run(&arguments, &signals),
     };
     match result {
         Ok(code) => code,

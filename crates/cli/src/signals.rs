@@ -12,8 +12,8 @@ use signal_hook::low_level::signal_name;
 use std::fs;
 use std::io::{self, PipeWriter, Write};
 use std::process::{self, ExitCode};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -29,6 +29,8 @@ struct State {
     received: AtomicI32,
     /// Whether the command ends gracefully when asked to.
     is_heard: AtomicBool,
+    /// What a command that does not says at its end; nothing if empty.
+    last_words: Mutex<String>,
 }
 
 impl Signals {
@@ -54,6 +56,11 @@ impl Signals {
     pub(crate) fn stop(&self) -> &Stop {
         self.state.is_heard.store(true, Ordering::SeqCst);
         &self.stop
+    }
+
+    /// What is said from now on if a signal ends the run at once; nothing if empty.
+    pub(crate) fn set_last_words(&self, words: String) {
+        *self.state.last_words.lock().unwrap_or_else(PoisonError::into_inner) = words;
     }
 
     /// The warning in the report of a run that was stopped.
@@ -110,6 +117,10 @@ fn serve(mut incoming: Incoming, mut ask: PipeWriter, state: &Arc<State>, stop: 
         first = Some(Instant::now());
         state.received.store(signal, Ordering::SeqCst);
         if !(state.is_heard.load(Ordering::SeqCst) && ask.write_all(&[0]).is_ok()) {
+            let words = state.last_words.lock().unwrap_or_else(PoisonError::into_inner);
+            if !words.is_empty() {
+                messages::say(&words);
+            }
             abandon(signal);
         }
         let (state, stop) = (Arc::clone(state), stop.clone());
@@ -145,7 +156,7 @@ mod tests {
     #[test]
     fn a_signal_says_more_than_damage() {
         let (asked, _ask) = io::pipe().unwrap();
-        let state = State { received: AtomicI32::new(SIGINT), is_heard: AtomicBool::new(true) };
+        let state = State { received: AtomicI32::new(SIGINT), is_heard: AtomicBool::new(true), ..State::default() };
         let signals = Signals { stop: Stop::when_readable(asked), state: Arc::new(state) };
         let codes = [(true, true), (true, false), (false, true), (false, false)];
         let codes = codes.map(|(is_stopped, is_damaged)| signals.end(is_stopped, is_damaged));

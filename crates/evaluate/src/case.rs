@@ -66,6 +66,17 @@ impl Scale {
     }
 }
 
+/// A quantity that a case measures.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Quantity {
+    /// Its name; `octave_#` stands for `octave_` with any number.
+    pub name: String,
+    /// How its estimates are compared with the truth.
+    pub scale: Scale,
+    /// Whether it is a share, or a relative error without its sign.
+    pub is_share: bool,
+}
+
 /// Bytes of a method's data structures: a quantity of nearly every kind of experiment.
 pub(crate) const STATE_BYTES: &str = "state_bytes";
 

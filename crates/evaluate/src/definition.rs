@@ -204,7 +204,7 @@ impl Definition {
         file.tolerance.check().map_err(|error| error.within("tolerance"))?;
         let full = build(1.0)?;
         if let Some(figure) = &file.figure {
-            figure.check(&*full).map_err(|error| error.within("figure"))?;
+            figure.check(&*full, file.seeds).map_err(|error| error.within("figure"))?;
         }
         Ok(Self {
             kind,
@@ -312,7 +312,28 @@ fn form_error(path: &Path, text: &str, error: &toml::de::Error) -> DefinitionErr
         let line = line_at(text, span.start);
         (line, text.lines().nth(line - 1).unwrap_or_default().trim().to_owned())
     });
-    DefinitionError::Form { path: path.to_owned(), line, problem: error.message().replace('\n', "; ") }
+    DefinitionError::Form { path: path.to_owned(), line, problem: plain(error.message()) }
+}
+
+/// The parser's message in one line, and in words of TOML instead of Rust.
+fn plain(message: &str) -> String {
+    const WORDS: [(&str, &str); 10] = [
+        ("\n", "; "),
+        ("floating point ", ""),
+        (" as i128", ""),
+        ("type: sequence", "type: list"),
+        ("type: map", "type: table"),
+        ("expected u64", "expected a whole number from 0 to below 2^64"),
+        ("expected u32", "expected a whole number from 0 to below 2^32"),
+        ("expected usize", "expected a whole number from 0 to below 2^64"),
+        ("expected f64", "expected a number"),
+        ("expected a sequence", "expected a list"),
+    ];
+    let text = WORDS.iter().fold(message.to_owned(), |text, (from, to)| text.replace(from, to));
+    match text.split_once("expected struct ") {
+        Some((before, _)) => format!("{before}expected a table"),
+        None => text,
+    }
 }
 
 #[cfg(test)]
@@ -361,6 +382,22 @@ entry_probability = ["2^-3", 0.5, "auto"]
             ),
             ("longest_ms = 64", "longest_ms = 64\nrequests = 5\nspan_ms = 7", &["workloads[0].span_ms", "requests"]),
             ("longest_ms = 64", "longest_ms = 64\nmeasured_ms = [5, 2]", &["workloads[0].measured_ms"]),
+            (
+                "longest_ms = 64",
+                "longest_ms = 64\nmeasured_ms = [0, 500, 600]",
+                &["line 10", "3 numbers: expected two"],
+            ),
+            (
+                "longest_ms = 64",
+                "longest_ms = 64\norphan_run = 9",
+                &["workloads[0].orphan_run", "orphan_share above 0"],
+            ),
+            ("longest_ms = 64", "longest_ms = 64\ndelays = 5", &["type: integer `5`, expected a table such as"]),
+            ("longest_ms = 64", "longest_ms = 64\nrequests = 1000.0", &["type: `1000.0`, expected a whole number"]),
+            ("longest_ms = 64", "longest_ms = 64\nrequests = 18446744073709551616", &["from 0 to below 2^64"]),
+            ("longest_ms = 64", "longest_ms = \"64\"", &["\"64\", expected a number"]),
+            ("longest_ms = 64", "longest_ms = 64\nbursts = 2", &["expected a table"]),
+            ("[[delay.workloads]]", "[delay.workloads]", &["expected a list"]),
             ("longest_ms = 64", "longest_ms = 64\norphan_share = 1", &["workloads[0].orphan_share"]),
             (
                 "longest_ms = 64",

@@ -1,6 +1,6 @@
 //! The interface of an experiment to the code that runs it.
 
-use crate::case::{Case, Measurement, Shown};
+use crate::case::{Case, Measurement, Quantity, Shown};
 use crate::metrics::Summary;
 use std::fmt::Debug;
 use std::io::{self, Write};
@@ -14,8 +14,8 @@ pub trait Experiment: Debug + Send + Sync {
     /// measurements per case.
     fn run(&self, cases: &[&Case], seed: u64) -> Result<Vec<Vec<Measurement>>, String>;
 
-    /// The names of the quantities that a case measures; `octave_#` stands for `octave_` with any number.
-    fn quantities(&self, case: &Case) -> Vec<String>;
+    /// The quantities that a case measures.
+    fn quantities(&self, case: &Case) -> Vec<Quantity>;
 
     /// Which quantities are shown in summaries.
     fn shown(&self) -> Shown;

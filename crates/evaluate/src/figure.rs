@@ -8,7 +8,7 @@
 //! label = "probability"       # its label, instead of the parameter's name
 //! y = "rms_error"             # on the y axis: a number of the summaries
 //! y_label = "error at p50"    # what the subtitle calls it
-//! factor = 100                # by which it is multiplied, for percent
+//! factor = 100                # by which it is multiplied, for percent where that is not what the axis shows
 //! log = true                  # on a log scale; errors are logarithms anyway
 //! workloads = ["busy"]        # without it, all
 //! quantities = ["p50", "p95"] # a panel for each, unless on the x axis; "queue_*" for all with that prefix
@@ -23,15 +23,16 @@
 //! Summaries suffice for intervals of means and shares. For root mean squares they do not, unless errors are normal,
 //! and a few large ones often make up most of the square: those are drawn without.
 
-use crate::case::{Case, Scale, label};
+use crate::case::{Case, Quantity, Scale, label};
 use crate::experiment::Experiment;
-use crate::metrics::Summary;
+use crate::grid::written;
+use crate::metrics::{AVERAGED, Summary};
 use crate::queue::{PRECISION, RECALL};
 use crate::ring::{FALSE_SHARE, WRONG_SHARE};
 use crate::value::{Invalid, within};
 use dwell_report::plot::{self, Sweep, SweepPanel};
 use dwell_sketch::estimate::{Estimate, Z95};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
@@ -63,7 +64,7 @@ const FOUND: &str = "entry_probability";
 const SHARES: [&str; 4] = [PRECISION, RECALL, FALSE_SHARE, WRONG_SHARE];
 
 /// A number of a [`Summary`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Height {
     /// Median of |*e*|, in octaves.
@@ -76,7 +77,7 @@ enum Height {
     MeanRelativeError,
     /// The mean of the values as they are.
     Mean,
-    /// The mean of values that are errors relative to the truth.
+    /// The mean of shares or relative errors, in percent.
     Share,
     /// Share of the intervals that contain the truth.
     Covered,
@@ -96,10 +97,11 @@ struct Drawn {
 }
 
 impl Figure {
-    /// Checks that every name is that of something that the experiment has.
-    pub(crate) fn check(&self, experiment: &dyn Experiment) -> Result<(), Invalid> {
-        if self.quantities.is_empty() {
-            return Err(Invalid::new("quantities", "empty: expected at least one"));
+    /// Checks that every name is that of something that the experiment has, and that so many seeds give what is drawn.
+    pub(crate) fn check(&self, experiment: &dyn Experiment, seeds: u64) -> Result<(), Invalid> {
+        let lists = [("quantities", Some(&self.quantities)), ("workloads", self.workloads.as_ref())];
+        if let Some((key, _)) = lists.into_iter().find(|(_, names)| names.is_some_and(Vec::is_empty)) {
+            return Err(Invalid::new(key, "empty: expected at least one"));
         }
         let cases = experiment.cases();
         let parameters = distinct(cases.iter().flat_map(|case| case.parameters.keys().cloned()));
@@ -116,16 +118,42 @@ impl Figure {
             named("only", name, &parameters)?;
             within("only", value, ..)?;
         }
-        self.factor.map(|factor| within("factor", factor, (Bound::Excluded(0.0), Bound::Unbounded))).transpose()?;
+        if let Some(factor) = self.factor {
+            within("factor", factor, (Bound::Excluded(0.0), Bound::Unbounded))?;
+            if self.y.axis(self.log) == plot::Height::Share {
+                return Err(Invalid::new("factor", format!("not beside {}, which is in percent", written(&self.y))));
+            }
+        }
+        if self.y == Height::TenRmsError && seeds < AVERAGED as u64 {
+            return Err(Invalid::new("y", format!("ten_rms_error of {seeds} seeds: expected at least {AVERAGED}")));
+        }
         let drawn: Vec<&Case> = cases.iter().filter(|case| self.has(&case.workload, &case.parameters)).collect();
         if drawn.is_empty() {
             return Err(Invalid::new("only", "leaves no case"));
         }
-        let quantities = distinct(drawn.iter().flat_map(|case| experiment.quantities(case)));
-        match self.quantities.iter().find(|asked| !quantities.iter().any(|known| is_meant(asked, known))) {
-            Some(name) => named("quantities", name, &quantities),
-            None => Ok(()),
+        let quantities: Vec<Quantity> = drawn.iter().flat_map(|case| experiment.quantities(case)).collect();
+        let names = distinct(quantities.iter().map(|quantity| quantity.name.clone()));
+        if let Some(name) = self.quantities.iter().find(|asked| !names.iter().any(|known| is_meant(asked, known))) {
+            return named("quantities", name, &names);
         }
+        let largest = experiment.shown().largest.map(|(name, _)| name);
+        let is_asked = |known: &&Quantity| self.quantities.iter().any(|asked| is_meant(asked, &known.name));
+        quantities.iter().filter(is_asked).try_for_each(|quantity| self.check_height(quantity, largest))
+    }
+
+    /// Checks that a quantity has the number that is drawn, on the axis on which it is; `largest` has no mean.
+    fn check_height(&self, quantity: &Quantity, largest: Option<&str>) -> Result<(), Invalid> {
+        let Quantity { name, scale, .. } = quantity;
+        let is_largest = largest == Some(name);
+        if !self.y.is_of(quantity, is_largest) {
+            let known = Height::ALL.into_iter().filter(|height| height.is_of(quantity, is_largest));
+            let known = known.map(|height| written(&height)).collect::<Vec<_>>().join(", ");
+            return Err(Invalid::new("y", format!("{name} has no {}: expected {known}", written(&self.y))));
+        }
+        if self.log && self.y == Height::Mean && matches!(scale, Scale::Log2 | Scale::Relative) {
+            return Err(Invalid::new("log", format!("not of the mean of {name}, which may be negative")));
+        }
+        Ok(())
     }
 
     /// Whether cases of a workload with these parameters are drawn.
@@ -252,10 +280,31 @@ impl Figure {
 }
 
 impl Height {
+    const ALL: [Self; 7] = [
+        Self::MedianError,
+        Self::RmsError,
+        Self::TenRmsError,
+        Self::MeanRelativeError,
+        Self::Mean,
+        Self::Share,
+        Self::Covered,
+    ];
+
     const fn is_error(self) -> bool {
         match self {
-            Self::MedianError | Self::RmsError | Self::TenRmsError | Self::MeanRelativeError | Self::Share => true,
-            Self::Mean | Self::Covered => false,
+            Self::MedianError | Self::RmsError | Self::TenRmsError | Self::MeanRelativeError => true,
+            Self::Mean | Self::Share | Self::Covered => false,
+        }
+    }
+
+    /// Whether summaries of a quantity have this number.
+    fn is_of(self, quantity: &Quantity, is_largest: bool) -> bool {
+        match self {
+            Self::MedianError | Self::RmsError | Self::TenRmsError => quantity.scale == Scale::Log2,
+            Self::MeanRelativeError => quantity.scale == Scale::Relative,
+            Self::Mean => !is_largest,
+            Self::Share => quantity.is_share,
+            Self::Covered => quantity.scale != Scale::Value && !is_largest,
         }
     }
 
@@ -302,7 +351,7 @@ impl Height {
                 Scale::Ratio => "mean of estimate over truth",
                 Scale::Value => "mean",
             },
-            Self::Share => "relative error",
+            Self::Share => "share",
             Self::Covered => "share of intervals that hold the truth",
         }
     }
@@ -505,13 +554,27 @@ entry_probability = [0.5, "auto"]
 x = "slots"
 y = "rms_error"
 factor = 100
-quantities = ["p50", "octave_2*"]
+quantities = ["p50", "p9*"]
 workloads = ["w"]
 only = { slots = 512 }
 best = ["entry_probability"]
 "#;
         accepted(sound);
-        accepted(&sound.replace("\"p50\"", "\"octave_20\", \"octave_*\", \"p*\""));
+        let means = sound.replace("rms_error", "mean").replace("best = [\"entry_probability\"]", "log = true");
+        accepted(&means.replace("\"p50\", \"p9*\"", "\"octave_20\", \"octave_*\", \"exch*\""));
+        let cases = [
+            ("\"p50\"", "\"p95\"", "line 20, figure.log: not of the mean of p95, which may be negative"),
+            (
+                "\"p50\", \"p9*\"",
+                "\"max_p05_p95\"",
+                "figure.y: max_p05_p95 has no mean: expected median_error, rms_error, ten_",
+            ),
+            ("\"mean\"\nfactor = 100", "\"share\"", "figure.y: p50 has no share: expected median_error"),
+            ("\"mean", "\"share", "line 16, figure.factor: not beside share, which is in percent"),
+        ];
+        for (from, to, words) in cases {
+            assert_refused(&means, from, to, &[words]);
+        }
         let cases = [
             ("\"slots\"\ny", "\"slogs\"\ny", "line 14, figure.x: 'slogs': expected workload, quantity, entry_prob"),
             ("\"p50\"", "\"p51\"", "line 17, figure.quantities: 'p51': expected p50, p95, p99, max_p05_p95, exch"),
@@ -523,6 +586,10 @@ best = ["entry_probability"]
             ("only = { slots = 512", "only = { slots = 513", "figure.only: leaves no case"),
             ("best = [\"entry", "best = [\"foo\", \"entry", "figure.best: 'foo': expected entry_probability, slots"),
             ("\"rms_error", "\"mean", "figure.best: only where y is an error"),
+            ("\"p50\"", "\"octave_2*\"", "line 15, figure.y: octave_# has no rms_error: expected mean, covered"),
+            ("\"rms_error", "\"share", "figure.best: only where y is an error"),
+            ("workloads = [\"w\"]", "workloads = []", "line 18, figure.workloads: empty"),
+            ("\"rms_error", "\"ten_rms_error", "line 15, figure.y: ten_rms_error of 1 seeds: expected at least 10"),
             ("factor = 100", "factor = 0", "figure.factor: 0: expected above 0"),
             ("factor = 100", "factor = nan", "figure.factor: NaN: expected above 0"),
         ];

@@ -1,6 +1,6 @@
 //! Grids of streams and configurations: the common part of all kinds of experiment.
 
-use crate::case::{Case, Measurement, Shown};
+use crate::case::{Case, Measurement, Quantity, Scale, Shown};
 use crate::experiment::Experiment;
 use crate::metrics::Summary;
 use crate::table::{self, WriteTable};
@@ -53,17 +53,26 @@ pub(crate) trait Measured: Configured {
         Ok(())
     }
 
-    /// The names of what it measures in a stream, as they are in summaries; `octave_#` stands for `octave_` with any
-    /// number.
-    fn quantities(&self, stream: &Self::Stream) -> Vec<String>;
+    /// What it measures in a stream, named as in summaries.
+    fn quantities(&self, stream: &Self::Stream) -> Vec<Quantity>;
 
     /// Runs one seed of a stream through some configurations; returns one list of measurements for each.
     fn run(stream: &Self::Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, String>;
 }
 
-/// Names as owned text.
-pub(crate) fn names(names: &[&str]) -> Vec<String> {
-    names.iter().map(|&name| name.to_owned()).collect()
+/// Quantities whose estimates are compared so.
+pub(crate) fn compared(scale: Scale, names: &[&str]) -> Vec<Quantity> {
+    names.iter().map(|&name| Quantity { name: name.to_owned(), scale, is_share: false }).collect()
+}
+
+/// Facts about a run.
+pub(crate) fn values(names: &[&str]) -> Vec<Quantity> {
+    compared(Scale::Value, names)
+}
+
+/// Facts that are shares, or relative errors without their sign.
+pub(crate) fn shares(names: &[&str]) -> Vec<Quantity> {
+    values(names).into_iter().map(|quantity| Quantity { is_share: true, ..quantity }).collect()
 }
 
 /// Stands for all quantities whose names begin so and end in a number, in [`Measured::quantities`].
@@ -165,7 +174,7 @@ impl<C: Measured> Experiment for Grid<C> {
         C::run(stream, &configurations.ok_or("a case that is not of this experiment")?, seed)
     }
 
-    fn quantities(&self, case: &Case) -> Vec<String> {
+    fn quantities(&self, case: &Case) -> Vec<Quantity> {
         let found = self.streams.get(case.stream).zip(self.find(case));
         found.map(|((_, stream), configuration)| configuration.quantities(stream)).unwrap_or_default()
     }

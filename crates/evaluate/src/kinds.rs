@@ -81,7 +81,7 @@ mod tests {
     use super::*;
     use crate::record::Results;
     use crate::test_support::accepted;
-    use crate::{Definition, Size};
+    use crate::{Definition, Quantity, Size};
     use std::fs;
     use std::ops::Range;
     use std::path::Path;
@@ -286,7 +286,8 @@ intervals = [1]
         }
     }
 
-    /// What definitions may draw is what is measured: the committed results name no other quantities.
+    /// What definitions may draw is what is measured: the committed results name no other quantities, and compare them in
+    /// no other way.
     #[test]
     fn the_names_of_quantities_are_those_of_the_results() {
         let experiments = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments"));
@@ -301,7 +302,11 @@ intervals = [1]
                     (&s.workload, &s.method, &s.parameters) == (&case.workload, &case.method, &case.parameters)
                 };
                 for summary in results.summaries.iter().filter(own) {
-                    let is_known = known.iter().any(|known| crate::figure::is_meant(&summary.quantity, known));
+                    let is_it = |known: &&Quantity| crate::figure::is_meant(&summary.quantity, &known.name);
+                    let is_so = |known: &Quantity| {
+                        known.scale == summary.scale && (!known.is_share || summary.mean.is_none_or(|mean| mean >= 0.0))
+                    };
+                    let is_known = known.iter().find(is_it).is_some_and(is_so);
                     assert!(is_known, "{}: {}", folder.display(), summary.quantity);
                 }
             }

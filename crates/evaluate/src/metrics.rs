@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How many seeds the papers average.
-const AVERAGED: usize = 10;
+pub(crate) const AVERAGED: usize = 10;
 
 /// One quantity of one case, over all seeds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

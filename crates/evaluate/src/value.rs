@@ -148,6 +148,19 @@ pub(crate) fn short(value: f64) -> String {
     if is_long { format!("{value:e}") } else { value.to_string() }
 }
 
+/// Two numbers; without this, a longer list would be taken for its beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "Vec<f64>")]
+pub(crate) struct Pair(pub(crate) [f64; 2]);
+
+impl TryFrom<Vec<f64>> for Pair {
+    type Error = String;
+
+    fn try_from(numbers: Vec<f64>) -> Result<Self, String> {
+        numbers.try_into().map(Self).map_err(|numbers: Vec<f64>| format!("{} numbers: expected two", numbers.len()))
+    }
+}
+
 /// A number, a power of two written as `"2^-9"`, or `"auto"`.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "Written")]

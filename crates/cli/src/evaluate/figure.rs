@@ -9,6 +9,9 @@ use std::path::{Path, PathBuf};
 /// Draws `figure.svg`, and with `has_png` also `figure.png`, next to results of full size whose definition describes a
 /// figure; returns the paths.
 pub(super) fn write(definition: &Definition, results: &Results, folder: &Path, has_png: bool) -> Result<Vec<PathBuf>> {
+    if definition.figure.is_none() && has_png {
+        messages::say(&format!("no figure: {} has no table [figure]", definition.name));
+    }
     if definition.figure.is_none() || results.size != Size::Full.name() {
         return Ok(Vec::new());
     }

@@ -110,6 +110,9 @@ fn figures_are_drawn() {
     for name in ["figure.svg", "figure.png"] {
         fs::remove_file(record.join(name)).unwrap();
     }
+    assert_refused(&dwell_in(folder.path(), &["evaluate", "small", "--quick", "--png"]), 2, &["--png", "full run"]);
+    let of_quick = ["evaluate", "--draw", "small", "--record", quick.to_str().unwrap()];
+    assert_refused(&dwell_in(folder.path(), &of_quick), 1, &["expected a full record of small, found a quick one of"]);
     let run = dwell_in(folder.path(), &["evaluate", "--draw", "small"]);
     assert!(
         run.err.lines().count() == 1 && figure("figure.svg") == svg && !record.join("figure.png").exists(),
@@ -126,6 +129,9 @@ fn nothing_is_not_drawn() {
     fs::write(folder.path().join("experiments/definitions/small.toml"), [SMALL, drawn].concat()).unwrap();
     let run = dwell_in(folder.path(), &["evaluate", "small", "--seeds", "3"]);
     assert!(run.code == 0 && run.err.starts_with("dwell: no figure: "), "{}", run.err);
+    fs::write(folder.path().join("experiments/definitions/small.toml"), SMALL).unwrap();
+    let run = dwell_in(folder.path(), &["evaluate", "small", "--seeds", "3", "--png", "--record", "without"]);
+    assert!(run.code == 0 && run.err.starts_with("dwell: no figure: small has no table [figure]"), "{}", run.err);
     assert!(!record(folder.path(), "-small").join("figure.svg").exists());
 }
 
@@ -140,6 +146,7 @@ fn what_cannot_be_run_is_refused() {
     assert_refused(&dwell_in(place, &["evaluate", "small", "small", "--record", "r"]), 2, &["--record", "one"]);
     assert_refused(&dwell_in(place, &["evaluate", "none.toml"]), 1, &["none.toml", "No such file"]);
     assert_refused(&dwell_in(place, &["evaluate", "small", "--check"]), 1, &["no quick record", "--quick"]);
+    assert_refused(&dwell_in(place, &["evaluate", "small", "--draw"]), 1, &["small: no full record to draw"]);
     let elsewhere = tempfile::tempdir().unwrap();
     assert_refused(&dwell_in(elsewhere.path(), &["evaluate", "--list"]), 1, &["experiments/definitions"]);
 
@@ -150,11 +157,28 @@ fn what_cannot_be_run_is_refused() {
     fs::write(place.join("other.toml"), SMALL.replace("small", "other")).unwrap();
     assert_eq!(dwell_in(place, &["evaluate", "other.toml", "--quick", "--record", "of-other"]).code, 0);
     let drawn = dwell_in(place, &["evaluate", "--draw", "small", "--record", "of-other"]);
-    assert_refused(&drawn, 1, &["expected a full or quick record of small, found a quick one of other"]);
+    assert_refused(&drawn, 1, &["expected a full record of small, found a quick one of other"]);
 
     fs::write(place.join("file"), "text").unwrap();
     let refused = dwell_in(place, &["evaluate", "small", "--record", "file"]);
     assert_refused(&refused, 1, &["file: expected a directory", "not a file"]);
+
+    // Other files are not overwritten, except those with which a record of this definition begins.
+    fs::create_dir(place.join("own")).unwrap();
+    let own = |name: &str, text: &str| fs::write(place.join("own").join(name), text).unwrap();
+    own("results.csv", "mine");
+    let refused = dwell_in(place, &["evaluate", "small", "--record", "own"]);
+    assert_refused(&refused, 1, &["own: holds other files than a record", "expected a directory, new, empty"]);
+    fs::rename(place.join("own/results.csv"), place.join("own/definition.toml")).unwrap();
+    assert_refused(&dwell_in(place, &["evaluate", "small", "--record", "own"]), 1, &["own: holds other files"]);
+    assert_eq!(fs::read(place.join("own/definition.toml")).unwrap(), b"mine");
+    own("definition.toml", SMALL);
+    own("cases.csv", "cut off");
+    evaluate(place, &["--quick", "--record", "own"]);
+
+    // The definition in a record can be run again.
+    let again = ["evaluate", "own/definition.toml", "--quick", "--record", "again"];
+    assert_eq!(dwell_in(place, &again).code, 0);
 
     let broken = [
         (SMALL.replace("slots", "slogs"), &["unknown field `slogs`", "slots"][..]),

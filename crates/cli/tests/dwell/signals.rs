@@ -351,6 +351,30 @@ fn a_second_signal_ends_at_once() {
     assert_eq!(names(written.path()), [""; 0]);
 }
 
+/// What an experiment has run by then is kept.
+#[test]
+fn a_signal_leaves_an_experiment_to_be_continued() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("long.toml");
+    let text = r#"
+name = "long"
+title = "t"
+source = "s"
+seeds = 1_000_000
+[[delay.workloads]]
+name = "w"
+preset = "fridge-heavy-tailed"
+[[delay.methods]]
+method = "exact"
+"#;
+    fs::write(&path, text).unwrap();
+    let live = Live::start(&["evaluate", path.to_str().unwrap(), "--record", "r"]);
+    live.signal("INT");
+    let (run, _) = live.end();
+    let said = "dwell: unfinished: the same command with --record r continues it\n";
+    assert_eq!((run.code, run.err.as_str()), (130, said));
+}
+
 /// A simulation reads nothing, so there is nothing to report when it is stopped.
 #[test]
 fn a_signal_ends_a_simulation_without_a_trace() {

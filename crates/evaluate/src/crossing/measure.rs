@@ -1,8 +1,8 @@
 use super::method::{Configuration, Pair};
 use super::table;
 use super::workload::Stream;
-use crate::case::{Measurement, STATE_BYTES, Scale};
-use crate::grid::{BLOCK, Measured, methods_seed, names};
+use crate::case::{Measurement, Quantity, STATE_BYTES, Scale};
+use crate::grid::{BLOCK, Measured, compared, methods_seed, values};
 use crate::table::WriteTable;
 use dwell_simulate::crossing::{Passage, Passages, Truth};
 use dwell_sketch::estimate::Estimate;
@@ -37,15 +37,18 @@ impl Measured for Configuration {
         self.pair(stream, 0).map(drop)
     }
 
-    fn quantities(&self, _: &Stream) -> Vec<String> {
-        const DELAYS: [&str; 5] = [MEAN, MEAN_98, MEAN_98_BY_PAPER, STD, PACKETS];
-        const OF_CELLS: [&str; 5] = [STD_BY_PAPER, LOSS, PACKETS_OF_EXPECTED, USABLE_CELLS, STATE_BYTES];
-        let others = match self {
-            Self::Budget(_) | Self::Tuned { .. } => &OF_CELLS[..],
-            Self::Trajectory(_) => &[STATE_BYTES],
-            Self::Probes(_) => &[],
-        };
-        names(&[&DELAYS, others].concat())
+    fn quantities(&self, _: &Stream) -> Vec<Quantity> {
+        let mut all = compared(Scale::Relative, &[MEAN, MEAN_98, MEAN_98_BY_PAPER, STD]);
+        all.extend(values(&[PACKETS]));
+        if let Self::Budget(_) | Self::Tuned { .. } = self {
+            all.extend(compared(Scale::Relative, &[STD_BY_PAPER, LOSS]));
+            all.extend(compared(Scale::Ratio, &[PACKETS_OF_EXPECTED]));
+            all.extend(values(&[USABLE_CELLS]));
+        }
+        if !matches!(self, Self::Probes(_)) {
+            all.extend(values(&[STATE_BYTES]));
+        }
+        all
     }
 
     /// Runs all pairs at once, so that the stream is generated only once.

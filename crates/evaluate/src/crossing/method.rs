@@ -71,6 +71,9 @@ impl Entry for MethodEntry {
             ("alpha", self.alpha.is_some(), self.rows.is_some()),
             ("rate", self.rate.is_some(), self.method == MethodName::Probes),
         ])?;
+        if self.rows.is_some() && self.memory_bytes.is_some() {
+            return Err(Invalid::new("memory_bytes", "either this or rows, not both"));
+        }
         let alpha = above_zero("alpha", self.alpha.unwrap_or(ALPHA), 10.0)?;
         let losses = self.losses.clone().unwrap_or_default();
         all_within("losses", &losses, 0.0..=1.0)?;

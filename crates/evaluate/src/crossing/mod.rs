@@ -67,10 +67,18 @@ memory_bytes = [1_000_000]
     }
 
     #[test]
-    fn clocks_that_cannot_be_are_refused() {
-        let offset = ("clock_offset_ns = 300_000", "clock_offset_ns = inf", "workloads[0].clock_offset_ns: inf");
-        let drift = ("clock_drift_ppm = 100_000", "clock_drift_ppm = 1e6", "workloads[2].clock_drift_ppm: 1000000");
-        for (from, to, words) in [offset, drift] {
+    fn what_cannot_be_is_refused_by_its_key() {
+        let cases = [
+            ("clock_offset_ns = 300_000", "clock_offset_ns = inf", "workloads[0].clock_offset_ns: inf"),
+            ("clock_drift_ppm = 100_000", "clock_drift_ppm = 1e6", "workloads[2].clock_drift_ppm: 1000000"),
+            ("\"trajectory\"", "\"lda\"\nrows = [64]", "methods[0].memory_bytes: either this or rows, not both"),
+            (
+                "{ distribution = \"weibull\", scale_ms = 0.2, shape = 0.6 }",
+                "0.2",
+                "expected a table such as { distrib",
+            ),
+        ];
+        for (from, to, words) in cases {
             assert_refused(CLOCKS, from, to, &[words]);
         }
     }

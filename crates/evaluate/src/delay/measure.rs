@@ -2,8 +2,8 @@ use super::method::Configuration;
 use super::table;
 use super::workload::Stream;
 use super::{LARGEST, QUANTILES, SHOWN};
-use crate::case::{Measurement, STATE_BYTES, Scale, Shown};
-use crate::grid::{BLOCK, Measured, methods_seed, names, numbered};
+use crate::case::{Measurement, Quantity, STATE_BYTES, Scale, Shown};
+use crate::grid::{BLOCK, Measured, compared, methods_seed, numbered, values};
 use crate::table::WriteTable;
 use dwell_simulate::Delays;
 use dwell_simulate::exchange::{ExchangeWorkload, Workload};
@@ -27,10 +27,10 @@ impl Measured for Configuration {
     const SHOWN: Shown = SHOWN;
     const WRITE_TABLE: WriteTable = table::write;
 
-    fn quantities(&self, _: &Stream) -> Vec<String> {
-        let mut all = names(&[SHOWN.quantities, &[LARGEST, EXCHANGES]].concat());
-        all.extend([numbered(OCTAVE), SAMPLES.to_owned(), STATE_BYTES.to_owned()]);
-        all
+    fn quantities(&self, _: &Stream) -> Vec<Quantity> {
+        let errors = compared(Scale::Log2, &[SHOWN.quantities, &[LARGEST]].concat());
+        let counts = compared(Scale::Ratio, &[EXCHANGES, &numbered(OCTAVE)]);
+        [errors, counts, values(&[SAMPLES, STATE_BYTES])].concat()
     }
 
     /// Runs all meters at once, so that the stream is generated only once. Each meter gives the same answer as if it

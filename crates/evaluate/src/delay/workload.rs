@@ -1,6 +1,7 @@
 use crate::grid::Entry;
 use crate::value::{
-    Invalid, LONGEST_MS, MOST_EVENTS, RATES, SHAPES, delay, lasting, milliseconds, runnable, span, time, whole, within,
+    Invalid, LONGEST_MS, MOST_EVENTS, Pair, RATES, SHAPES, delay, lasting, milliseconds, runnable, span, time, whole,
+    within,
 };
 use dwell_simulate::Distribution;
 use dwell_simulate::exchange::{Arrivals, Bursts, End, ExchangeWorkload, Settings};
@@ -34,7 +35,7 @@ pub(crate) struct WorkloadEntry {
     /// The stream is cut off after this time; requests go on until then.
     span_ms: Option<f64>,
     /// Only exchanges whose request falls into this time are measured; the others are background traffic.
-    measured_ms: Option<[f64; 2]>,
+    measured_ms: Option<Pair>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -61,7 +62,12 @@ struct BurstsEntry {
 }
 
 #[derive(Deserialize)]
-#[serde(tag = "distribution", rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(
+    tag = "distribution",
+    rename_all = "kebab-case",
+    deny_unknown_fields,
+    expecting = "a table such as { distribution = \"constant\", value_ms = 5 }"
+)]
 pub(crate) enum DelaysEntry {
     Constant { value_ms: f64 },
     Uniform { low_ms: f64, high_ms: f64 },
@@ -112,6 +118,9 @@ impl Entry for WorkloadEntry {
             settings = settings.with_orphan_share(orphan_share(orphans)?);
         }
         if let Some(run) = self.orphan_run {
+            if settings.orphans == 0.0 {
+                return Err(Invalid::new("orphan_run", "of no orphans: expected orphan_share above 0"));
+            }
             settings.orphan_run = whole("orphan_run", run.into(), 1..=1_000_000)? as u32;
         }
         settings.end = scaled(self.end(settings.end)?, share);
@@ -186,7 +195,7 @@ impl WorkloadEntry {
 
     fn measured(&self, share: f64) -> Result<Option<Range<i64>>, Invalid> {
         match self.measured_ms {
-            Some([from, to]) if from < to => {
+            Some(Pair([from, to])) if from < to => {
                 let at = |ms: f64| Ok(milliseconds(within("measured_ms", ms, 0.0..=LONGEST_MS)? * share).get());
                 Ok(Some(at(from)?..at(to)?))
             }

@@ -1,8 +1,8 @@
 use super::method::{Arrival, Configuration, MethodName, Pair};
 use super::table;
 use super::workload::Stream;
-use crate::case::{Measurement, STATE_BYTES};
-use crate::grid::{BLOCK, Measured, methods_seed};
+use crate::case::{Measurement, Quantity, STATE_BYTES};
+use crate::grid::{BLOCK, Measured, methods_seed, shares, values};
 use crate::table::WriteTable;
 use dwell_simulate::crossing::flows::{FlowPassage, FlowWorkload};
 use dwell_sketch::lds::{Comparison, Figure, Listed, Rule};
@@ -57,13 +57,22 @@ impl Measured for Configuration {
 
     const WRITE_TABLE: WriteTable = table::write;
 
-    fn quantities(&self, stream: &Stream) -> Vec<String> {
+    fn suits(&self, stream: &Stream) -> Result<(), String> {
+        if self.method == MethodName::Rli && stream.settings.references == 0.0 {
+            return Err("rli estimates from probes: expected references in every workload".to_owned());
+        }
+        Ok(())
+    }
+
+    fn quantities(&self, stream: &Stream) -> Vec<Quantity> {
         let mut groups: Vec<String> = SIZES.iter().map(|(.., name)| (*name).to_owned()).collect();
         if !stream.classes.is_empty() {
             groups.extend((0..=stream.classes.len()).flat_map(|class| [class_name(class), class_name(class) + "_all"]));
         }
         let of_group = |group: &String| [ERROR, P95, NONE, COVERED].map(|what| quantity(what, group));
-        groups.iter().flat_map(of_group).chain([STATE_BYTES.to_owned()]).collect()
+        let of_groups: Vec<String> = groups.iter().flat_map(of_group).collect();
+        let names: Vec<&str> = of_groups.iter().map(String::as_str).collect();
+        [shares(&names), values(&[STATE_BYTES])].concat()
     }
 
     /// Runs all pairs at once, so that the stream is generated only once; methods that query the same sketches share

@@ -11,3 +11,28 @@ pub(crate) use method::MethodEntry;
 mod measure;
 // The table of its results.
 mod table;
+
+#[cfg(test)]
+mod tests {
+    use crate::test_support::assert_refused;
+
+    const PROBED: &str = r#"
+name = "probed"
+title = "t"
+source = "s"
+seeds = 1
+[[flows.workloads]]
+name = "flows"
+flows = 100
+references = 100
+[[flows.methods]]
+method = "rli"
+memory_bytes = [100_000]
+"#;
+
+    #[test]
+    fn what_estimates_from_probes_needs_probes() {
+        let words = ["line 10, flows.methods[0].method: ", "expected references in every workload"];
+        assert_refused(PROBED, "references = 100\n", "", &words);
+    }
+}

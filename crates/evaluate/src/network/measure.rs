@@ -3,8 +3,8 @@ use super::method::{Configuration, MOST_INTERVALS, Method};
 use super::table;
 use super::tomography::Tomography;
 use super::workload::{Stream, Wrong};
-use crate::case::Measurement;
-use crate::grid::{Measured, names};
+use crate::case::{Measurement, Quantity};
+use crate::grid::{Measured, shares};
 use crate::table::WriteTable;
 use dwell_network::localize::{Localization, Readings, Settings, Value, Verdict};
 use dwell_simulate::network::Fault;
@@ -41,9 +41,9 @@ impl Measured for Configuration {
 
     const WRITE_TABLE: WriteTable = table::write;
 
-    fn quantities(&self, stream: &Stream) -> Vec<String> {
+    fn quantities(&self, stream: &Stream) -> Vec<Quantity> {
         let of_faults = if stream.faults > 0 { &[FIRST, FIRST_OF_PATH, ALARM][..] } else { &[] };
-        names(&[&[FALSE_ALARM], of_faults].concat())
+        shares(&[&[FALSE_ALARM], of_faults].concat())
     }
 
     /// Runs the network once for all methods.

@@ -87,6 +87,9 @@ intervals = [8]
         let cases = [
             ("lattice = [2, 4]", "lattice = [1, 4]", "network.workloads[0].lattice: 1 by 4: expected"),
             ("lattice = [2, 4]", "lattice = [2, 400]", "network.workloads[0].lattice: 2 by 400: expected"),
+            ("lattice = [2, 4]", "lattice = [2, 4.5]", "network.workloads[0].lattice: 2 by 4.5: expected"),
+            ("lattice = [2, 4]", "lattice = [2, 4, 9]", "line 8, 'lattice = [2, 4, 9]': 3 numbers: expected two"),
+            ("lattice = [2, 4]", "lattice = [2]", "line 8, 'lattice = [2]': 1 numbers: expected two"),
             ("slower_by = 4", "slower_by = -1", "network.workloads[0].slower_by: -1: expected"),
             ("slower_by = 4", "slower_by = 4\nlossy = 0.1", "network.workloads[0].lossy: beside slower_by"),
             ("lossy = 0.02", "lossy = 2", "network.workloads[2].lossy: 2: expected"),

@@ -1,6 +1,6 @@
 use super::bed::Bed;
 use crate::grid::Entry;
-use crate::value::{Invalid, above_zero, whole, within};
+use crate::value::{Invalid, Pair, above_zero, whole, within};
 use dwell_network::Topology;
 use dwell_simulate::network::{Harm, Settings};
 use dwell_types::Nanos;
@@ -13,7 +13,7 @@ use std::ops::Bound;
 pub(crate) struct WorkloadEntry {
     name: String,
     /// Rows and columns of routers, each linked to its neighbours.
-    lattice: [u32; 2],
+    lattice: Pair,
     /// A faulty link is slower by this many standard deviations of its own interval means.
     slower_by: Option<f64>,
     /// Or it loses this additional share of its packets.
@@ -63,8 +63,9 @@ impl Entry for WorkloadEntry {
 
     /// Intervals are `share` of their full length.
     fn items(&self, share: f64) -> Result<Vec<(String, Stream)>, Invalid> {
-        let [rows, columns] = self.lattice;
-        if rows < 2 || columns < 2 || rows.saturating_mul(columns) > 100 {
+        let Pair([rows, columns]) = self.lattice;
+        let is_whole = |number: f64| number >= 2.0 && number.fract() == 0.0;
+        if !is_whole(rows) || !is_whole(columns) || rows * columns > 100.0 {
             let problem = format!("{rows} by {columns}: expected at least 2 by 2, and at most 100 routers");
             return Err(Invalid::new("lattice", problem));
         }
@@ -75,7 +76,8 @@ impl Entry for WorkloadEntry {
             return Err(Invalid::new("faults", format!("{faults}: of what? expected slower_by or lossy")));
         }
         within("false_alarms", self.false_alarms, (Bound::Excluded(0.0), Bound::Excluded(1.0)))?;
-        let topology = Topology::read(&lattice(rows, columns)).map_err(|error| Invalid::new("lattice", error))?;
+        let topology =
+            Topology::read(&lattice(rows as u32, columns as u32)).map_err(|error| Invalid::new("lattice", error))?;
         let settings = |links| {
             let full = Settings::backbone(links);
             Settings { interval: Nanos::new((full.interval.get() as f64 * share) as i64), ..full }

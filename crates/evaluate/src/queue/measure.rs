@@ -1,8 +1,8 @@
 use super::method::Configuration;
 use super::table;
 use super::workload::Stream;
-use crate::case::{Measurement, STATE_BYTES};
-use crate::grid::{BLOCK, Measured, methods_seed, names};
+use crate::case::{Measurement, Quantity, STATE_BYTES};
+use crate::grid::{BLOCK, Measured, methods_seed, shares, values};
 use crate::table::WriteTable;
 use dwell_simulate::queue::Passages;
 use dwell_sketch::conquest::{Conquest, Exact, Queued, Unit};
@@ -36,11 +36,11 @@ impl Measured for Configuration {
         self.meter(stream, 0).map(drop)
     }
 
-    fn quantities(&self, _: &Stream) -> Vec<String> {
+    fn quantities(&self, _: &Stream) -> Vec<Quantity> {
         if self.is_exact() {
-            return names(&Facts::NAMES);
+            return Facts::quantities();
         }
-        names(&[PRECISION, RECALL, SIZE_ERROR, MEDIAN_SIZE_ERROR, INCOMPLETE, STATE_BYTES])
+        [shares(&[PRECISION, RECALL, INCOMPLETE]), values(&[SIZE_ERROR, MEDIAN_SIZE_ERROR, STATE_BYTES])].concat()
     }
 
     /// Runs all sketches at once, so that the stream and its exact answers are generated only once.

@@ -78,6 +78,10 @@ method = "exact"
     fn what_cannot_be_is_refused_by_its_key() {
         let cases = [
             ("loads = [0.1, 0.2]", "", "queue.workloads[0].background: missing"),
+            ("[2, 1.2]", "[2.5, 1.2]", "queue.workloads[0].background.flow_packets: 2.5: expected a whole number"),
+            ("[2, 1.2]", "[2, 1.2, 3]", "3 numbers: expected two"),
+            ("[64, 512]", "[64, 512, 1500]", "3 numbers: expected two"),
+            ("[1e6, 4e6]", "[1e6, 4e6, 9e6]", "3 numbers: expected two"),
             ("loads = [0.1, 0.2]", "loads = []", "queue.workloads[0].loads: empty"),
             ("loads = [0.1, 0.2]", "loads = [-1]", "queue.workloads[0].loads: -1: expected above 0"),
             ("packets = 60_000", "packets = 0", "queue.workloads[0].packets: 0: expected a whole number from 1"),

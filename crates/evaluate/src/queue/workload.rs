@@ -1,5 +1,7 @@
 use crate::grid::Entry;
-use crate::value::{Invalid, MOST_EVENTS, SHAPES, above_zero, course, lasting, runnable, span, time, whole, within};
+use crate::value::{
+    Invalid, MOST_EVENTS, Pair, SHAPES, above_zero, course, lasting, runnable, span, time, whole, within,
+};
 use dwell_simulate::queue::{Background, Bursts, Passages, Settings};
 use dwell_sketch::conquest::Culprit;
 use dwell_types::Nanos;
@@ -26,7 +28,7 @@ pub(crate) struct WorkloadEntry {
     /// Threshold delay *τ*, from which on packets have culprits; .8 ms by default.
     threshold_ms: Option<f64>,
     /// Share *α* of the queue from which on a flow is a culprit; 1% by default.
-    share: Option<f64>,
+    pub(super) share: Option<f64>,
     /// Also reports the largest queue in each time slice of this many milliseconds; for experiments with actions.
     pub(super) course_ms: Option<f64>,
 }
@@ -48,9 +50,9 @@ struct BackgroundEntry {
     #[serde(default)]
     skew: f64,
     /// Least number of packets per flow, and the shape of their Pareto distribution.
-    flow_packets: (u32, f64),
+    flow_packets: Pair,
     /// Least and largest packet length.
-    packet_bytes: (u32, u32),
+    packet_bytes: Pair,
 }
 
 /// Large flows that begin at the same time.
@@ -61,7 +63,7 @@ struct BurstsEntry {
     senders: u32,
     rate_gbps: f64,
     /// Least and largest number of bytes per flow.
-    bytes: (f64, f64),
+    bytes: Pair,
     /// The shape of their Pareto distribution.
     shape: f64,
     packet_bytes: u32,
@@ -170,8 +172,8 @@ fn gbps(rate: f64) -> Result<f64, Invalid> {
 }
 
 /// The bytes of a packet.
-fn packet(bytes: u32) -> Result<u32, Invalid> {
-    Ok(whole("packet_bytes", bytes.into(), 1..=65_535)? as u32)
+fn packet(bytes: f64) -> Result<u32, Invalid> {
+    Ok(whole("packet_bytes", bytes, 1..=65_535)? as u32)
 }
 
 /// How long this many packets take to arrive, without bursts.
@@ -182,13 +184,13 @@ fn seconds(packets: u64, settings: &Settings) -> f64 {
 
 impl BackgroundEntry {
     fn with_rate(self, rate: f64) -> Result<Background, Invalid> {
-        let ((packets, shape), (least, most)) = (self.flow_packets, self.packet_bytes);
+        let (Pair([packets, shape]), Pair([least, most])) = (self.flow_packets, self.packet_bytes);
         Ok(Background {
             rate,
             flows: whole("flows", self.flows.into(), 1..=1 << 24)? as u32,
             skew: within("skew", self.skew, 0.0..1.0)?,
             flow_packets: (
-                whole("flow_packets", packets.into(), 1..=u32::MAX.into())? as u32,
+                whole("flow_packets", packets, 1..=u32::MAX.into())? as u32,
                 within("flow_packets", shape, SHAPES)?,
             ),
             packet_bytes: packet(least)?..=packet(most)?,
@@ -198,14 +200,15 @@ impl BackgroundEntry {
 
 impl BurstsEntry {
     fn bursts(self) -> Result<Bursts, Invalid> {
+        let Pair([least, most]) = self.bytes;
         let bytes = |bytes| within("bytes", bytes, 1.0..=MOST_BYTES as f64);
         Ok(Bursts {
             every: span("every_ms", self.every_ms)?,
             senders: whole("senders", self.senders.into(), 1..=1 << 16)? as u32,
             rate: gbps(self.rate_gbps)?,
-            bytes: (bytes(self.bytes.0)?, bytes(self.bytes.1)?),
+            bytes: (bytes(least)?, bytes(most)?),
             shape: within("shape", self.shape, SHAPES)?,
-            packet_bytes: packet(self.packet_bytes)?,
+            packet_bytes: packet(self.packet_bytes.into())?,
         })
     }
 }

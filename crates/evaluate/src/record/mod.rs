@@ -20,6 +20,7 @@ use crate::run::Run;
 use dwell_report::plot::Sweep;
 use dwell_report::text;
 use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
 use std::fmt;
 use std::fs;
 use std::io::{self, Write};
@@ -130,6 +131,8 @@ pub enum RecordError {
         /// The number of its seeds.
         seeds: u64,
     },
+    /// The folder holds something else than a record.
+    NoRecord(PathBuf),
     /// There is something else than a folder.
     NoFolder(PathBuf),
 }
@@ -146,6 +149,11 @@ impl fmt::Display for RecordError {
                 f,
                 "{}: the record has {seeds} seeds: expected --seeds {seeds} or more, or another --record",
                 folder.display()
+            ),
+            Self::NoRecord(path) => write!(
+                f,
+                "{}: holds other files than a record: expected a directory, new, empty, or with a record to continue",
+                path.display()
             ),
             Self::NoFolder(path) => {
                 write!(f, "{}: expected a directory, new or with a record to continue, not a file", path.display())
@@ -204,6 +212,8 @@ impl Record {
             if most > facts.seeds {
                 return Err(RecordError::More { folder: folder.to_owned(), seeds: most });
             }
+        } else if !is_new(folder, definition)? {
+            return Err(RecordError::NoRecord(folder.to_owned()));
         }
         write(&file("definition.toml"), definition.text.as_bytes())?;
         // This removes incomplete runs from the file.
@@ -241,6 +251,19 @@ impl Record {
     }
 }
 
+/// Whether a folder is empty, or has only what a record of this definition begins with.
+fn is_new(folder: &Path, definition: &Definition) -> Result<bool, RecordError> {
+    let error = |error| RecordError::File(folder.to_owned(), error);
+    let entries = fs::read_dir(folder).map_err(error)?;
+    let names: Vec<OsString> = entries.map(|entry| Ok(entry?.file_name())).collect::<io::Result<_>>().map_err(error)?;
+    let is_own = |name: &OsString| match name.to_str() {
+        Some("definition.toml") => read(&folder.join(name)).is_ok_and(|text| text == definition.text),
+        Some("cases.csv") => names.iter().any(|other| other == "definition.toml"),
+        name => name.is_some_and(|name| name.ends_with(PARTIAL)),
+    };
+    Ok(names.iter().all(is_own))
+}
+
 /// The latest record of this name among the folders `<date>-<name>`.
 pub fn latest(records: &Path, name: &str) -> Option<PathBuf> {
     /// The length of a date and the following hyphen.
@@ -257,10 +280,13 @@ fn read(path: &Path) -> Result<String, RecordError> {
     fs::read_to_string(path).map_err(|error| RecordError::File(path.to_owned(), error))
 }
 
+/// The ending of a file that is not complete.
+const PARTIAL: &str = ".partial";
+
 /// Writes a file atomically: it is complete, or unchanged.
 fn write(path: &Path, bytes: &[u8]) -> Result<(), RecordError> {
     let mut partial = path.as_os_str().to_owned();
-    partial.push(".partial");
+    partial.push(PARTIAL);
     let partial = PathBuf::from(partial);
     let written = fs::write(&partial, bytes).and_then(|()| fs::rename(&partial, path));
     written.map_err(|error| RecordError::File(path.to_owned(), error))

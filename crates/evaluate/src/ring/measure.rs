@@ -1,8 +1,8 @@
 use super::method::Configuration;
 use super::table;
 use super::workload::Stream;
-use crate::case::{Measurement, STATE_BYTES, Scale};
-use crate::grid::{Measured, methods_seed, names, numbered};
+use crate::case::{Measurement, Quantity, STATE_BYTES, Scale};
+use crate::grid::{Measured, compared, methods_seed, numbered, shares, values};
 use crate::table::WriteTable;
 use dwell_simulate::exchange::{ExchangeWorkload, Workload};
 use dwell_sketch::timebloom::{TimeBloom, false_positive_probability};
@@ -40,21 +40,13 @@ impl Measured for Configuration {
         self.ring(stream, 0).map(drop)
     }
 
-    fn quantities(&self, stream: &Stream) -> Vec<String> {
-        let mut all = names(&[
-            ERROR,
-            RELATIVE_ERROR,
-            HASHES,
-            LOAD,
-            OCCUPANCY,
-            CANDIDATES,
-            WRONG_SHARE,
-            FALSE_SHARE,
-            FALSE_OF_EXPECTED,
-            STATE_BYTES,
-        ]);
+    fn quantities(&self, stream: &Stream) -> Vec<Quantity> {
+        let mut all = values(&[ERROR, HASHES, LOAD, CANDIDATES, STATE_BYTES]);
+        all.extend(shares(&[RELATIVE_ERROR, OCCUPANCY, WRONG_SHARE, FALSE_SHARE]));
+        all.extend(compared(Scale::Ratio, &[FALSE_OF_EXPECTED]));
         if stream.course.is_some() {
-            all.extend([STORED_AT, OCCUPANCY_AT].map(numbered));
+            all.extend(values(&[&numbered(STORED_AT)]));
+            all.extend(shares(&[&numbered(OCCUPANCY_AT)]));
         }
         all
     }

@@ -52,7 +52,23 @@ filters = [5]
     }
 
     #[test]
-    fn stretches_are_not_shorter_than_a_millisecond() {
+    fn what_cannot_be_is_refused_by_its_key() {
         assert_refused(COURSE, "course_ms = 100", "course_ms = 0.5", &["ring.workloads[0].course_ms: 0.5: expected"]);
+        let cases = [
+            ("table_ms = [[1, 1000, 5]]", "3 numbers: expected two"),
+            (
+                "table_ms = [[1, 500], [2, 400]]",
+                "ring.workloads[0].table_ms: 400: expected counts of 1000 in rising order",
+            ),
+            ("table_ms = [[1, 0.5]]", "ring.workloads[0].table_ms: 0.5: expected counts of 1000"),
+        ];
+        for (table, words) in cases {
+            assert_refused(
+                COURSE,
+                "delays = { distribution = \"uniform\", low_ms = 0, high_ms = 800 }",
+                table,
+                &[words],
+            );
+        }
     }
 }

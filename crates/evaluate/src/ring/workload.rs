@@ -1,6 +1,6 @@
 use crate::delay::{DelaysEntry, check_length, orphan_share};
 use crate::grid::Entry;
-use crate::value::{Invalid, RATES, course, delay, milliseconds, span, within};
+use crate::value::{Invalid, Pair, RATES, course, delay, milliseconds, span, within};
 use dwell_simulate::Distribution;
 use dwell_simulate::exchange::{End, ExchangeWorkload, Settings};
 use dwell_sketch::timebloom::{Cdf, Prior};
@@ -18,7 +18,7 @@ pub(crate) struct WorkloadEntry {
     delays: Option<DelaysEntry>,
     /// Or points of a distribution function, as delay and how many of 1,000 are up to it: only these delays are drawn,
     /// and rings are given linear interpolations between the points, as in the thesis.
-    table_ms: Option<Vec<(f64, u32)>>,
+    table_ms: Option<Vec<Pair>>,
     /// Limit on the delays.
     longest_ms: f64,
     /// Share of all responses that belong to no observed request.
@@ -64,23 +64,22 @@ impl Entry for WorkloadEntry {
 }
 
 /// A distribution that draws each delay of a table with its share.
-fn drawn(table: &[(f64, u32)]) -> Result<Distribution, Invalid> {
-    let mut below = 0;
+fn drawn(table: &[Pair]) -> Result<Distribution, Invalid> {
+    let mut below = 0.0;
     let mut values = Vec::new();
-    for &(ms, count) in table {
+    for &Pair([ms, count]) in table {
         let value = delay("table_ms", ms)?;
-        let own = count.checked_sub(below).filter(|_| count <= 1000);
-        let Some(own) = own else {
+        if count.fract() != 0.0 || !(below..=1000.0).contains(&count) {
             return Err(Invalid::new("table_ms", format!("{count}: expected counts of 1000 in rising order")));
-        };
-        values.extend(std::iter::repeat_n(value, own as usize));
+        }
+        values.extend(std::iter::repeat_n(value, (count - below) as usize));
         below = count;
     }
     Ok(Distribution::Empirical(values))
 }
 
 /// Linear interpolation between the points of a table.
-fn told(table: &[(f64, u32)]) -> Result<Cdf, Invalid> {
-    let points: Vec<_> = table.iter().map(|&(delay, count)| (milliseconds(delay), f64::from(count) / 1e3)).collect();
+fn told(table: &[Pair]) -> Result<Cdf, Invalid> {
+    let points: Vec<_> = table.iter().map(|&Pair([delay, count])| (milliseconds(delay), count / 1e3)).collect();
     Cdf::linear(&points).map_err(|problem| Invalid::new("table_ms", problem))
 }

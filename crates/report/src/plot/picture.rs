@@ -12,7 +12,7 @@ pub(super) const GRID: Colour = (0xd9, 0xd9, 0xd9);
 pub(super) const FAINT_GRID: Colour = (0xef, 0xef, 0xef);
 pub(super) const WHITE: Colour = (0xff, 0xff, 0xff);
 
-/// The appearance of a curve, which differs from all others in colour, dashes and marker.
+/// The appearance of a curve, which differs from all others in colour, dashes or marker.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Look {
     pub(super) colour: Colour,

@@ -20,11 +20,21 @@ const COLUMNS: usize = 3;
 const GAP: (f64, f64) = (58.0, 62.0);
 /// Space below the panels for the name of the x-axis.
 const AXIS: f64 = 18.0;
+/// Number of positions along the x-axis from which on not all have a name, and points no mark.
+const DENSE: usize = 32;
+/// Size of the letters of these names, the least gap between two of them, how far one may reach beyond a panel, and the
+/// distance of their lines.
+const NAMES: f64 = 11.5;
+const BETWEEN: f64 = 6.0;
+const ASIDE: f64 = 20.0;
+const LINE: f64 = 13.0;
 /// Sideways offset between the intervals of different curves at the same x position.
 const BESIDE: f64 = 4.0;
 const HEADING: f64 = 17.0;
 /// A viewer's font is wider than ours by at most this factor.
 const WIDEST: f64 = 1.3;
+/// Least distance between the labels of two decades.
+const APART: f64 = 13.0;
 /// Smaller errors are drawn at this value: they need not be distinguished.
 const LEAST: f64 = 1e-4;
 
@@ -40,8 +50,7 @@ pub(super) fn picture(sweep: &Sweep) -> Picture {
         picture.text((WIDTH / 2.0, HEIGHT / 2.0), "Nothing was measured.", 16.0, QUIET, Align::Centre);
         return picture;
     }
-    // If no value is negative, the axis does not extend below zero, even where intervals do.
-    let floor = if values().any(|e| e.value < 0.0) { f64::NEG_INFINITY } else { 0.0 };
+    let floor = floor(sweep.y, values().map(|e| e.value).fold(f64::INFINITY, f64::min));
     let ends = values()
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), e| (least.min(e.low.max(floor)), most.max(e.high)));
     let columns = sweep.panels.len().min(COLUMNS);
@@ -51,15 +60,43 @@ pub(super) fn picture(sweep: &Sweep) -> Picture {
     let last_row = legend.last().map_or(0, |entry| entry.row);
     let bottom = BOTTOM - ROW * last_row as f64 - AXIS;
     let height = (bottom - TOP - GAP.1 * rows as f64) / rows as f64;
+    let step = width / sweep.places.len() as f64;
+    // Of numbers some may be left out, but not of names.
+    let are_names =
+        sweep.places.len() <= DENSE && sweep.places.iter().any(|name| name.starts_with(char::is_alphabetic));
+    let lines = if are_names && sweep.places.windows(2).any(|pair| is_tight(pair, step)) { 2 } else { 1 };
     for (number, panel) in sweep.panels.iter().enumerate() {
         let top = TOP + 20.0 + (number / COLUMNS) as f64 * (height + GAP.1);
         let left = LEFT + (number % COLUMNS) as f64 * (width + GAP.0);
-        let plane = Plane { left, right: left + width, top, bottom: top + height, places: sweep.places.len() };
+        let plane = Plane { left, right: left + width, top, bottom: top + height, places: sweep.places.len(), lines };
         plane.draw(sweep, panel, ends, &mut picture);
     }
-    picture.text((RIGHT, bottom - 10.0), sweep.x.clone(), 12.5, QUIET, Align::Right);
+    picture.text((RIGHT, bottom - 10.0 + LINE * (lines - 1) as f64), sweep.x.clone(), 12.5, QUIET, Align::Right);
     legend.iter().zip(looks()).for_each(|(entry, look)| entry.draw(last_row, look, &mut picture));
     picture
+}
+
+/// How far down the y-axis may reach for the sake of intervals: if no value is negative, not below zero; if it is
+/// logarithmic, a decade below the least value.
+fn floor(height: Height, least: f64) -> f64 {
+    match height {
+        Height::Linear if least < 0.0 => f64::NEG_INFINITY,
+        Height::Linear => 0.0,
+        Height::Share | Height::Logarithmic => (least / 10.0).max(0.0),
+    }
+}
+
+/// Whether the names of neighbouring places, so far apart, do not fit into one line.
+fn is_tight(names: &[String], step: f64) -> bool {
+    let widths: f64 = names.iter().map(|name| text_width(name, NAMES)).sum();
+    widths / 2.0 + BETWEEN > step
+}
+
+/// A name, or as much of its end, which distinguishes most of them, as fits into this width.
+fn fitted(name: &str, width: f64) -> String {
+    let cut = |from| ['…'].into_iter().chain(name.chars().skip(from)).collect();
+    let cuts = (1..name.chars().count()).map(cut);
+    [name.to_owned()].into_iter().chain(cuts).find(|name| text_width(name, NAMES) <= width).unwrap_or_default()
 }
 
 /// The largest font size, up to `size`, at which the heading fits into `width`.
@@ -75,6 +112,8 @@ struct Plane {
     bottom: f64,
     /// Number of positions along the x-axis.
     places: usize,
+    /// Number of lines in which their names stand, by turns.
+    lines: usize,
 }
 
 impl Plane {
@@ -97,17 +136,20 @@ impl Plane {
                 picture.text((left - 7.0, tick.place), label, 11.5, INK, Align::Right);
             }
         }
-        let mut free = left - 20.0;
+        let mut free = vec![left - ASIDE; self.lines];
+        let step = (right - left) / self.places as f64;
+        let room = (self.lines as f64 * step - BETWEEN).min(step + 1.9 * ASIDE);
         for (place, name) in sweep.places.iter().enumerate() {
-            let x = self.x(place);
-            let half = text_width(name, 11.5) / 2.0;
-            let is_named = x - half > free;
+            let (x, line) = (self.x(place), place % self.lines);
+            let name = if self.lines > 1 { fitted(name, room) } else { name.clone() };
+            let half = text_width(&name, NAMES) / 2.0;
+            let is_named = x - half > free[line];
             if is_named || !self.is_dense() {
                 picture.line((x, top), (x, bottom), FAINT_GRID, 1.0);
             }
             if is_named {
-                picture.text((x, bottom + 15.0), name.clone(), 11.5, INK, Align::Centre);
-                free = x + half + 6.0;
+                picture.text((x, bottom + 15.0 + LINE * line as f64), name, NAMES, INK, Align::Centre);
+                free[line] = x + half + BETWEEN;
             }
         }
         picture.line((left, bottom), (right, bottom), QUIET, 1.25);
@@ -140,7 +182,7 @@ impl Plane {
 
     /// Whether there are so many points that marks would hide the curves.
     const fn is_dense(&self) -> bool {
-        self.places > 32
+        self.places > DENSE
     }
 }
 
@@ -168,7 +210,7 @@ impl Scale {
             Height::Share => percent,
             Height::Logarithmic => text::short,
         };
-        let to = most.max(10.0 * LEAST).log10().ceil().min(6.0);
+        let to = most.clamp(10.0 * LEAST, f64::MAX).log10().ceil();
         let from = least.max(LEAST).log10().floor().min(to - 1.0);
         Self::Log { from, to, start, end, label }
     }
@@ -189,8 +231,12 @@ impl Scale {
             &Self::Log { from, to, label, .. } => (from as i32, to as i32, label),
         };
         let named = if to - from > 1 { &STEPS[..1] } else { &STEPS };
+        // Decades whose labels would be too close are not all named.
+        let apart = (self.place(10f64.powi(from)) - self.place(10f64.powi(from + 1))).max(1.0);
+        let every = (APART / apart).ceil() as i32;
         let mut ticks = Vec::new();
         for decade in from..=to {
+            let named = if (decade - from) % every == 0 { named } else { &[] };
             for step in (1..10).map(f64::from).filter(|&step| decade < to || step == 1.0) {
                 let value = step * 10f64.powi(decade);
                 let is_floor = value < 1.5 * LEAST;
@@ -207,9 +253,16 @@ fn percent(share: f64) -> String {
     format!("{}%", text::short(share * 100.0))
 }
 
-/// The appearances of the curves, in order; they repeat from the fifteenth on.
+/// The appearances of the curves, in order. From the fifteenth on they have the colours of the first, with the dashes
+/// and markers of others.
 fn looks() -> impl Iterator<Item = Look> {
-    LOOKS.into_iter().chain(MORE_LOOKS).cycle()
+    /// How many appearances further on these are.
+    const FURTHER: usize = 5;
+    let own = || LOOKS.into_iter().chain(MORE_LOOKS);
+    (0..).flat_map(move |round| {
+        let others = own().cycle().skip(FURTHER * round);
+        own().zip(others).map(|(look, other)| Look { colour: look.colour, ..other })
+    })
 }
 
 /// One entry of the legend.
@@ -247,5 +300,81 @@ impl Entry<'_> {
         picture.curve(vec![(x, y), (x + SAMPLE - 8.0, y)], look, 2.0);
         picture.mark((x + (SAMPLE - 8.0) / 2.0, y), look);
         picture.text((x + SAMPLE, y), self.name, LETTERS, INK, Align::Left);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::picture::Shape;
+    use super::*;
+
+    fn sweep(y: Height, places: &[&str], curves: &[&[Estimate<f64>]]) -> Sweep {
+        let curve = |(number, values): (usize, &&[Estimate<f64>])| {
+            (format!("curve {number}"), values.iter().copied().map(Some).collect())
+        };
+        let panel = SweepPanel { name: String::new(), curves: curves.iter().enumerate().map(curve).collect() };
+        let (title, subtitle, x) = Default::default();
+        let places = places.iter().map(|&place| place.to_owned()).collect();
+        Sweep { title, subtitle, x, places, y, mark: None, panels: vec![panel] }
+    }
+
+    /// The texts with this alignment, with their places.
+    fn texts(sweep: &Sweep, aligned: Align) -> Vec<(Place, String)> {
+        let text = |shape| match shape {
+            Shape::Text { at, text, align, .. } if align == aligned => Some((at, text)),
+            _ => None,
+        };
+        picture(sweep).shapes.into_iter().filter_map(text).filter(|(_, text)| !text.is_empty()).collect()
+    }
+
+    /// The labels of the y-axis, from the lowest.
+    fn labels(values: &[Estimate<f64>]) -> Vec<String> {
+        let all = texts(&sweep(Height::Logarithmic, &vec!["1"; values.len()], &[values]), Align::Right);
+        let places = all.iter().map(|((_, y), _)| *y);
+        assert!(places.clone().zip(places.skip(1)).all(|(lower, upper)| lower - upper >= APART), "{all:?}");
+        all.into_iter().map(|(_, label)| label).collect()
+    }
+
+    #[test]
+    fn a_logarithmic_axis_goes_on_as_far_as_the_values() {
+        let exact = |value| Estimate::exact(value);
+        assert_eq!(labels(&[exact(2e4), exact(3e7)]), ["10k", "100k", "1M", "10M", "100M"]);
+        assert_eq!(labels(&[exact(0.0), exact(0.5)])[0], "≤ 0.0001");
+        assert_eq!(labels(&[exact(1.0), exact(f64::INFINITY)])[0], "1");
+    }
+
+    /// An interval that reaches zero has no end on a logarithmic axis.
+    #[test]
+    fn intervals_stretch_a_logarithmic_axis_by_a_decade_at_most() {
+        let wide = |value, low| Estimate { value, low, high: 2.0 * value };
+        assert_eq!(labels(&[wide(5.0, -1.0), wide(20.0, 10.0)]), ["0.1", "1", "10", "100"]);
+        assert_eq!(labels(&[wide(5.0, 2.0), wide(20.0, 10.0)]), ["1", "10", "100"]);
+    }
+
+    #[test]
+    fn no_two_curves_look_the_same() {
+        let all: Vec<String> = looks().take(100).map(|look| format!("{look:?}")).collect();
+        for (number, look) in all.iter().enumerate() {
+            assert!(!all[..number].contains(look), "{number}: {look}");
+        }
+    }
+
+    #[test]
+    fn names_that_do_not_fit_into_a_line_stand_in_two() {
+        let names = |places: &[&str]| {
+            let values = vec![Estimate::exact(1.0); places.len()];
+            let names = texts(&sweep(Height::Linear, places, &[&values]), Align::Centre);
+            let mut lines: Vec<f64> = names.iter().map(|((_, y), _)| *y).collect();
+            lines.dedup();
+            (names.into_iter().map(|(_, name)| name).collect::<Vec<_>>(), lines.len())
+        };
+        assert_eq!(names(&["short", "names"]), (vec!["short".to_owned(), "names".to_owned()], 1));
+        let long: Vec<String> = (0..8).map(|number| format!("the workload number {number}")).collect();
+        let long: Vec<&str> = long.iter().map(String::as_str).collect();
+        assert_eq!(names(&long), (long.iter().map(|&name| name.to_owned()).collect(), long.len()));
+        assert_eq!(names(&["1000000000"; 20]).1, 1);
+        let (cut, _) = names(&[&long[..], &long].concat());
+        let is_end = |(cut, name): (&String, &&str)| cut.starts_with('…') && name.ends_with(&cut['…'.len_utf8()..]);
+        assert!(cut.len() == 16 && cut.iter().zip(long.iter().cycle()).all(is_end), "{cut:?}");
     }
 }

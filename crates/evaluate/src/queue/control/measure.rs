@@ -1,8 +1,8 @@
 use super::action::{Action, Verdict};
 use super::method::Configuration;
 use super::table;
-use crate::case::Measurement;
-use crate::grid::{Measured, methods_seed, names, numbered};
+use crate::case::{Measurement, Quantity};
+use crate::grid::{Measured, methods_seed, numbered, shares, values};
 use crate::queue::workload::Stream;
 use crate::table::WriteTable;
 use dwell_simulate::queue::{Arrivals, Passage, Queue};
@@ -57,9 +57,12 @@ impl Measured for Configuration {
         Action::new(stream, self, 0).map(drop)
     }
 
-    fn quantities(&self, stream: &Stream) -> Vec<String> {
-        let mut all = names(&[PEAK, SMALL_DROPPED, LARGE_DROPPED, SMALL_MARKED, LARGE_MARKED, SMALL_DELAY]);
-        all.extend(stream.course.map(|_| numbered(QUEUE_AT)));
+    fn quantities(&self, stream: &Stream) -> Vec<Quantity> {
+        let mut all = values(&[PEAK, SMALL_DELAY]);
+        all.extend(shares(&[SMALL_DROPPED, LARGE_DROPPED, SMALL_MARKED, LARGE_MARKED]));
+        if stream.course.is_some() {
+            all.extend(values(&[&numbered(QUEUE_AT)]));
+        }
         all
     }
 

@@ -89,6 +89,7 @@ low_bytes = [250_000]
     #[test]
     fn what_cannot_be_is_refused_by_its_key() {
         let cases = [
+            ("threshold_ms = 0.2", "share = 0.2", "line 12, control.workloads[0].share: not beside control.methods"),
             ("weight = [0.1]", "weight = [1.0]", "control.methods[1].weight: 1: expected"),
             ("weight = [0.1]", "", "control.methods[1].method: expected weight"),
             ("counters = 8", "counters = 6", "control.methods[2].counters: 6: expected a multiple of 4"),

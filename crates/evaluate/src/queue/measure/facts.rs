@@ -1,5 +1,6 @@
 use super::{delay, share};
-use crate::case::Measurement;
+use crate::case::{Measurement, Quantity};
+use crate::grid::{shares, values};
 use dwell_sketch::conquest::Culprit;
 use dwell_types::{Departure, FlowId, Nanos, Timestamp};
 use std::collections::{BTreeMap, VecDeque};
@@ -33,10 +34,13 @@ pub(super) struct Facts {
 }
 
 impl Facts {
-    /// The names of what it reports.
-    pub(super) const NAMES: [&str; 5] = [BITS_PER_SECOND, LONGEST_DELAY, WAITED, FLOWS, CULPRITS];
     /// Of this many packets that waited, the queue of one is inspected.
     const EVERY: u64 = 256;
+
+    /// What it reports.
+    pub(super) fn quantities() -> Vec<Quantity> {
+        [values(&[BITS_PER_SECOND, LONGEST_DELAY, FLOWS, CULPRITS]), shares(&[WAITED])].concat()
+    }
 
     pub(super) fn new(culprit: Culprit) -> Self {
         Self {
