@@ -61,6 +61,13 @@ pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
     let delays = delays(arguments)?;
     let traffic = traffic(arguments, &delays)?;
     let &Arguments { matching, requests_per_second, mean, p99, answered, span, .. } = arguments;
+    for (flag, limit) in [("--span", span), ("--expiry", arguments.expiry())] {
+        if p99 > limit {
+            return Err(usage(format!(
+                "--p99: in {limit} ({flag}) delays of {p99} are never seen: set a longer {flag}"
+            )));
+        }
+    }
     if let Some(memory) = arguments.asked.memory {
         if !units::is_given(memory) {
             return Err(usage("--memory: this machine does not have so much memory, and the tables are built"));
