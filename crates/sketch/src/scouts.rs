@@ -4,8 +4,8 @@
 //! long enough for, and would never find out. Scouts show how many there are.
 //!
 //! **Model**: each place takes the next request whose id belongs there, whatever its delay, and no other one until that
-//! is answered, repeated or given up. So what becomes of a scout is what becomes of any request. It stands for those that
-//! found the place taken before it came, too: where exchanges are slow, places take few, and these must count as much.
+//! is answered or given up. So what becomes of a scout is what becomes of any request. It stands for those that found the
+//! place taken before it came, too: where exchanges are slow, places take few, and these must count as much.
 //! Places give up after the expiry divided by 1, 2, … 128, since otherwise unanswered requests would soon occupy all of
 //! them.
 //!
@@ -84,7 +84,7 @@ impl Scouts {
         (place as usize, (id.0 >> 32) as u32)
     }
 
-    /// Follows a request, if its place is free; or begins anew if it is followed, since entries live anew, too.
+    /// Follows a request, if its place is free. A repeat of one that is followed begins anew, as entries do.
     #[inline]
     pub(crate) fn request(&mut self, id: ExchangeId, at: Timestamp) {
         let (place, fingerprint) = Self::find(id);
