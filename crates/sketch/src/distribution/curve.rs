@@ -358,7 +358,10 @@ impl Curve {
     /// distribution function, give or take its error, reaches `q`. At a jump, that error differs: the lower end is a
     /// matter of what is known in front of the jump, the upper end of what is known behind it.
     pub(super) fn quantile(&self, q: f64, samples: u64) -> Estimate<i64> {
-        let rank = self.rank(q);
+        // If less than half an exchange seems to be missing, these are all: their ranks are whole numbers.
+        let missing = self.total.weight - samples as f64;
+        let all = if (0.0..0.5).contains(&missing) { samples as f64 } else { self.total.weight };
+        let rank = self.rank(q * all / self.total.weight);
         let (ranks, class) = self.class(rank);
         let up_to = self.sums_of(rank + 1).weight;
         // After the last bin the standard error would be zero.
@@ -370,7 +373,7 @@ impl Curve {
         // A single weighted sample determines neither end.
         let is_alone = samples == 1 && self.is_estimated();
         Estimate {
-            value: self.delay_at(&ranks, &class, q * self.total.weight),
+            value: self.delay_at(&ranks, &class, q * all),
             low: match self.possible {
                 Some(_) if is_alone || q < self.unseen_before(rank, samples) => low.min(0),
                 _ => low,

@@ -483,6 +483,18 @@ mod tests {
         sorted[((q * sorted.len() as f64).ceil() as usize).clamp(1, sorted.len()) - 1]
     }
 
+    /// Where all of 100 exchanges were sampled, each with a chance of nearly one, p99 is the 99th; if ten more seem to
+    /// be missing, it is not.
+    #[test]
+    fn weights_of_nearly_one_are_whole_ranks() {
+        for (excess, p99) in [(0.0, 99_000), (1e-5, 99_000), (2e-3, 100_000)] {
+            let mut store = DelayStore::unbounded(1);
+            (1..=100).for_each(|i| store.update(0, &sample(1_000 * i, 1.0 + excess * i as f64)));
+            let distribution = store.distribution(0, Ambiguous::Bounds);
+            assert_eq!(distribution.quantile(0.99).unwrap().value, p99, "{excess}");
+        }
+    }
+
     proptest! {
         /// While it fits, the store's quantiles are those of the sorted samples and have no width; afterwards the
         /// intervals, as wide as the bins, contain the true values.
