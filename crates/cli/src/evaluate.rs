@@ -10,8 +10,7 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use dwell_evaluate::check::{self, Moved};
 use dwell_evaluate::record::{self, Facts, Record, Results};
-use dwell_evaluate::run::{self, Run};
-use dwell_evaluate::{Definition, Experiment, Size, metrics};
+use dwell_evaluate::{Definition, Experiment, Run, Size, run};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -110,7 +109,7 @@ fn measure(arguments: &Arguments, definition: &Definition, signals: &Signals) ->
         Record::begin(&folder, definition, size, Facts::here(size.name(), seeds, &definition.inputs))?;
     let begin = Instant::now();
     let runs = runs(arguments, definition, size, seeds, finished, |runs| record.append(runs))?;
-    let results = Results::new(definition, size, seeds, metrics::summarise(definition.experiment(size), &runs));
+    let results = Results::new(definition, size, seeds, run::summarise(definition.experiment(size), &runs));
     record.finish(&runs, &results, begin.elapsed().as_secs_f64())?;
     signals.set_last_words(String::new());
     figure::write(definition, &results, &folder, arguments.png)?;
@@ -221,7 +220,7 @@ fn check_all(arguments: &Arguments) -> Result<ExitCode, Failure> {
 fn check(arguments: &Arguments, definition: &Definition, folder: &Path) -> Result<Vec<Moved>> {
     let recorded = read(folder, definition, Size::Quick)?;
     let runs = runs(arguments, definition, Size::Quick, recorded.seeds, Vec::new(), |_| Ok(()))?;
-    let fresh = metrics::summarise(definition.experiment(Size::Quick), &runs);
+    let fresh = run::summarise(definition.experiment(Size::Quick), &runs);
     let moved = check::compare(&recorded.summaries, &fresh, &definition.tolerance);
     let mut to = Output::stdout();
     for moved in &moved {

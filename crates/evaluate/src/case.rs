@@ -66,6 +66,17 @@ impl Scale {
     }
 }
 
+/// One seed of one case.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    /// Index into [`crate::Experiment::cases`].
+    pub case: usize,
+    /// The seed, from 1.
+    pub seed: u64,
+    /// The results.
+    pub measurements: Vec<Measurement>,
+}
+
 /// A quantity that a case measures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quantity {

@@ -45,9 +45,6 @@ pub(crate) trait Measured: Configured {
     /// Which quantities tables show: by default all, each individually.
     const SHOWN: Shown = Shown { quantities: &[], largest: None };
 
-    /// How the tables of a kind are written.
-    const WRITE_TABLE: WriteTable;
-
     /// Checks whether it can process a stream.
     fn suits(&self, _: &Self::Stream) -> Result<(), String> {
         Ok(())
@@ -102,14 +99,16 @@ pub(crate) struct Grid<C: Measured> {
     /// With their names, each of which is unique.
     streams: Vec<(String, C::Stream)>,
     configurations: Vec<C>,
+    write_table: WriteTable,
 }
 
 impl<C: Measured> Grid<C> {
     /// The items defined by each entry under `workloads` and each under `methods`; every configuration must suit every
-    /// stream.
+    /// stream. Summaries are written by `write_table`.
     pub(crate) fn new(
         Tables { workloads, methods }: &Tables<impl Entry<Item = (String, C::Stream)>, impl Entry<Item = C>>,
         share: f64,
+        write_table: WriteTable,
     ) -> Result<Self, Invalid> {
         let mut streams: Vec<(String, C::Stream)> = Vec::new();
         for (i, entry) in workloads.iter().enumerate() {
@@ -142,7 +141,7 @@ impl<C: Measured> Grid<C> {
             let key = if streams.is_empty() { "workloads" } else { "methods" };
             return Err(Invalid::new(key, "empty: expected at least one"));
         }
-        Ok(Self { streams, configurations })
+        Ok(Self { streams, configurations, write_table })
     }
 }
 
@@ -184,6 +183,6 @@ impl<C: Measured> Experiment for Grid<C> {
     }
 
     fn write_table(&self, summaries: &[Summary], to: &mut dyn Write) -> io::Result<()> {
-        C::WRITE_TABLE(&table::cases(summaries), to)
+        (self.write_table)(&table::cases(summaries), to)
     }
 }

@@ -1,7 +1,7 @@
 //! Measures sketches on streams with known truth: an experiment from its definition to its record.
 //!
 //! ```
-//! use dwell_evaluate::{Definition, Size, metrics, run};
+//! use dwell_evaluate::{Definition, Size, run};
 //!
 //! let text = r#"
 //!     name = "small"
@@ -21,8 +21,8 @@
 //! "#;
 //! let definition = Definition::parse("small.toml".as_ref(), text)?;
 //! let experiment = definition.experiment(Size::Full);
-//! let cases = run::all(experiment, definition.seeds, None)?;
-//! let summaries = metrics::summarise(experiment, &cases);
+//! let runs = run::all(experiment, definition.seeds, None)?;
+//! let summaries = run::summarise(experiment, &runs);
 //! assert!(summaries.iter().any(|s| s.quantity == "p50" && s.runs == 2));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -38,7 +38,7 @@ pub use definition::{Definition, DefinitionError, Size};
 mod value;
 // A case: one configuration under one workload; and the measurements of a run of it.
 mod case;
-pub use case::{Case, Measurement, Quantity, Scale, Shown, label};
+pub use case::{Case, Measurement, Quantity, Run, Scale, Shown, label};
 // The interface of an experiment to the code that runs it.
 mod experiment;
 pub use experiment::Experiment;

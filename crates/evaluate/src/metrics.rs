@@ -11,9 +11,7 @@
 //! A run without an estimate counts as missing and is excluded from all means. An estimate that is not above zero has
 //! no logarithm: such a run is missing, too. If the truth is not above zero, there is no error, and none is missing.
 
-use crate::case::{Case, Measurement, Scale, Shown};
-use crate::experiment::Experiment;
-use crate::run::Run;
+use crate::case::{Case, Measurement, Run, Scale, Shown};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -78,12 +76,7 @@ impl Summary {
 }
 
 /// Summaries in the order of the cases; the runs must be sorted by case and seed.
-pub fn summarise(experiment: &dyn Experiment, runs: &[Run]) -> Vec<Summary> {
-    summarise_cases(&experiment.cases(), experiment.shown(), runs)
-}
-
-/// The same for runs of any list of cases.
-pub fn summarise_cases(cases: &[Case], shown: Shown, runs: &[Run]) -> Vec<Summary> {
+pub fn summarise(cases: &[Case], shown: Shown, runs: &[Run]) -> Vec<Summary> {
     let mut summaries = Vec::new();
     for (index, case) in cases.iter().enumerate() {
         let from = runs.partition_point(|run| run.case < index);

@@ -3,22 +3,17 @@
 //! A task is one seed of one stream with all cases that use this stream. Results are sorted by case and seed, so they
 //! do not depend on the number of threads, nor on which of them were finished before.
 
-use crate::case::{Case, Measurement};
+use crate::case::{Case, Run};
 use crate::experiment::Experiment;
+use crate::metrics::{self, Summary};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 
-/// One seed of one case.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Run {
-    /// Index into [`Experiment::cases`].
-    pub case: usize,
-    /// The seed, from 1.
-    pub seed: u64,
-    /// The results.
-    pub measurements: Vec<Measurement>,
+/// Summaries in the order of the cases; the runs must be sorted by case and seed.
+pub fn summarise(experiment: &dyn Experiment, runs: &[Run]) -> Vec<Summary> {
+    metrics::summarise(&experiment.cases(), experiment.shown(), runs)
 }
 
 /// Why runs ended early.

@@ -1,6 +1,6 @@
 //! Helpers for the tests of several kinds of experiment.
 
-use crate::metrics::{self, Summary};
+use crate::metrics::Summary;
 use crate::{Definition, Size, run};
 use std::path::Path;
 
@@ -35,7 +35,7 @@ pub(crate) fn assert_refused(sound: &str, from: &str, to: &str, words: &[&str]) 
 pub(crate) fn measured(text: &str, seeds: u64) -> Vec<Summary> {
     let definition = accepted(text);
     let experiment = definition.experiment(Size::Full);
-    metrics::summarise(experiment, &run::all(experiment, seeds, None).unwrap())
+    run::summarise(experiment, &run::all(experiment, seeds, None).unwrap())
 }
 
 /// The mean of a quantity, in the first summary for which `is_right` holds.

@@ -4,11 +4,10 @@
 //! once; every observation goes to the exact meter of its rule and to one meter per method, memory and seed. Seeds only
 //! change the hashes of the meters, so variation between seeds is what the method adds to the same exchanges.
 
-use crate::case::{Case, Measurement, STATE_BYTES, Scale};
+use crate::case::{Case, Measurement, Run, STATE_BYTES, Scale};
 use crate::delay::{QUANTILES, SAMPLES, SHOWN, compare_quantiles};
 use crate::grid::BLOCK;
 use crate::metrics::{self, Summary};
-use crate::run::Run;
 use dwell_sketch::distribution::{Ambiguous, Distribution};
 use dwell_sketch::rtt::{self, Answer, Method, RttMeter, SettingsError};
 use dwell_types::{IdForm, Match, Nanos, Observation, Sink, hash};
@@ -199,7 +198,7 @@ impl Panel {
                 .zip(of_seeds)
                 .map(|(seed, found)| Run { case: 0, seed, measurements: found.measure(truth, &truths) })
                 .collect();
-            let summaries = if fits { metrics::summarise_cases(&[candidate.case()], SHOWN, &runs) } else { Vec::new() };
+            let summaries = if fits { metrics::summarise(&[candidate.case()], SHOWN, &runs) } else { Vec::new() };
             lines.push(candidate.line(&summaries));
         }
         let at = |share| distribution.quantile(share).map(|quantile| quantile.value);

@@ -1,9 +1,7 @@
 use super::method::{Configuration, Pair};
-use super::table;
 use super::workload::Stream;
 use crate::case::{Measurement, Quantity, STATE_BYTES, Scale};
 use crate::grid::{BLOCK, Measured, compared, methods_seed, values};
-use crate::table::WriteTable;
 use dwell_simulate::crossing::{Passage, Passages, Truth};
 use dwell_sketch::estimate::Estimate;
 use dwell_sketch::moments::{Level, Moments};
@@ -29,8 +27,6 @@ const USABLE_CELLS: &str = "usable_cells";
 
 impl Measured for Configuration {
     type Stream = Stream;
-
-    const WRITE_TABLE: WriteTable = table::write;
 
     fn suits(&self, stream: &Stream) -> Result<(), String> {
         self.check_probes(&stream.settings)?;

@@ -1,10 +1,8 @@
 use super::method::Configuration;
-use super::table;
 use super::workload::Stream;
 use super::{LARGEST, QUANTILES, SHOWN};
 use crate::case::{Measurement, Quantity, STATE_BYTES, Scale, Shown};
 use crate::grid::{BLOCK, Measured, compared, methods_seed, numbered, values};
-use crate::table::WriteTable;
 use dwell_simulate::Delays;
 use dwell_simulate::exchange::{ExchangeWorkload, Workload};
 use dwell_sketch::distribution::{Ambiguous, Distribution};
@@ -25,8 +23,6 @@ impl Measured for Configuration {
     type Stream = Stream;
 
     const SHOWN: Shown = SHOWN;
-    const WRITE_TABLE: WriteTable = table::write;
-
     fn quantities(&self, _: &Stream) -> Vec<Quantity> {
         let errors = compared(Scale::Log2, &[SHOWN.quantities, &[LARGEST]].concat());
         let counts = compared(Scale::Ratio, &[EXCHANGES, &numbered(OCTAVE)]);

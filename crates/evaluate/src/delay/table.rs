@@ -9,7 +9,7 @@ use std::io::{self, Write};
 const BIASED: f64 = 3.0;
 
 /// Writes the cases of an experiment on response times.
-pub(super) fn write(cases: &[CaseSummaries<'_>], to: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn write(cases: &[CaseSummaries<'_>], to: &mut dyn Write) -> io::Result<()> {
     for (case, begun) in by_workload(cases) {
         if let Some(workload) = begun {
             head(case, workload, width(cases), to)?;

@@ -1,9 +1,7 @@
 use super::method::{Arrival, Configuration, MethodName, Pair};
-use super::table;
 use super::workload::Stream;
 use crate::case::{Measurement, Quantity, STATE_BYTES};
 use crate::grid::{BLOCK, Measured, methods_seed, shares, values};
-use crate::table::WriteTable;
 use dwell_simulate::crossing::flows::{FlowPassage, FlowWorkload};
 use dwell_sketch::lds::{Comparison, Figure, Listed, Rule};
 use dwell_sketch::rli::Rli;
@@ -54,8 +52,6 @@ struct Flow {
 
 impl Measured for Configuration {
     type Stream = Stream;
-
-    const WRITE_TABLE: WriteTable = table::write;
 
     fn suits(&self, stream: &Stream) -> Result<(), String> {
         if self.method == MethodName::Rli && stream.settings.references == 0.0 {

@@ -17,7 +17,7 @@ const SIZES: [(&str, &str); 6] = [
 const CLASSES: usize = 3;
 
 /// Writes the cases of an experiment on the delays of flows.
-pub(super) fn write(cases: &[CaseSummaries<'_>], to: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn write(cases: &[CaseSummaries<'_>], to: &mut dyn Write) -> io::Result<()> {
     let width = width(cases);
     let of_class = quantity(ERROR, &class_name(0));
     let has_classes = cases.iter().flatten().any(|summary| summary.quantity == of_class);

@@ -1,11 +1,9 @@
 use super::bed::{BASELINE, Ends, Run};
 use super::method::{Configuration, MOST_INTERVALS, Method};
-use super::table;
 use super::tomography::Tomography;
 use super::workload::{Stream, Wrong};
 use crate::case::{Measurement, Quantity};
 use crate::grid::{Measured, shares};
-use crate::table::WriteTable;
 use dwell_network::localize::{Localization, Readings, Settings, Value, Verdict};
 use dwell_simulate::network::Fault;
 use dwell_types::hash;
@@ -38,8 +36,6 @@ struct Answer {
 
 impl Measured for Configuration {
     type Stream = Stream;
-
-    const WRITE_TABLE: WriteTable = table::write;
 
     fn quantities(&self, stream: &Stream) -> Vec<Quantity> {
         let of_faults = if stream.faults > 0 { &[FIRST, FIRST_OF_PATH, ALARM][..] } else { &[] };

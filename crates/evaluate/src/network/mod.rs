@@ -15,6 +15,7 @@ mod tomography;
 mod measure;
 // The table of its results.
 mod table;
+pub(crate) use table::write as write_table;
 
 #[cfg(test)]
 mod tests {

@@ -7,7 +7,7 @@ const COLUMNS: [(&str, &str); 4] =
     [(FIRST, "named"), (FIRST_OF_PATH, "of its path"), (ALARM, "in alarm"), (FALSE_ALARM, "false alarm")];
 
 /// Writes the cases of an experiment on faulty links.
-pub(super) fn write(cases: &[CaseSummaries<'_>], to: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn write(cases: &[CaseSummaries<'_>], to: &mut dyn Write) -> io::Result<()> {
     let width = width(cases);
     for (case, begun) in by_workload(cases) {
         if let Some(workload) = begun {

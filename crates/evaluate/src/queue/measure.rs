@@ -1,9 +1,7 @@
 use super::method::Configuration;
-use super::table;
 use super::workload::Stream;
 use crate::case::{Measurement, Quantity, STATE_BYTES};
 use crate::grid::{BLOCK, Measured, methods_seed, shares, values};
-use crate::table::WriteTable;
 use dwell_simulate::queue::Passages;
 use dwell_sketch::conquest::{Conquest, Exact, Queued, Unit};
 use dwell_sketch::queue::Scores;
@@ -29,8 +27,6 @@ const LONGEST: Nanos = Nanos::from_secs(1);
 
 impl Measured for Configuration {
     type Stream = Stream;
-
-    const WRITE_TABLE: WriteTable = table::write;
 
     fn suits(&self, stream: &Stream) -> Result<(), String> {
         self.meter(stream, 0).map(drop)

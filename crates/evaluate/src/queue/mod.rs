@@ -12,6 +12,7 @@ mod measure;
 pub(crate) use measure::{PRECISION, RECALL};
 // The table of its results.
 mod table;
+pub(crate) use table::write as write_table;
 // Queue management based on the answers.
 pub(crate) mod control;
 

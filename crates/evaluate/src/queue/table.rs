@@ -5,7 +5,7 @@ use crate::table::{CaseSummaries, by_workload, dash, find, mean, name, percent, 
 use std::io::{self, Write};
 
 /// Writes the cases of an experiment on queues.
-pub(super) fn write(cases: &[CaseSummaries<'_>], to: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn write(cases: &[CaseSummaries<'_>], to: &mut dyn Write) -> io::Result<()> {
     let width = width(cases);
     for (case, begun) in by_workload(cases) {
         if let Some(workload) = begun {

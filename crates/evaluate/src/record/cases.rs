@@ -2,8 +2,7 @@
 //! by an interruption is recognised.
 
 use super::{RecordError, write as write_file};
-use crate::case::{Case, Measurement, Scale};
-use crate::run::Run;
+use crate::case::{Case, Measurement, Run, Scale};
 use dwell_report::csv::{Rows, text};
 use std::collections::BTreeMap;
 use std::io;

@@ -12,11 +12,10 @@
 //! Runs are appended to `cases.csv` as they finish. An unfinished record can be continued only by the same program with
 //! the same definition: a mixture would be a record of neither.
 
-use crate::case::Case;
+use crate::case::{Case, Run};
 use crate::definition::{Definition, Size};
 use crate::experiment::Experiment;
 use crate::metrics::Summary;
-use crate::run::Run;
 use dwell_report::plot::Sweep;
 use dwell_report::text;
 use serde::{Deserialize, Serialize};

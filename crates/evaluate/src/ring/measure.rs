@@ -1,9 +1,7 @@
 use super::method::Configuration;
-use super::table;
 use super::workload::Stream;
 use crate::case::{Measurement, Quantity, STATE_BYTES, Scale};
 use crate::grid::{Measured, compared, methods_seed, numbered, shares, values};
-use crate::table::WriteTable;
 use dwell_simulate::exchange::{ExchangeWorkload, Workload};
 use dwell_sketch::timebloom::{TimeBloom, false_positive_probability};
 use dwell_sketch::{Event, Meter, Sample};
@@ -33,8 +31,6 @@ const OCCUPANCY_AT: &str = "occupancy_";
 
 impl Measured for Configuration {
     type Stream = Stream;
-
-    const WRITE_TABLE: WriteTable = table::write;
 
     fn suits(&self, stream: &Stream) -> Result<(), String> {
         self.ring(stream, 0).map(drop)

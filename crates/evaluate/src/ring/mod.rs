@@ -12,6 +12,7 @@ mod measure;
 pub(crate) use measure::{FALSE_SHARE, WRONG_SHARE};
 // The table of its results.
 mod table;
+pub(crate) use table::write as write_table;
 
 #[cfg(test)]
 mod tests {

@@ -1,10 +1,8 @@
 use super::action::{Action, Verdict};
 use super::method::Configuration;
-use super::table;
 use crate::case::{Measurement, Quantity};
 use crate::grid::{Measured, methods_seed, numbered, shares, values};
 use crate::queue::workload::Stream;
-use crate::table::WriteTable;
 use dwell_simulate::queue::{Arrivals, Passage, Queue};
 use dwell_types::FlowId;
 use std::collections::VecDeque;
@@ -50,8 +48,6 @@ struct Tally {
 
 impl Measured for Configuration {
     type Stream = Stream;
-
-    const WRITE_TABLE: WriteTable = table::write;
 
     fn suits(&self, stream: &Stream) -> Result<(), String> {
         Action::new(stream, self, 0).map(drop)
