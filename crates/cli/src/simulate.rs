@@ -6,7 +6,7 @@ use crate::messages;
 use crate::output::{self, Output};
 use crate::{Failure, units};
 use clap::{Args, ValueEnum};
-use dwell_capture::PcapWriter;
+use dwell_capture::{Name, PcapWriter};
 use dwell_simulate::packet::{PacketWorkload, Settings};
 use dwell_types::{LinkType, Nanos};
 use std::io::Write;
@@ -70,6 +70,14 @@ enum Traffic {
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let outputs = arguments.write.iter().chain(&arguments.truth).chain(arguments.queue.egress());
     output::check_apart(arguments.queue.inputs(), outputs.clone())?;
+    let is_packed =
+        |path: &&PathBuf| ["gz", "xz", "zst"].iter().any(|end| path.extension().is_some_and(|is| is == *end));
+    if let Some(path) = outputs.clone().find(is_packed) {
+        let name = Name(path);
+        return Err(Failure::Usage(format!(
+            "{name}: nothing is compressed: name it otherwise, or pipe -w - into gzip"
+        )));
+    }
     if outputs.count() == 0 {
         return Err(Failure::Usage("expected an output: --write, --egress or --truth".to_owned()));
     }

@@ -121,6 +121,7 @@ fn wrong_flags_are_wrong_usage() {
             &["--clock-offset", "10000d"],
         ),
         (&["simulate"], &["--write"]),
+        (&["simulate", "-w", "new.pcap.gz"], &["new.pcap.gz: nothing is compressed"]),
         (&["simulate", "--queue", "bursts"], &["--write", "--egress", "--truth"]),
         (&["simulate", "-w", "-", "--truth", "-"], &["standard output: ", "twice"]),
         (&["simulate", "--queue", "bursts", "-w", "-", "--egress", "/dev/stdout"], &["/dev/stdout", "twice"]),
