@@ -425,7 +425,7 @@ impl Octaves {
 mod tests {
     use super::*;
     use crate::test_support::{
-        assert_batches_agree, assert_exact, assert_nothing_is_lost_unsaid, exchanges, feed, request,
+        assert_batches_agree, assert_exact, assert_nothing_is_lost_unsaid, exchanges, feed, request, response,
     };
     use dwell_types::Match;
 
@@ -519,6 +519,30 @@ mod tests {
         assert!(table.probability() > 0.1, "{}", table.probability());
         let fates = table.fates();
         assert!(fates.iter().all(|f| f.is_conserved() && f.evicted > 3_000), "{fates:?}");
+    }
+
+    /// When all delays, or a tenth of them, become longer than the lifetime, so that none of these is measured any more, it
+    /// is lengthened, and kept although at first only fast ones end.
+    #[test]
+    fn the_lifetime_follows_slower_delays() {
+        for (one_in, slow) in [(1, 5_000_000), (10, 50_000_000)] {
+            let mut table = table(2_000 * SLOT_BYTES, Lifetime::Learnt(2.0), Match::Dns);
+            let mut events = Vec::new();
+            for i in 0..500_000u64 {
+                let is_slow = i >= 100_000 && hash::word(1, i).is_multiple_of(one_in);
+                let (at, delay) = (i as i64 * 1_000, if is_slow { slow } else { 100_000 });
+                events.extend([(at, i, true), (at + delay, i, false)]);
+            }
+            events.sort_unstable();
+            let mut is_long = false;
+            for (at, i, is_request) in events {
+                let event = if is_request { request(hash::finish(i), at) } else { response(hash::finish(i), at) };
+                table.update(&[event], &mut Vec::new());
+                is_long |= at > 100_000_000 && (slow..Nanos::from_secs(1).get()).contains(&table.lifetime().get());
+                assert!(!is_long || table.lifetime().get() >= slow, "{slow} ns, at {at} ns: {}", table.lifetime());
+            }
+            assert!(is_long, "{slow} ns: {}", table.lifetime());
+        }
     }
 
     #[test]

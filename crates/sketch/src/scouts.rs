@@ -283,6 +283,19 @@ mod tests {
         assert!((0.09..0.14).contains(&longer), "{longer}");
     }
 
+    /// What begins where the limit ends is longer.
+    #[test]
+    fn the_octave_of_the_limit_is_longer() {
+        let mut scouts = Scouts::new(Nanos::from_secs(128));
+        for (i, delay) in [1 << 22, (1 << 30) + 1].into_iter().enumerate() {
+            let (id, at) = (ExchangeId(hash::finish(i as u64)), i as i64 * 10 * SECOND);
+            scouts.request(id, Timestamp::from_nanos(at));
+            scouts.response(id, Timestamp::from_nanos(at + delay));
+        }
+        let longer = |limit: i64| scouts.longer_than(limit as f64, Timestamp::from_nanos(20 * SECOND)).count();
+        assert_eq!((longer(1 << 30), longer((1 << 30) + 1)), (1, 0));
+    }
+
     /// A repeated request is followed from its last copy.
     #[test]
     fn repeats_begin_anew() {
