@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 use dwell_capture::{Name, PcapWriter};
 use dwell_simulate::packet::{PacketWorkload, Settings};
 use dwell_types::{LinkType, Nanos};
+use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -70,8 +71,7 @@ enum Traffic {
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let outputs = arguments.write.iter().chain(&arguments.truth).chain(arguments.queue.egress());
     output::check_apart(arguments.queue.inputs(), outputs.clone())?;
-    let is_packed =
-        |path: &&PathBuf| ["gz", "xz", "zst"].iter().any(|end| path.extension().is_some_and(|is| is == *end));
+    let is_packed = |path: &&PathBuf| matches!(path.extension().and_then(OsStr::to_str), Some("gz" | "xz" | "zst"));
     if let Some(path) = outputs.clone().find(is_packed) {
         let name = Name(path);
         return Err(Failure::Usage(format!(

@@ -230,9 +230,10 @@ impl HashSample {
     /// Learns the lifetime, if it is not given: a longer one at once, a shorter one only if enough is known, and exchanges
     /// as slow as the present one allows would have been seen.
     fn learn(&mut self, began: Timestamp, now: Timestamp) {
+        let Some(multiple) = self.multiple else { return };
         let mut delays = self.delays.clone();
         delays.complete(self.scouts.longer_than(self.lifetime.get() as f64, now));
-        let (Some(multiple), Some(tail)) = (self.multiple, delays.tail()) else { return };
+        let Some(tail) = delays.tail() else { return };
         let lifetime = Nanos::new((tail.get() as f64 * multiple) as i64).min(self.exchanges.expiry);
         if lifetime > self.lifetime {
             self.settled = now + lifetime + lifetime;

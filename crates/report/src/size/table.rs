@@ -58,14 +58,13 @@ fn write_rtt(report: &SizeReport, to: &mut impl Write) -> io::Result<()> {
         report.traffic,
         Traffic::Rtt { requests_per_second, span_ns, .. } if requests_per_second * span_ns as f64 / 1e9 < MANY
     );
-    writeln!(to, "\nprobability: that a request enters the fridge, which finds it at run time, {}", {
-        if is_short {
-            "and needs a good\npart of so few requests for that: errors may be ten times these. p50, p95, p99: standard errors; 95%\n\
-             of runs err by less than twice that."
-        } else {
-            "at up to 1.4 times these\nerrors. p50, p95, p99: standard errors; 95% of runs err by less than twice that."
-        }
-    })
+    let cost = if is_short {
+        "and needs a good\npart of so few requests for that: errors may be ten times these. p50, p95, p99: standard errors; 95%\n\
+         of runs err by less than twice that."
+    } else {
+        "at up to 1.4 times these\nerrors. p50, p95, p99: standard errors; 95% of runs err by less than twice that."
+    };
+    writeln!(to, "\nprobability: that a request enters the fridge, which finds it at run time, {cost}")
 }
 
 fn write_owd(report: &SizeReport, to: &mut impl Write) -> io::Result<()> {
