@@ -22,11 +22,14 @@ pub(crate) struct Outcome {
 
 /// Reads a capture to its end, or as far as is looked at.
 pub(crate) fn read(reader: impl Read) -> Outcome {
+    match CaptureFile::open("fuzz", reader) {
+        Ok(file) => read_on(file),
+        Err(error) => Outcome { error: Some(error), ..Outcome::default() },
+    }
+}
+
+fn read_on(mut file: CaptureFile<impl Read>) -> Outcome {
     let mut outcome = Outcome::default();
-    let mut file = match CaptureFile::open("fuzz", reader) {
-        Ok(file) => file,
-        Err(error) => return Outcome { error: Some(error), ..outcome },
-    };
     let mut captured = 0;
     while outcome.frames.len() < MOST.0 && captured < MOST.1 {
         match file.next_frame() {
@@ -83,6 +86,15 @@ pub fn check(bytes: &[u8], cut: usize) {
     assert_eq!(pieces.frames, whole.frames, "in pieces");
     assert_eq!(pieces.cut, whole.cut, "in pieces");
     assert_eq!(format!("{:?}", pieces.error), format!("{:?}", whole.error), "in pieces");
+
+    if let Ok(file) = CaptureFile::open("fuzz", bytes) {
+        let chosen = read_on(file.only("0"));
+        let mut all = whole.frames.iter();
+        assert!(
+            chosen.frames.iter().all(|frame| all.any(|other| other == frame)) || whole.frames.len() >= MOST.0 || captured >= MOST.1,
+            "an interface has frames that the file does not have"
+        );
+    }
 
     let part = read(&bytes[..cut.min(bytes.len())]);
     assert!(part.frames.len() <= whole.frames.len(), "a part has more frames");

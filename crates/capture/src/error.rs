@@ -61,6 +61,8 @@ pub enum CaptureError {
         /// What was found there.
         found: String,
     },
+    /// There is no packet of the chosen interface.
+    NoInterface(NoInterface),
 }
 
 impl CaptureError {
@@ -72,7 +74,8 @@ impl CaptureError {
             | Self::Empty { path }
             | Self::NotACapture { path, .. }
             | Self::Version { path, .. }
-            | Self::Damaged { path, .. } => path,
+            | Self::Damaged { path, .. }
+            | Self::NoInterface(NoInterface { path, .. }) => path,
         }
     }
 
@@ -80,7 +83,7 @@ impl CaptureError {
     pub fn frames(&self) -> u64 {
         match self {
             Self::Io { frames, .. } | Self::Version { frames, .. } | Self::Damaged { frames, .. } => *frames,
-            Self::Directory { .. } | Self::Empty { .. } | Self::NotACapture { .. } => 0,
+            Self::Directory { .. } | Self::Empty { .. } | Self::NotACapture { .. } | Self::NoInterface(_) => 0,
         }
     }
 }
@@ -90,6 +93,7 @@ impl fmt::Display for CaptureError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", Name(self.path()))?;
         match self {
+            Self::NoInterface(missing) => missing.write_reason(f),
             Self::Io { offset: 0, error, .. } => write!(f, "{error}"),
             Self::Io { offset, error, .. } => write!(f, "byte {offset}: {error}"),
             Self::Directory { .. } => f.write_str("expected a capture file, found a directory"),
@@ -128,6 +132,8 @@ pub enum Warning {
     Cut(Cut),
     /// Nothing after the damage can be read.
     Damaged(CaptureError),
+    /// The file has no packet of the chosen interface.
+    NoInterface(NoInterface),
     /// The file says that packets were dropped before they could be captured.
     Dropped {
         /// The file.
@@ -149,6 +155,7 @@ impl fmt::Display for Warning {
         match self {
             Self::Cut(cut) => cut.fmt(f),
             Self::Damaged(error) => write!(f, "{error}; the rest of the file was not read"),
+            Self::NoInterface(missing) => missing.fmt(f),
             Self::Dropped { path, packets } => write!(
                 f,
                 "{}: {packets} packets are missing: by the file's own statistics they were dropped before they could be captured",
@@ -189,6 +196,37 @@ impl fmt::Display for Cut {
             1 => f.write_str("; the 1 frame before is used"),
             _ => write!(f, "; the {frames} frames before are used"),
         }
+    }
+}
+
+/// An interface that a capture does not have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoInterface {
+    /// The capture as it was named.
+    pub path: PathBuf,
+    /// The interface.
+    pub wanted: String,
+    /// The interfaces that it has, some of them: numbers, and names where it states them.
+    pub found: Vec<String>,
+}
+
+impl NoInterface {
+    fn write_reason(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { wanted, found, .. } = self;
+        write!(f, "expected packets of interface {wanted}, found ")?;
+        if found.is_empty() {
+            return f.write_str(
+                "a capture that does not name any: dumpcap -i eth0 -i eth1 does, and so does tcpdump -i any -y LINUX_SLL2",
+            );
+        }
+        write!(f, "only those of {}", found.join(", "))
+    }
+}
+
+impl fmt::Display for NoInterface {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", Name(&self.path))?;
+        self.write_reason(f)
     }
 }
 

@@ -18,7 +18,10 @@ use dwell_types::Frame;
 
 // Errors that end a run, warnings after which it continues, and what they call an input.
 mod error;
-pub use error::{CaptureError, Cut, Name, Warning};
+pub use error::{CaptureError, Cut, Name, NoInterface, Warning};
+// How captures are named.
+mod input;
+pub use input::Input;
 // Captures in files and pipes.
 pub mod file;
 pub use file::{CaptureFile, CaptureFiles, PcapWriter};

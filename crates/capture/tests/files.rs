@@ -5,7 +5,7 @@ mod common;
 
 use common::{MICROSECONDS, Pcap, Pcapng, gzip};
 use dwell_capture::file::Stop;
-use dwell_capture::{CaptureError, CaptureFiles, FrameSource, Warning};
+use dwell_capture::{CaptureError, CaptureFiles, FrameSource, Input, Warning};
 use std::fs;
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
@@ -202,4 +202,93 @@ fn without_a_stop_nothing_is_stopped() {
     let mut files = CaptureFiles::open([path]).unwrap().until(&Stop::when_readable(asked));
     while files.next_frame().unwrap().is_some() {}
     assert_eq!((files.frames(), files.is_stopped()), (3, false));
+}
+
+/// Times of all frames, in microseconds since the epoch.
+fn times(paths: &[PathBuf]) -> Result<Vec<i64>, CaptureError> {
+    let mut files = CaptureFiles::open(paths)?;
+    let mut times = Vec::new();
+    while let Some(frame) = files.next_frame()? {
+        times.push(frame.at.unwrap().as_nanos() / 1_000);
+    }
+    assert_eq!(files.frames(), times.len() as u64);
+    Ok(times)
+}
+
+/// The name of a file with an interface behind it.
+fn of(path: &Path, interface: &str) -> PathBuf {
+    PathBuf::from(format!("{}%{interface}", path.display()))
+}
+
+/// Interfaces of pcapng by name and number, in sections of their own.
+#[test]
+fn packets_of_one_interface() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut file = Pcapng::new(false);
+    file.interface(1, 0, &[(2, b"eth0")]).interface(1, 0, &[(2, b"eth1\0")]).interface(1, 0, &[]);
+    file.enhanced(0, 1, 1, b"a").enhanced(1, 2, 1, b"a").obsolete(1, 0, 3, 1, b"a").enhanced(2, 4, 1, b"a");
+    file.section(true).interface(1, 0, &[(2, b"eth1")]).enhanced(0, 5, 1, b"a");
+    file.interface(1, 0, &[(2, b"idle")]);
+    let path = write(folder.path(), "all.pcapng", &file.bytes);
+    let times_of = |interface: &str| times(&[of(&path, interface)]);
+    assert_eq!(times_of("eth0").unwrap(), [1]);
+    assert_eq!(times_of("eth1").unwrap(), [2, 3, 5]);
+    assert_eq!(times_of("0").unwrap(), [1, 5]);
+    assert_eq!(times_of("1").unwrap(), [2, 3]);
+    assert_eq!(times_of("2").unwrap(), [4]);
+    assert_eq!(times_of("idle").unwrap(), [], "described, without a packet");
+    let words = "expected packets of interface eth7, found only those of 0 (eth1), 1 (idle)";
+    assert_eq!(times_of("eth7").unwrap_err().to_string(), format!("{}%eth7: {words}", path.display()));
+
+    // Of several captures, one may lack the interface.
+    let other = write(folder.path(), "other.pcap", &capture(7, 1));
+    let mut files = CaptureFiles::open([of(&path, "eth0"), of(&other, "eth0")]).unwrap();
+    assert!(files.next_frame().unwrap().is_some() && files.next_frame().unwrap().is_none());
+    let [Warning::NoInterface(missing)] = files.warnings() else { panic!("{:?}", files.warnings()) };
+    assert_eq!((&missing.path, &*missing.wanted, missing.found.len()), (&of(&other, "eth0"), "eth0", 0));
+    assert!(!files.is_damaged());
+
+    // A file that is truncated is known to have the interface nevertheless.
+    let cut = write(folder.path(), "cut.pcapng", &file.bytes[..file.bytes.len() - 1]);
+    assert_eq!(times(&[of(&cut, "eth1")]).unwrap(), [2, 3, 5]);
+}
+
+/// Linux numbers interfaces in the headers of `-i any`, in pcap and in pcapng.
+#[test]
+fn packets_of_one_interface_among_any() {
+    let folder = tempfile::tempdir().unwrap();
+    let cooked = |number: u8| [0x08, 0, 0, 0, 0, 0, 0, number, 0, 1, 0, 6, 0, 0, 0, 0, 0, 0, 0, 0];
+    let mut pcap = Pcap::with_header(MICROSECONDS, false, (2, 4), 65_535, 276);
+    let mut pcapng = Pcapng::new(false);
+    pcapng.interface(276, 0, &[(2, b"any")]);
+    for (at, number) in [(1, 2), (2, 3), (3, 2), (4, 0)] {
+        pcap.record(0, at, 20, 20, &cooked(number));
+        pcapng.enhanced(0, u64::from(at), 20, &cooked(number));
+    }
+    // Cut before its number.
+    pcap.record(0, 5, 7, 20, &cooked(2)[..7]);
+    for path in [write(folder.path(), "any.pcap", &pcap.bytes), write(folder.path(), "any.pcapng", &pcapng.bytes)] {
+        assert_eq!(times(&[of(&path, "2")]).unwrap(), [1, 3]);
+        assert_eq!(times(&[of(&path, "3")]).unwrap(), [2]);
+        assert_eq!(times(&[of(&path, "0")]).unwrap(), [4]);
+        let error = times(&[of(&path, "4")]).unwrap_err().to_string();
+        assert!(error.ends_with("found only those of 0, 2, 3"), "{error}");
+    }
+    assert_eq!(times(&[of(&folder.path().join("any.pcapng"), "any")]).unwrap(), [1, 2, 3, 4]);
+}
+
+/// Which names are taken apart.
+#[test]
+fn names_with_a_percent_sign() {
+    let folder = tempfile::tempdir().unwrap();
+    let plain = write(folder.path(), "100%.pcap", &capture(1, 1));
+    assert_eq!(Input::parse(&plain), Input { file: &plain, interface: None });
+    let chosen = of(&plain, "eth0");
+    assert_eq!(Input::parse(&chosen), Input { file: &plain, interface: Some("eth0") });
+    let whole = write(folder.path(), "100%.pcap%eth0", &capture(2, 1));
+    assert_eq!(Input::parse(&whole), Input { file: &whole, interface: None });
+    let missing = folder.path().join("none.pcap%eth0");
+    assert_eq!(Input::parse(&missing), Input { file: &missing, interface: None });
+    let nothing = of(&plain, "");
+    assert_eq!(Input::parse(&nothing).interface, None);
 }

@@ -4,6 +4,7 @@ use crate::merged::Merged;
 use crate::messages::FEW;
 use crate::points::{Point, Reading};
 use anyhow::Result;
+use dwell_capture::Input;
 use dwell_capture::file::Stop;
 use dwell_observe::crossing::{Directions, Sightings, Unreached};
 use dwell_report::text;
@@ -79,7 +80,7 @@ pub(crate) fn look(
     one_clock: Option<Nanos>,
     stop: &Stop,
 ) -> Result<Beginning> {
-    if senders.iter().any(|path| !path.is_file()) || !receiver.is_file() {
+    if senders.iter().any(|path| !Input::parse(path).is_file()) || !Input::parse(receiver).is_file() {
         let is_unexamined = asked == Directions::Forward && !reading.is_log;
         return Ok(Beginning { directions: asked, is_unexamined, ..Beginning::default() });
     }

@@ -65,7 +65,8 @@ Examples:
 pub(crate) struct Arguments {
     #[command(subcommand)]
     question: Option<Question>,
-    /// Captures in chronological order: pcap or pcapng, plain or gzip, xz, zstd; - is standard input.
+    /// Captures in chronological order: pcap or pcapng, plain or gzip, xz, zstd; - is standard input, FILE%INTERFACE the
+    /// packets of one interface.
     #[arg(value_name = "CAPTURE", required_unless_present = "events")]
     captures: Vec<PathBuf>,
     /// Compare on a log instead of captures, as dwell rtt --events reads it: CSV with the columns at_ns,kind,id. Groups

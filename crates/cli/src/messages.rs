@@ -26,8 +26,8 @@ fn plain(words: &str) -> String {
 pub(crate) const FEW: u64 = 20;
 
 /// The question in warnings about packets that are seen twice.
-pub(crate) const CAPTURED_TWICE: &str = "are packets captured twice, as at mirror ports or with -i any (editcap -d removes \
-                                         the copies; of -i any, editcap -I 20 -d)?";
+pub(crate) const CAPTURED_TWICE: &str = "are packets captured twice, as at mirror ports (editcap -d removes the copies) or \
+                                         with -i any (FILE%2 reads interface 2 only; or editcap -I 20 -d)?";
 
 /// Writes warnings to standard error.
 pub(crate) fn warn(warnings: &[String]) {

@@ -5,6 +5,7 @@
 use crate::Failure;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
+use dwell_capture::Input;
 use dwell_report::csv::Rows;
 use dwell_report::plot::Image;
 use std::ffi::OsStr;
@@ -113,7 +114,7 @@ pub(crate) fn check_different<'a>(
 
 /// Rejects standard input as more than one of the inputs.
 pub(crate) fn check_stdin<'a>(inputs: impl IntoIterator<Item = &'a PathBuf>) -> Result<(), Failure> {
-    match inputs.into_iter().filter(|path| path.as_os_str() == "-").count() {
+    match inputs.into_iter().filter(|path| Input::parse(path).file == Path::new("-")).count() {
         0 | 1 => Ok(()),
         _ => Err(Failure::Usage("only one of the inputs can be standard input".to_owned())),
     }
@@ -133,7 +134,10 @@ pub(crate) fn check_apart(
         }
     };
     // Standard input may be a file, too.
-    let input = |path: &Path| place(if path == Path::new("-") { Path::new("/dev/stdin") } else { path });
+    let input = |name: &Path| {
+        let file = Input::parse(name).file;
+        place(if file == Path::new("-") { Path::new("/dev/stdin") } else { file })
+    };
     let inputs: Vec<PathBuf> = inputs.into_iter().filter_map(|path| input(path.as_ref())).collect();
     let mut seen = Vec::new();
     for path in outputs {

@@ -1,12 +1,13 @@
-use super::source::{Source, Stop, is_stdin, is_stopped};
+use super::source::{Source, Stop, is_stopped};
 use super::{CaptureFile, Record};
-use crate::{CaptureError, Cut, FrameSource, Warning};
+use crate::input::is_stdin;
+use crate::{CaptureError, Cut, FrameSource, Input, Warning};
 use dwell_types::Frame;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Several captures, read one after the other as if they were one. `-` is standard input.
+/// Several captures, read one after the other as if they were one, each named like an [`Input`].
 ///
 /// After a file that is truncated or damaged, everything before which was yielded, reading continues with the next one,
 /// and there is a warning. Damage is an error only if no file had any frame.
@@ -120,6 +121,7 @@ impl CaptureFiles {
                 self.bytes_before += file.bytes_read();
                 self.frames_before += file.frames();
                 self.warnings.extend(file.cut().cloned().map(Warning::Cut));
+                self.warnings.extend(file.missing().cloned().map(Warning::NoInterface));
                 if file.dropped() > 0 {
                     self.warnings.push(Warning::Dropped { path: file.path().to_owned(), packets: file.dropped() });
                 }
@@ -128,8 +130,10 @@ impl CaptureFiles {
             }
             let Some(path) = self.paths.get(self.next) else { return Ok(None) };
             self.next += 1;
-            let source = Source::open(path, self.stop.as_ref()).map_err(|error| io_error(path, error))?;
-            self.current = Some(CaptureFile::open(path, source)?);
+            let Input { file, interface } = Input::parse(path);
+            let source = Source::open(file, self.stop.as_ref()).map_err(|error| io_error(path, error))?;
+            let capture = CaptureFile::open(path, source)?;
+            self.current = Some(if let Some(interface) = interface { capture.only(interface) } else { capture });
         }
     }
 
@@ -138,9 +142,11 @@ impl CaptureFiles {
         if self.frames_before > 0 {
             return Ok(None);
         }
-        let errors: Vec<Warning> = self.warnings.extract_if(.., |warning| warning.is_damage()).collect();
-        match errors.into_iter().next() {
+        let why =
+            self.warnings.extract_if(.., |warning| matches!(warning, Warning::Damaged(_) | Warning::NoInterface(_)));
+        match why.collect::<Vec<_>>().into_iter().next() {
             Some(Warning::Damaged(error)) => Err(error),
+            Some(Warning::NoInterface(missing)) => Err(CaptureError::NoInterface(missing)),
             _ => Ok(None),
         }
     }
@@ -159,17 +165,18 @@ impl FrameSource for CaptureFiles {
 
 /// Checks a path before anything is read; returns the length of the file, if it has one.
 fn check(path: &Path) -> Result<Option<u64>, CaptureError> {
-    if is_stdin(path) {
+    let Input { file, .. } = Input::parse(path);
+    if is_stdin(file) {
         return Ok(None);
     }
-    let metadata = fs::metadata(path).map_err(|error| io_error(path, error))?;
+    let metadata = fs::metadata(file).map_err(|error| io_error(path, error))?;
     if metadata.is_dir() {
         return Err(CaptureError::Directory { path: path.to_owned() });
     }
     if !metadata.is_file() {
         return Ok(None);
     }
-    File::open(path).map_err(|error| io_error(path, error))?;
+    File::open(file).map_err(|error| io_error(path, error))?;
     Ok(Some(metadata.len()))
 }
 

@@ -34,6 +34,8 @@ mod window;
 // The two file formats.
 mod pcap;
 mod pcapng;
+// Reading the packets of one interface only.
+mod choice;
 // Reading one capture.
 mod reader;
 pub use reader::CaptureFile;

@@ -1,8 +1,9 @@
+use super::choice::{Choice, Described};
 use super::pcap::Pcap;
 use super::pcapng::{Pcapng, SECTION_HEADER};
 use super::window::Window;
 use super::{Record, Trouble};
-use crate::{CaptureError, Cut, FrameSource};
+use crate::{CaptureError, Cut, FrameSource, NoInterface};
 use dwell_types::Frame;
 use std::fmt;
 use std::io::Read;
@@ -15,11 +16,15 @@ pub struct CaptureFile<R> {
     path: PathBuf,
     window: Window<R>,
     format: Format,
+    /// The interface whose frames are yielded; `None` for all.
+    choice: Option<Choice>,
     /// Frames yielded so far.
     frames: u64,
     cut: Option<Cut>,
     /// Packets that the file says were dropped before they could be captured, once its end has been reached.
     dropped: u64,
+    /// The chosen interface, if there is none such and the end has been reached.
+    missing: Option<NoInterface>,
 }
 
 enum Format {
@@ -27,6 +32,22 @@ enum Format {
     Pcapng(Pcapng),
     /// There is nothing more to read.
     Ended,
+}
+
+impl Format {
+    /// The interface of the last record, where the file describes it.
+    fn described(&self) -> Option<Described<'_>> {
+        match self {
+            Self::Pcapng(pcapng) => pcapng.described(pcapng.last()),
+            Self::Pcap(_) | Self::Ended => None,
+        }
+    }
+
+    /// All interfaces that the file (of several sections, the last one) describes.
+    fn all_described(&self) -> impl Iterator<Item = Described<'_>> + Clone {
+        let pcapng = if let Self::Pcapng(pcapng) = self { Some(pcapng) } else { None };
+        pcapng.into_iter().flat_map(|pcapng| (0..).map_while(|number| pcapng.described(number)))
+    }
 }
 
 impl<R> fmt::Debug for CaptureFile<R> {
@@ -42,11 +63,24 @@ impl<R: Read> CaptureFile<R> {
     pub fn open(path: impl Into<PathBuf>, reader: R) -> Result<Self, CaptureError> {
         let path = path.into();
         match recognise(reader) {
-            Ok((window, format)) => Ok(Self { path, window, format, frames: 0, cut: None, dropped: 0 }),
+            Ok((window, format)) => {
+                Ok(Self { path, window, format, choice: None, frames: 0, cut: None, dropped: 0, missing: None })
+            }
             Err(Unreadable::Empty) => Err(CaptureError::Empty { path }),
             Err(Unreadable::NotACapture(found)) => Err(CaptureError::NotACapture { path, found }),
             Err(Unreadable::Trouble(trouble)) => Err(error(trouble, path, 0)),
         }
+    }
+
+    /// Yields only frames of one interface: a pcapng file's, by its name or its number in the section, or one that a
+    /// capture of all interfaces of Linux (`tcpdump -i any`, with cooked headers of version 2) numbers.
+    pub fn only(self, interface: &str) -> Self {
+        Self { choice: Some(Choice::new(interface)), ..self }
+    }
+
+    /// The interface that [`CaptureFile::only`] names, if there is none such; known once the end has been reached.
+    pub fn missing(&self) -> Option<&NoInterface> {
+        self.missing.as_ref()
     }
 
     /// The name given to [`CaptureFile::open`].
@@ -90,6 +124,9 @@ impl<R: Read> CaptureFile<R> {
     /// also hold an error is passed through memory, which doubles the time per frame.
     #[inline(always)]
     pub(super) fn next_held(&mut self) -> Option<Record> {
+        if self.choice.is_some() {
+            return None;
+        }
         let record = match &self.format {
             Format::Pcap(pcap) => pcap.next_held(&mut self.window),
             Format::Pcapng(pcapng) => pcapng.next_held(&mut self.window),
@@ -102,18 +139,25 @@ impl<R: Read> CaptureFile<R> {
     /// The next record, on the general path.
     #[inline(never)]
     pub(super) fn next(&mut self) -> Result<Option<Record>, CaptureError> {
-        let next = match &mut self.format {
-            Format::Pcap(pcap) => pcap.next(&mut self.window),
-            Format::Pcapng(pcapng) => pcapng.next(&mut self.window),
-            Format::Ended => return Ok(None),
-        };
-        if let Ok(Some(record)) = next {
+        let next = loop {
+            let next = match &mut self.format {
+                Format::Pcap(pcap) => pcap.next(&mut self.window),
+                Format::Pcapng(pcapng) => pcapng.next(&mut self.window),
+                Format::Ended => return Ok(None),
+            };
+            let Ok(Some(record)) = next else { break next };
+            if let Some(choice) = &mut self.choice
+                && !choice.takes(&self.window.frame(record), self.format.described())
+            {
+                continue;
+            }
             self.frames += 1;
             return Ok(Some(record));
-        }
+        };
         if let Format::Pcapng(pcapng) = &self.format {
             self.dropped = pcapng.dropped();
         }
+        self.missing = self.choice.as_ref().and_then(|choice| choice.missing(&self.path, self.format.all_described()));
         match next {
             Ok(_) => self.format = Format::Ended,
             Err(trouble) => {

@@ -1,3 +1,4 @@
+use crate::input::is_stdin;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::retry_on_intr;
 use std::fmt;
@@ -7,11 +8,6 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
-
-/// Whether a path stands for standard input.
-pub(super) fn is_stdin(path: &Path) -> bool {
-    path == Path::new("-")
-}
 
 /// The bytes of a file, a pipe or standard input, until they end or a [`Stop`] fires.
 #[derive(Debug)]

@@ -43,7 +43,8 @@ Examples:
 pub(super) struct Arguments {
     #[command(flatten)]
     point: PointArguments,
-    /// The capture at the sender's side: pcap or pcapng, plain or gzip, xz, zstd; - is standard input.
+    /// The capture at the sender's side: pcap or pcapng, plain or gzip, xz, zstd; - is standard input, FILE%INTERFACE the
+    /// packets of one interface.
     #[arg(value_name = "SENDER")]
     sender: PathBuf,
     /// The capture at the receiver's side.

@@ -122,6 +122,7 @@ Examples:
   dwell owd sender.pcap receiver.pcap                           all packets, as a table
   dwell owd client.pcap server.pcap --from 10.0.0.2 --reverse   both directions, clock offset
   dwell owd a.pcap b.pcap --interval 1s --flows --format json
+  dwell owd router.pcapng%eth0 router.pcapng%eth1               one capture of two interfaces
   dwell owd --crossings a.csv b.csv                             logs of packets"
 )]
 pub(crate) struct Arguments {
@@ -129,7 +130,8 @@ pub(crate) struct Arguments {
     pub(super) point: PointArguments,
     #[command(subcommand)]
     pub(super) step: Option<Step>,
-    /// The capture at the sender's side: pcap or pcapng, plain or gzip, xz, zstd; - is standard input.
+    /// The capture at the sender's side: pcap or pcapng, plain or gzip, xz, zstd; - is standard input, FILE%INTERFACE the
+    /// packets of one interface.
     #[arg(value_name = "SENDER", required = true)]
     pub(super) sender: Option<PathBuf>,
     /// The capture at the receiver's side.

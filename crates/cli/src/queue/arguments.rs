@@ -23,11 +23,12 @@ use std::path::PathBuf;
 Examples:
   dwell queue ingress.pcap egress.pcap                       episodes and their culprits, as a table
   dwell queue port1.pcap port2.pcap out.pcap --threshold 200us --plot queue.svg
+  dwell queue router.pcapng%eth0 router.pcapng%eth1          one capture of two interfaces
   dwell queue in.pcap out.pcap --group dst --format json     destinations of incast
   dwell queue --sojourns log.csv --per-packet packets.csv    a log of packets")]
 pub(crate) struct Arguments {
     /// The captures where packets arrive, then the one where they depart: pcap or pcapng, plain or gzip, xz, zstd; - is
-    /// standard input.
+    /// standard input, FILE%INTERFACE the packets of one interface.
     #[arg(value_name = "CAPTURE", required_unless_present = "sojourns", conflicts_with = "sojourns")]
     pub(super) captures: Vec<PathBuf>,
     /// Read a log instead of captures: CSV with columns arrived_ns (empty if unknown), departed_ns, flow and bytes, in

@@ -29,7 +29,8 @@ Examples:
   tcpdump -U -i eth0 -w - | dwell rtt - --interval 10s --format jsonl
   dwell rtt capture.pcap --memory 64KiB --plot cdf.svg")]
 pub(crate) struct Arguments {
-    /// Captures in chronological order: pcap or pcapng, plain or gzip, xz, zstd; - is standard input.
+    /// Captures in chronological order: pcap or pcapng, plain or gzip, xz, zstd; - is standard input, FILE%INTERFACE the
+    /// packets of one interface.
     #[arg(value_name = "CAPTURE")]
     pub(super) captures: Vec<PathBuf>,
     /// Same as CAPTURE, as in tcpdump.

@@ -18,6 +18,8 @@ mod events;
 // Two points.
 mod directions;
 mod owd;
+// Packets of one interface.
+mod interfaces;
 // Both sides of a queue.
 mod queue;
 mod queue_simulated;

@@ -3,14 +3,20 @@ use crate::file::{ByteOrder, first_words};
 use dwell_types::LinkType;
 
 const END_OF_OPTIONS: u16 = 0;
+const NAME: u16 = 2;
 const TIMESTAMP_RESOLUTION: u16 = 9;
 const TIMESTAMP_OFFSET: u16 = 14;
 const DROPPED_BY_INTERFACE: u16 = 5;
 const DROPPED_BY_SYSTEM: u16 = 7;
 
+/// The longest name that is kept, in bytes, so that a file that consists of interfaces cannot exhaust memory.
+const LONGEST_NAME: usize = 256;
+
 /// What an interface description block says about the packets of its interface.
 pub(super) struct Interface {
     pub(super) link: LinkType,
+    /// Such as `eth0`; none if it is longer than any system's.
+    pub(super) name: Option<Box<str>>,
     /// In bytes; `u32::MAX` if the interface does not state one.
     pub(super) snap_length: u32,
     pub(super) clock: Clock,
@@ -38,7 +44,7 @@ impl Interface {
             0 => u32::MAX,
             length => length,
         };
-        let (mut resolution, mut offset_s) = (Clock::MICROSECONDS, 0);
+        let (mut resolution, mut offset_s, mut name) = (Clock::MICROSECONDS, 0, None);
         let options = Options { order, rest: &body[8..] };
         for option in options {
             let (code, value) = option?;
@@ -49,12 +55,17 @@ impl Interface {
                     let wrong = || option_length("if_tsoffset", 8, value.len());
                     offset_s = long(order, value).ok_or_else(wrong)? as i64;
                 }
+                (NAME, value) => {
+                    // Some writers count the zero byte that ends it.
+                    let text = str::from_utf8(value).ok().map(|text| text.trim_end_matches('\0'));
+                    name = text.filter(|text| text.len() <= LONGEST_NAME).map(Box::from);
+                }
                 (TIMESTAMP_RESOLUTION, _) => return Err(option_length("if_tsresol", 1, value.len())),
                 _ => {}
             }
         }
         let link = LinkType(order.u16([first[0], first[1]]));
-        Ok(Self { link, snap_length, clock: Clock::new(resolution, offset_s), dropped: 0 })
+        Ok(Self { link, name, snap_length, clock: Clock::new(resolution, offset_s), dropped: 0 })
     }
 }
 

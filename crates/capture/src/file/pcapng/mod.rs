@@ -3,6 +3,7 @@ mod interface;
 // Conversion of an interface's timestamps.
 mod clock;
 
+use super::choice::Described;
 use super::window::Window;
 use super::{ByteOrder, MAX_FRAME, Record, Trouble, first_words};
 use interface::Interface;
@@ -34,12 +35,14 @@ pub(super) struct Pcapng {
     interfaces: Vec<Interface>,
     /// Packets that were dropped before they could be captured, in earlier sections.
     dropped: u64,
+    /// The interface of the last packet that [`Pcapng::next`] found.
+    last: u32,
 }
 
 impl Pcapng {
     /// Reads the first section header, whose type has been recognised already.
     pub(super) fn open<R: Read>(window: &mut Window<R>) -> Result<Self, Trouble> {
-        let mut file = Self { order: ByteOrder { big_endian: false }, interfaces: Vec::new(), dropped: 0 };
+        let mut file = Self { order: ByteOrder { big_endian: false }, interfaces: Vec::new(), dropped: 0, last: 0 };
         file.section(window)?;
         Ok(file)
     }
@@ -114,6 +117,17 @@ impl Pcapng {
                 _ => self.skip(window, offset, whole)?,
             }
         }
+    }
+
+    /// The interface of the last packet that [`Pcapng::next`] found.
+    pub(super) fn last(&self) -> u32 {
+        self.last
+    }
+
+    /// An interface of the current section.
+    pub(super) fn described(&self, number: u32) -> Option<Described<'_>> {
+        let interface = self.interfaces.get(number as usize)?;
+        Some(Described { number, name: interface.name.as_deref() })
     }
 
     /// Packets that were dropped before they could be captured, as far as statistics were read.
@@ -192,7 +206,7 @@ impl Pcapng {
     }
 
     /// The packet in a buffered block.
-    fn packet<R: Read>(&self, window: &Window<R>, kind: u32, offset: u64, body: usize) -> Result<Record, Trouble> {
+    fn packet<R: Read>(&mut self, window: &Window<R>, kind: u32, offset: u64, body: usize) -> Result<Record, Trouble> {
         let fields = &window.held()[8..8 + body];
         let header = if kind == SIMPLE_PACKET { 4 } else { 20 };
         let too_short = || Trouble::Damaged {
@@ -211,6 +225,7 @@ impl Pcapng {
                 if kind == OBSOLETE_PACKET { u32::from(self.order.u16([words[0][0], words[0][1]])) } else { number };
             (number, Some(u64::from(high) << 32 | u64::from(low)), Some(captured), wire_length)
         };
+        self.last = number;
         let Some(interface) = self.interfaces.get(number as usize) else {
             let expected = format!("one of the section's {} interfaces", self.interfaces.len());
             return Err(Trouble::Damaged { offset: offset + 8, expected, found: format!("interface {number}") });
