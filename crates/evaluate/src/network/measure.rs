@@ -4,7 +4,7 @@ use super::tomography::Tomography;
 use super::workload::{Stream, Wrong};
 use crate::case::{Measurement, Quantity};
 use crate::grid::{Measured, shares};
-use dwell_network::localize::{Localization, Readings, Settings, Value, Verdict};
+use dwell_network::localize::{Localization, Null, Readings, Settings, Value, Verdict};
 use dwell_simulate::network::Fault;
 use dwell_types::hash;
 
@@ -132,12 +132,15 @@ fn by_tomography(stream: &Stream, run: &Run, until: usize, is_probed: impl Fn(us
         Some(tomography.solve(&delays?))
     };
     let solved: Vec<Option<Vec<f64>>> = run.ends[..until].iter().map(solve).collect();
-    let judged = |link: u32| {
+    let series = |link: u32| {
         let value = |links: &Option<Vec<f64>>| {
             Some(Value { value: links.as_ref()?[link as usize], variance: f64::MIN_POSITIVE })
         };
-        let series: Vec<Option<Value>> = solved.iter().map(value).collect();
-        let verdict = Verdict::new(&series, BASELINE, until - 1)?;
+        solved.iter().map(value).collect::<Vec<Option<Value>>>()
+    };
+    let null = Null::of((0..routes.segments() as u32).map(|link| series(link)[..BASELINE].to_vec()));
+    let judged = |link: u32| {
+        let verdict = Verdict::new(&series(link), BASELINE, until - 1, &null)?;
         let is_alarm = verdict.p_value <= stream.false_alarms / routes.segments() as f64;
         Some(Judged { link, evidence: verdict.ln_odds, is_alarm })
     };

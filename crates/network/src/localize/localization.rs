@@ -1,4 +1,5 @@
-use super::losses::LossVerdict;
+use super::losses::{Bursts, LossVerdict};
+use super::null::Null;
 use super::readings::Readings;
 use super::routes::Routes;
 use super::series::{Value, Verdict, ln_sum};
@@ -119,18 +120,23 @@ impl Localization {
             found.paths = paths.iter().map(|&path| (path, None)).collect();
             return found;
         };
+        let measured: Vec<u32> = asked.iter().copied().filter(|&segment| readings.is_measured(segment)).collect();
+        let null = Null::of(measured.iter().map(|&segment| delays(readings, segment, 0..from)));
+        let bursts = Bursts::of(measured.iter().map(|&segment| &readings.of(segment)[..from]));
         let mut correlations = Vec::new();
-        for &segment in asked.iter().filter(|&&segment| readings.is_measured(segment)) {
-            let values = delays(readings, segment);
-            found.delays[segment as usize] = Verdict::new(&values, from, last);
+        for segment in measured {
+            let values = delays(readings, segment, 0..last + 1);
+            found.delays[segment as usize] = Verdict::new(&values, from, last, &null);
             correlations.extend(correlation(&values[..from]));
             found.changes.extend(changes(segment, Kind::Delay, from..=last, segment_alarm, |at| {
-                Verdict::new(&values, from, at).map(|verdict| (verdict.p_value, verdict.shift.first))
+                // Nearly all intervals: by normal means a p-value is never larger.
+                Verdict::new(&values, from, at, &Null::NORMAL).filter(|verdict| verdict.p_value <= segment_alarm)?;
+                Verdict::new(&values, from, at, &null).map(|verdict| (verdict.p_value, verdict.shift.first))
             }));
             let of = readings.of(segment);
-            found.losses[segment as usize] = LossVerdict::new(of, from, last);
+            found.losses[segment as usize] = LossVerdict::new(of, from, last, bursts);
             found.changes.extend(changes(segment, Kind::Loss, from..=last, segment_alarm, |at| {
-                LossVerdict::new(of, from, at).map(|verdict| (verdict.p_value, verdict.first))
+                LossVerdict::new(of, from, at, bursts).map(|verdict| (verdict.p_value, verdict.first))
             }));
         }
         found.changes.sort_by_key(|change| (change.since, change.segment, change.kind));
@@ -139,7 +145,7 @@ impl Localization {
         }
         let judge = |path: usize| {
             let is_whole = routes.path(path).iter().all(|&segment| readings.is_measured(segment));
-            is_whole.then(|| Verdict::new(&sums(routes, readings, path), from, last)).flatten()
+            is_whole.then(|| Verdict::new(&sums(routes, readings, path), from, last, &null)).flatten()
         };
         found.paths = paths.iter().map(|&path| (path, judge(path))).collect();
         found.correlation = mean_correlation(&correlations, from);
@@ -237,8 +243,8 @@ fn on_paths(routes: &Routes, paths: &[usize]) -> Vec<bool> {
     is_on
 }
 
-fn delays(readings: &Readings, segment: u32) -> Vec<Option<Value>> {
-    (0..readings.starts().len()).map(|interval| readings.mean(segment, interval)).collect()
+fn delays(readings: &Readings, segment: u32, intervals: Range<usize>) -> Vec<Option<Value>> {
+    intervals.map(|interval| readings.mean(segment, interval)).collect()
 }
 
 /// Those of these intervals in which the delays of all these segments are known.

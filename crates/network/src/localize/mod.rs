@@ -4,8 +4,9 @@
 //! explain the difference; per segment, whether it is slower or loses more than it used to, and since when.
 //!
 //! **Model**: the delay of a segment lasts from the arrival at its first router to the arrival at its last one, so
-//! delays of segments add up to that of the path. Without a change the interval means of a segment are independent and
-//! normal with a constant mean and spread, both estimated from the first intervals, the baseline. Packets of a segment
+//! delays of segments add up to that of the path. Without a change the interval means of a segment are independent, with a
+//! constant mean and spread, both estimated from the first intervals, the baseline; how heavy the tails of interval means
+//! are is alike for all segments, and estimated from all baselines ([`Null`]). Packets of a segment
 //! are lost singly, or in bursts of one kind that begin and end within an interval. A wandering level correlates neighbouring intervals and causes more false
 //! alarms: [`Localization::correlation`] shows it. A fault already present in the baseline goes undetected.
 //!
@@ -15,7 +16,8 @@
 //!
 //! **Estimate**: a window of *w* intervals that end now has the mean *x̄* and the baseline of *B* intervals the mean
 //! *m* and the spread *s*. Then (*x̄* − *m*)/(*s* √(1/*w* + 1/*B*)) is Student's *t* with *B* − 1 degrees of freedom,
-//! which accounts for the spread being an estimate; *s* is at least the spread that the number of packets implies, and
+//! which accounts for the spread being an estimate, if means are normal, and has heavier tails where baselines show that
+//! they are not; *s* is at least the spread that the number of packets implies, and
 //! a window with fewer packets counts as less certain. The windows are 1, 2, 4 and 8 intervals long; the smallest of
 //! their probabilities times their number is the `p_value`. The stated false-alarm rate holds for the whole network and
 //! each interval: a third of it is divided among the delays of all segments, a third among their losses, a third among
@@ -43,6 +45,9 @@ mod tails;
 // Change detection in a series of values: baseline, windows, verdict.
 mod series;
 pub use series::{Baseline, LEAST_BASELINE, Shift, Value, Verdict, WINDOWS};
+// The distribution of scores without a change.
+mod null;
+pub use null::Null;
 // Measurements by segment and interval.
 mod readings;
 pub use readings::{Apart, Delay, Reading, Readings, Twice};
@@ -50,7 +55,7 @@ pub use readings::{Apart, Delay, Reading, Readings, Twice};
 pub mod file;
 // Change detection for losses.
 mod losses;
-pub use losses::LossVerdict;
+pub use losses::{Bursts, LossVerdict};
 // Paths as sequences of segments.
 mod routes;
 pub use routes::Routes;

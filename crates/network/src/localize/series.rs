@@ -1,5 +1,6 @@
 //! A series of one value per interval: what is usual, and whether the last values are larger.
 
+use super::null::Null;
 use super::tails;
 
 /// Lengths of the windows of last intervals that are tested: a lasting change shows best in the mean of all it affects.
@@ -53,12 +54,13 @@ pub struct Shift {
 pub struct Verdict {
     /// Statistics of the baseline.
     pub baseline: Baseline,
-    /// The shift of the window with the highest score.
+    /// The shift of the clearest window: the one whose score is the least probable without a change.
     pub shift: Shift,
-    /// The p-value: the probability of so high a score in any of the windows if nothing has changed.
+    /// The p-value: the probability of so high a score in any of the windows if nothing has changed, whatever the tails of
+    /// scores are.
     pub p_value: f64,
     /// ln of the ratio of the likelihoods of the values with and without a change of this series, whose size and
-    /// beginning are unknown; up to a constant that is the same for all series.
+    /// beginning are unknown, if values are normal; up to a constant that is the same for all series.
     pub ln_odds: f64,
 }
 
@@ -79,6 +81,19 @@ impl Baseline {
     /// Degrees of freedom of Student's *t* for values compared with this baseline.
     pub fn freedom(&self) -> f64 {
         self.intervals as f64 - 1.0
+    }
+
+    /// The score of each of its values, compared with the others: one degree of freedom less than [`Self::freedom`].
+    pub(super) fn own_scores(&self, values: &[Option<Value>]) -> impl Iterator<Item = f64> {
+        let n = self.intervals as f64;
+        let squares: f64 = values.iter().flatten().map(|v| (v.value - self.mean).powi(2)).sum();
+        values.iter().flatten().map(move |v| {
+            // What is left of mean and sum of squares without this value.
+            let excess = (v.value - self.mean) * n / (n - 1.0);
+            let rest = squares - excess * (v.value - self.mean);
+            let spread = (rest / (n - 2.0)).max(self.variance).sqrt();
+            excess / (spread * (n / (n - 1.0)).sqrt())
+        })
     }
 
     /// The shift of the values of a window that begins with interval `first`; `None` if there are none.
@@ -111,19 +126,18 @@ impl Baseline {
 
 impl Verdict {
     /// Judges interval `last` of a series, whose baseline is the intervals before `from`; `None` if too few have
-    /// values.
-    pub fn new(values: &[Option<Value>], from: usize, last: usize) -> Option<Self> {
+    /// values. Without a change scores are distributed as `null` says.
+    pub fn new(values: &[Option<Value>], from: usize, last: usize, null: &Null) -> Option<Self> {
         let baseline = Baseline::of(&values[..from])?;
         let freedom = baseline.freedom();
         let windows = baseline.shifts(values, from, last).count() as f64;
-        let shift = baseline.shifts(values, from, last).max_by(|a, b| a.score.total_cmp(&b.score))?;
         let odds = baseline.shifts(values, from, last).map(|shift| ln_odds(&shift, freedom));
-        Some(Self {
-            baseline,
-            shift,
-            p_value: (windows * tails::student(shift.score, freedom)).min(1.0),
-            ln_odds: ln_sum(odds) - windows.ln(),
-        })
+        let ln_odds = ln_sum(odds) - windows.ln();
+        let shifts = baseline.shifts(values, from, last);
+        let judged = shifts.map(|shift| (null.beyond(shift.score, shift.intervals, freedom), shift));
+        let clearer = |a: &(f64, Shift), b: &(f64, Shift)| a.0.total_cmp(&b.0).then(b.1.score.total_cmp(&a.1.score));
+        let (chance, shift) = judged.min_by(clearer)?;
+        Some(Self { baseline, shift, p_value: (windows * chance).min(1.0), ln_odds })
     }
 }
 
@@ -169,13 +183,25 @@ mod tests {
     fn a_step_is_found_where_it_is() {
         let mut series = values(&[1.0, 3.0, 2.0, 1.0, 3.0, 2.0]);
         series.extend(values(&[2.0, 2.0, 2.0, 2.0, 8.0, 8.5]));
-        let verdict = Verdict::new(&series, 6, 11).unwrap();
+        let verdict = Verdict::new(&series, 6, 11, &Null::NORMAL).unwrap();
         assert_eq!((verdict.shift.first, verdict.shift.intervals), (10, 2));
         assert!((verdict.shift.excess - 6.25).abs() < 1e-12 && verdict.p_value < 0.001, "{verdict:?}");
-        let before = Verdict::new(&series, 6, 9).unwrap();
+        let before = Verdict::new(&series, 6, 9, &Null::NORMAL).unwrap();
         assert!(before.p_value > 0.5 && before.ln_odds + 3.0 < verdict.ln_odds, "{before:?}");
-        assert_eq!(Verdict::new(&series, 2, 11), None, "two intervals are no baseline");
-        assert_eq!(Verdict::new(&series, 6, 5), None, "nothing behind the baseline");
+        assert_eq!(Verdict::new(&series, 2, 11, &Null::NORMAL), None, "two intervals are no baseline");
+        assert_eq!(Verdict::new(&series, 6, 5, &Null::NORMAL), None, "nothing behind the baseline");
+    }
+
+    /// A value's own score is that of a later interval with the same value, judged by a baseline without it.
+    #[test]
+    fn own_scores_leave_the_value_out() {
+        let series = values(&[1.0, 3.0, 2.0, 1.5, 7.0, 2.0]);
+        for (index, own) in Baseline::of(&series).unwrap().own_scores(&series).enumerate() {
+            let mut rest = series.clone();
+            let value = rest.remove(index);
+            let score = Baseline::of(&rest).unwrap().shift(&[value], 5).unwrap().score;
+            assert!((own - score).abs() < 1e-9, "{index}: {own} {score}");
+        }
     }
 
     #[test]
@@ -183,24 +209,24 @@ mod tests {
         let mut series = values(&[1.0, 3.0, 2.0, 1.0, 3.0, 2.0, 9.0]);
         series[2] = None;
         series.push(None);
-        let verdict = Verdict::new(&series, 6, 7).unwrap();
+        let verdict = Verdict::new(&series, 6, 7, &Null::NORMAL).unwrap();
         assert_eq!((verdict.baseline.intervals, verdict.shift.first, verdict.shift.intervals), (5, 6, 1));
         series[6] = None;
-        assert_eq!(Verdict::new(&series, 6, 7), None);
+        assert_eq!(Verdict::new(&series, 6, 7, &Null::NORMAL), None);
     }
 
     /// A value with fewer packets than usual is less certain, and the spread is never below what the packets imply.
     #[test]
     fn few_packets_count_less() {
         let mut series = values(&[1.0, 3.0, 2.0, 1.0, 3.0, 2.0, 6.0]);
-        let sure = Verdict::new(&series, 6, 6).unwrap();
+        let sure = Verdict::new(&series, 6, 6, &Null::NORMAL).unwrap();
         series[6] = Some(Value { value: 6.0, variance: 4.0 });
-        let unsure = Verdict::new(&series, 6, 6).unwrap();
+        let unsure = Verdict::new(&series, 6, 6, &Null::NORMAL).unwrap();
         assert!(unsure.p_value > 4.0 * sure.p_value, "{} {}", unsure.p_value, sure.p_value);
         let still: Vec<_> = vec![Some(Value { value: 5.0, variance: 0.09 }); 7];
         assert_eq!(Baseline::of(&still).unwrap().spread, 0.3);
         let jump = [still, vec![Some(Value { value: 50.0, variance: 0.09 })]].concat();
-        let verdict = Verdict::new(&jump, 6, 7).unwrap();
+        let verdict = Verdict::new(&jump, 6, 7, &Null::NORMAL).unwrap();
         assert!(verdict.p_value < 1e-8 && verdict.ln_odds.is_finite(), "{verdict:?}");
     }
 
@@ -216,9 +242,9 @@ mod tests {
             for _ in 0..trials {
                 let series: Vec<_> =
                     (0..from + 8).map(|_| Some(Value { value: normal(&mut random), variance: 1e-6 })).collect();
-                let verdict = Verdict::new(&series, from, from + 7).unwrap();
+                let verdict = Verdict::new(&series, from, from + 7, &Null::NORMAL).unwrap();
                 any += u32::from(verdict.p_value <= rate);
-                let last = Verdict::new(&series, from, from).unwrap();
+                let last = Verdict::new(&series, from, from, &Null::NORMAL).unwrap();
                 single += u32::from(last.p_value <= rate);
                 naive += u32::from(tails::student(last.shift.score, 1e9) <= rate);
             }

@@ -117,7 +117,7 @@ pub fn write_localize(report: &LocalizeReport, to: &mut impl Write) -> io::Resul
     }
     changes(&report.changes, times, to)?;
     let rate = format!(
-        "* marks an alarm; at most {} of intervals have a false alarm if means are independent and normal",
+        "* marks an alarm; at most {} of intervals have a false alarm if means are independent",
         text::percent(report.false_alarms)
     );
     item("alarms", &rate, to)?;
