@@ -8,7 +8,7 @@ use crate::signals::Signals;
 use anyhow::Result;
 use dwell_report::facts::{Memory, MethodFacts, Parameter};
 use dwell_report::owd::samples::Sample;
-use dwell_report::owd::{ClockOffset, Flow, Interval, Line, OwdReport, PointFacts, Points, SCHEMA};
+use dwell_report::owd::{ClockDrift, ClockOffset, Flow, Interval, Line, OwdReport, PointFacts, Points, SCHEMA};
 use dwell_sketch::owd::Side;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -96,6 +96,7 @@ fn measure(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
         },
         method: MethodFacts { name: arguments.method.name(), exact: answer.is_exact, parameters: answer.parameters },
         clock_offset_ns: answer.clock_offset.filter(|offset| offset.low <= offset.high),
+        clock_drift: answer.clock_drift,
         total: answer.total,
         reverse: answer.reverse,
         intervals: Vec::new(),
@@ -130,6 +131,7 @@ struct Answer {
     reverse: Option<Line>,
     /// `low` > `high` if the delays of both directions contradict each other.
     clock_offset: Option<ClockOffset>,
+    clock_drift: Option<ClockDrift>,
     flows: Vec<Flow>,
     /// Arrivals at the sender (reverse direction) and at the receiver that were not seen being sent.
     unsent: [Option<u64>; 2],
@@ -200,7 +202,7 @@ fn warnings(
             let sum = |numbers: [Option<u64>; 2]| numbers.into_iter().flatten().sum::<u64>();
             let unsent = sum(answer.unsent).saturating_sub(sum(answer.duplicates));
             let may_be_mismatched = unsent > 0 || both().any(|line| line.ambiguous > 0);
-            disagreement(offset, arguments.clock_offset, points.span(), may_be_mismatched)
+            disagreement(offset, answer.clock_drift, arguments.clock_offset, points.span(), may_be_mismatched)
         }
         None if answer.reverse.is_some() => too_early(both()),
         None => None,

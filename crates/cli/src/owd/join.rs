@@ -75,6 +75,7 @@ pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
         memory: Memory { budget_bytes: None, state_bytes: bytes as u64 },
         method: MethodFacts { name: "lda", exact: false, parameters },
         clock_offset_ns: None,
+        clock_drift: None,
         flows,
         total: line,
         reverse: None,

@@ -9,8 +9,8 @@ use dwell_logs::told_apart;
 use dwell_observe::crossing::Directions;
 use dwell_report::facts::Parameter;
 use dwell_report::owd::samples::Sample;
-use dwell_report::owd::{ClockOffset, Flow, Interval, Line};
-use dwell_sketch::owd::{Latest, OwdMeter, Passed, Settings, SettingsError, Side, Totals};
+use dwell_report::owd::{ClockDrift, ClockOffset, Drifts, Flow, Interval, Line};
+use dwell_sketch::owd::{Drift, Latest, OwdMeter, Passed, Settings, SettingsError, Side, Totals};
 use dwell_types::{FlowKey, Nanos, Series};
 use std::collections::BTreeMap;
 
@@ -121,6 +121,17 @@ impl<'a> Packets<'a> {
             .collect()
     }
 
+    /// The drift of the clocks as they are.
+    fn shown(&self, drift: &Drift) -> ClockDrift {
+        let removed = self.arguments.clock_offset.get();
+        let offset = |[low, high]: [f64; 2]| ClockOffset {
+            low: removed.saturating_add(low.floor() as i64),
+            high: removed.saturating_add(high.ceil() as i64),
+        };
+        let [low, high] = drift.ppm;
+        ClockDrift { ppm: Drifts { low, high }, start_ns: offset(drift.start_ns), end_ns: offset(drift.end_ns) }
+    }
+
     fn parameters(&self) -> BTreeMap<&'static str, Parameter> {
         let mut parameters = describe(&self.arguments.point);
         if !self.forward.is_exact() {
@@ -204,6 +215,8 @@ impl Comparer for Packets<'_> {
             let removed = self.arguments.clock_offset.get();
             Some(ClockOffset { low: removed - back.value, high: removed + there.value })
         });
+        let [there, back] = &self.latest;
+        let clock_drift = Drift::of(there, back).map(|drift| self.shown(&drift));
         let unsent = |unsent: f64| unsent.round() as u64;
         // The sender of one direction is the receiver of the other.
         let both = [Some(&totals), reverse_totals.as_ref()].map(|totals| totals.map(Duplicates::new));
@@ -218,6 +231,7 @@ impl Comparer for Packets<'_> {
             total,
             reverse,
             clock_offset,
+            clock_drift,
             flows,
             unsent: [reverse_totals.as_ref().map(|r| unsent(r.unsent)), Some(unsent(totals.unsent))],
             duplicates,

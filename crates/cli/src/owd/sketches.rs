@@ -208,6 +208,7 @@ impl Comparer for Sketches<'_> {
             total,
             reverse: None,
             clock_offset: None,
+            clock_drift: None,
             flows,
             unsent: [None, Some(self.join.unjoined())],
             duplicates: [None; 2],

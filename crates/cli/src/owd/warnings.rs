@@ -4,7 +4,7 @@ use super::Answer;
 use crate::messages::{CAPTURED_TWICE, FEW};
 use dwell_capture::Name;
 use dwell_report::facts::Span;
-use dwell_report::owd::{ClockOffset, Delays, Flow, Line};
+use dwell_report::owd::{ClockDrift, ClockOffset, Delays, Flow, Line};
 use dwell_sketch::lds::Lds;
 use dwell_sketch::owd::DUPLICATE_WINDOW;
 use dwell_sketch::summary::{Combined, FlowList, Sketch};
@@ -159,10 +159,11 @@ pub(super) fn doubts(total: &Line, reverse: Option<&Line>, longest: Option<Nanos
 }
 
 /// Warns if the delays of both directions cannot be right by the same clocks, from whose difference `removed` was
-/// subtracted. Clocks cannot drift arbitrarily far while captures last (`span`); and if packets arrived that were not
+/// subtracted, or only if these drift. Clocks cannot drift arbitrarily far while captures last (`span`); and if packets arrived that were not
 /// seen being sent, or some are equal, one may have been matched with another.
 pub(super) fn disagreement(
     offset: ClockOffset,
+    drift: Option<ClockDrift>,
     removed: Nanos,
     span: Option<Span>,
     may_be_mismatched: bool,
@@ -173,6 +174,12 @@ pub(super) fn disagreement(
     const ONE_WAY: &str = "all packets go in one direction, as those of a queue (--from 0.0.0.0/0,::/0)";
     let ClockOffset { low, high } = offset;
     let (from, to) = (Nanos::new(low), Nanos::new(high));
+    if let Some(ClockDrift { ppm, .. }) = drift.filter(|_| low > high) {
+        return Some(format!(
+            "the clocks drift apart by {ppm}, and delays change by as much: measure shorter captures, or synchronise the \
+             clocks"
+        ));
+    }
     if low > high {
         let apart = Nanos::new(low.saturating_sub(high));
         let lasts = lasts(span);

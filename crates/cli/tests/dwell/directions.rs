@@ -371,3 +371,30 @@ fn a_clock_that_is_set_costs_few_delays() {
         assert!(report["clock_offset_ns"].is_null());
     }
 }
+
+/// The receiver's clock is faster: its drift and its offset at both ends are bounded by the delays, which take 8 ms both
+/// ways.
+#[test]
+fn clocks_may_drift_apart() {
+    for (ppm, is_constant_possible) in [(0, true), (100, true), (400, false), (-400, false)] {
+        let mut captures = exchanges(4_000, 10 * MILLI);
+        captures.0[1].iter_mut().for_each(|(at, _)| *at += *at / 1_000_000 * ppm);
+        let run = run(captures, "owd");
+        let report = run.json();
+        let contains = |bounds: &serde_json::Value, truth: f64| {
+            let [low, high] = ["low", "high"].map(|end| bounds[end].as_f64().unwrap());
+            low <= truth && truth <= high
+        };
+        let drift = &report["clock_drift"];
+        let end = (AHEAD + 40_000 * MILLI / 1_000_000 * ppm) as f64;
+        assert!(contains(&drift["ppm"], ppm as f64), "{ppm}: {drift}");
+        assert!(contains(&drift["start_ns"], AHEAD as f64) && contains(&drift["end_ns"], end), "{ppm}: {drift}");
+        assert!(
+            !contains(&drift["ppm"], (ppm + 250) as f64) && !contains(&drift["ppm"], (ppm - 250) as f64),
+            "{drift}"
+        );
+        assert_eq!(report["clock_offset_ns"].is_object(), is_constant_possible, "{ppm}");
+        assert_eq!(run.err.contains("the clocks drift apart by"), !is_constant_possible, "{}", run.err);
+        assert_eq!(contains(&drift["ppm"], 0.0), is_constant_possible, "{drift}");
+    }
+}

@@ -2,8 +2,10 @@
 
 use crate::facts::{Frames, Memory, MethodFacts, Span, optional_estimate};
 use crate::quantiles::{Quantiles, named};
+use crate::text;
 use dwell_sketch::estimate::Estimate;
 use serde::Serialize;
+use std::fmt;
 
 // Conversion from measurements.
 mod answer;
@@ -38,6 +40,9 @@ pub struct OwdReport {
     /// How far the receiver's clock is ahead of the sender's, as far as delays of both directions bound it; `null`
     /// without them, and if they contradict each other.
     pub clock_offset_ns: Option<ClockOffset>,
+    /// How the receiver's clock may drift away from the sender's, by the smallest delays of both directions over time;
+    /// `null` without them, and if they tell nothing.
+    pub clock_drift: Option<ClockDrift>,
     /// All packets from the sender to the receiver.
     pub total: Line,
     /// All packets from the receiver to the sender; `null` unless requested.
@@ -79,10 +84,36 @@ pub struct PointFacts {
 /// Bounds of a clock offset, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ClockOffset {
-    /// Minus the smallest delay of the reverse direction.
+    /// If the offset is constant, minus the smallest delay of the reverse direction.
     pub low: i64,
-    /// The smallest delay of the forward direction.
+    /// If the offset is constant, the smallest delay of the forward direction.
     pub high: i64,
+}
+
+/// Bounds of an offset that changes evenly.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ClockDrift {
+    /// Parts per million; positive if the receiver's clock is the faster one.
+    pub ppm: Drifts,
+    /// The offset at the first delay.
+    pub start_ns: ClockOffset,
+    /// The offset at the last delay.
+    pub end_ns: ClockOffset,
+}
+
+/// Bounds of a drift.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Drifts {
+    /// The least.
+    pub low: f64,
+    /// The largest.
+    pub high: f64,
+}
+
+impl fmt::Display for Drifts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} to {} ppm", text::significant(self.low), text::significant(self.high))
+    }
 }
 
 /// Packets by fate, and their delays.

@@ -103,11 +103,7 @@ fn footing(report: &OwdReport, to: &mut impl Write) -> io::Result<()> {
     if let Some(jitter) = total.jitter_ns {
         item("jitter", &text::delay(Some(Estimate::exact(jitter.round() as i64))), to)?;
     }
-    if let Some(ClockOffset { low, high }) = report.clock_offset_ns {
-        let [at_least, at_most] = [low, high].map(|ns| text::delay(Some(Estimate::exact(ns))));
-        let words = format!("the receiver's is ahead by {at_least} to {at_most}, bounded by delays of both directions");
-        item("clocks", &words, to)?;
-    }
+    clocks(report, to)?;
     let unsent = if is_lda { NOT_JOINED } else { "not seen at the other point" };
     point("sender", &report.points.sender, unsent, to)?;
     point("receiver", &report.points.receiver, unsent, to)?;
@@ -119,6 +115,27 @@ fn footing(report: &OwdReport, to: &mut impl Write) -> io::Result<()> {
     };
     footing::method(&report.method, exact, to)?;
     footing::warnings(&report.warnings, to)
+}
+
+/// What the delays of both directions say about the clocks.
+fn clocks(report: &OwdReport, to: &mut impl Write) -> io::Result<()> {
+    let range = |ClockOffset { low, high }: ClockOffset| {
+        let [at_least, at_most] = [low, high].map(|ns| text::delay(Some(Estimate::exact(ns))));
+        format!("{at_least} to {at_most}")
+    };
+    match (report.clock_offset_ns, report.clock_drift) {
+        (Some(offset), drift) => {
+            let words = format!("the receiver's is ahead by {}, bounded by delays of both directions", range(offset));
+            item("clocks", &words, to)?;
+            drift.map_or(Ok(()), |drift| item("", &format!("a drift of {} is possible", drift.ppm), to))
+        }
+        (None, Some(drift)) => {
+            let (start, end) = (range(drift.start_ns), range(drift.end_ns));
+            item("clocks", &format!("the receiver's is ahead by {start} at first and by {end} at last,"), to)?;
+            item("", &format!("a drift of {}, bounded by delays of both directions", drift.ppm), to)
+        }
+        (None, None) => Ok(()),
+    }
 }
 
 const NOT_JOINED: &str = "in intervals that could not be joined";

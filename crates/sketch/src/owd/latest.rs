@@ -1,6 +1,7 @@
+use super::drift::Lowest;
 use dwell_types::{Nanos, Timestamp};
 
-/// The latest delays of one direction. They bound those of the opposite direction at about the same time, whatever the
+/// The latest delays of one direction, and the smallest ones. They bound those of the opposite direction at about the same time, whatever the
 /// clocks: the sum of two delays, one in each direction, is free of their offset and cannot be negative.
 #[derive(Clone, Copy, Debug)]
 pub struct Latest {
@@ -10,12 +11,14 @@ pub struct Latest {
     seen: usize,
     /// Minus the smallest of all: what is more than that is possible.
     enough: i64,
+    /// The smallest ones, over time.
+    pub(super) lowest: Lowest,
 }
 
 impl Default for Latest {
     /// Nothing is known.
     fn default() -> Self {
-        Self { delays: Default::default(), seen: 0, enough: i64::MIN }
+        Self { delays: Default::default(), seen: 0, enough: i64::MIN, lowest: Lowest::default() }
     }
 }
 
@@ -32,6 +35,7 @@ impl Latest {
         self.delays[self.seen % Self::NUMBER] = (at, delay);
         self.seen += 1;
         self.enough = self.enough.max(delay.get().saturating_neg());
+        self.lowest.add(at, delay);
     }
 
     /// Whether a packet of the opposite direction cannot have this delay now.

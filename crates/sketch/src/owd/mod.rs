@@ -46,6 +46,9 @@
 // The latest delays of one direction, which bound those of the other.
 mod latest;
 pub use latest::Latest;
+// How the clocks of the points run apart.
+mod drift;
+pub use drift::Drift;
 // Matches each packet sent with its arrival.
 mod matching;
 pub use matching::{DUPLICATE_WINDOW, Fate, Passed, Sent};

@@ -1,0 +1,207 @@
+use super::Latest;
+use dwell_types::{Nanos, Timestamp};
+
+/// How two clocks run apart, as far as the smallest delays of both directions bound it.
+///
+/// At every time the offset of the receiver's clock is at most each delay of the forward direction, and at least minus
+/// each delay of the reverse direction. The offset is a straight line between these (Moon, Skelly and Towsley 1999, §III,
+/// for one direction): of all such lines, these are the extremes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Drift {
+    /// The least and the largest slope, in parts per million: positive if the receiver's clock is the faster one.
+    pub ppm: [f64; 2],
+    /// The least and the largest offset in ns at the first delay.
+    pub start_ns: [f64; 2],
+    /// The same at the last delay.
+    pub end_ns: [f64; 2],
+}
+
+/// The offset at a time is at most, or at least, this.
+#[derive(Clone, Copy)]
+struct Bound {
+    /// Seconds since the first delay.
+    at: f64,
+    /// ns, relative to a common number.
+    offset: f64,
+    is_upper: bool,
+}
+
+/// An offset at the first delay in ns, and a slope in ns per second.
+type Line = (f64, f64);
+
+/// Bounds may be missed by so many ns: rounding.
+const TOLERANCE: f64 = 1e-3;
+
+impl Drift {
+    /// By the delays of the forward and of the reverse direction. `None` if no clocks explain them that run straight and
+    /// drift less than [`Nanos::drift`], and if such that drift as much do, so that nothing is known.
+    pub fn of(forward: &Latest, reverse: &Latest) -> Option<Self> {
+        // By the sender's clock.
+        let upper = || forward.lowest.points().map(|(at, delay)| (at - delay, delay, true));
+        let lower = || reverse.lowest.points().map(|(at, delay)| (at, Nanos::new(delay.get().saturating_neg()), false));
+        let (_, base, _) = upper().next()?;
+        lower().next()?;
+        let points = || upper().chain(lower());
+        let first = points().map(|(at, ..)| at).min()?;
+        let bounds: Vec<Bound> = points()
+            .map(|(at, offset, is_upper)| Bound {
+                at: (at - first).as_secs_f64(),
+                offset: offset.get().saturating_sub(base.get()) as f64,
+                is_upper,
+            })
+            .collect();
+        let end = bounds.iter().map(|bound| bound.at).fold(0.0, f64::max);
+        let most = Nanos::from_secs(1).drift().get() as f64;
+        let lines = extremes(&bounds, most);
+        let ends = |of: &dyn Fn(&Line) -> f64| {
+            let values = || lines.iter().map(of);
+            [values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max)]
+        };
+        let base = base.get() as f64;
+        let slopes = ends(&|line| line.1);
+        let is_known = !lines.is_empty() && slopes[0] > -most && slopes[1] < most;
+        is_known.then(|| Self {
+            // A nanosecond per second is a billionth.
+            ppm: slopes.map(|slope| slope / 1e3),
+            start_ns: ends(&|line| base + line.0),
+            end_ns: ends(&|line| base + line.0 + line.1 * end),
+        })
+    }
+}
+
+/// The corners of the set of lines that keep all bounds, with slopes up to `most`: each touches two bounds, or one with
+/// the steepest slope. Bounds are few.
+fn extremes(bounds: &[Bound], most: f64) -> Vec<Line> {
+    let through = |bound: &Bound, slope: f64| (bound.offset - slope * bound.at, slope);
+    let keeps = |&(start, slope): &Line| {
+        slope.abs() <= most
+            && bounds.iter().all(|bound| {
+                let above = start + slope * bound.at - bound.offset;
+                if bound.is_upper { above <= TOLERANCE } else { above >= -TOLERANCE }
+            })
+    };
+    let pairs = bounds.iter().enumerate().flat_map(|(number, a)| bounds[number + 1..].iter().map(move |b| (a, b)));
+    let of_two = pairs.filter(|(a, b)| a.at != b.at).map(|(a, b)| through(a, (b.offset - a.offset) / (b.at - a.at)));
+    let of_one = bounds.iter().flat_map(|bound| [-most, most].map(|slope| through(bound, slope)));
+    of_two.chain(of_one).filter(keeps).collect()
+}
+
+/// The smallest delay of each span of time. Spans double when there are too many.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lowest {
+    spans: [Option<(Timestamp, Nanos)>; Self::SPANS],
+    start: Option<Timestamp>,
+    /// A span lasts 2 to the power of this, in ns.
+    exponent: u32,
+}
+
+impl Default for Lowest {
+    /// Nothing is known.
+    fn default() -> Self {
+        Self { spans: [None; Self::SPANS], start: None, exponent: 26 }
+    }
+}
+
+impl Lowest {
+    const SPANS: usize = 32;
+
+    #[inline]
+    pub(super) fn add(&mut self, at: Timestamp, delay: Nanos) {
+        let since = (at - *self.start.get_or_insert(at)).get().max(0);
+        while since >> self.exponent >= Self::SPANS as i64 {
+            self.double();
+        }
+        let span = &mut self.spans[(since >> self.exponent) as usize];
+        if span.is_none_or(|(_, least)| delay < least) {
+            *span = Some((at, delay));
+        }
+    }
+
+    fn double(&mut self) {
+        for number in 0..Self::SPANS {
+            let pair = self.spans.get(2 * number..2 * number + 2).unwrap_or_default();
+            self.spans[number] = pair.iter().flatten().copied().min_by_key(|&(_, delay)| delay);
+        }
+        self.exponent += 1;
+    }
+
+    fn points(&self) -> impl Iterator<Item = (Timestamp, Nanos)> + '_ {
+        self.spans.iter().flatten().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const SECOND: i64 = 1_000_000_000;
+
+    fn latest(delays: impl IntoIterator<Item = (i64, i64)>) -> Latest {
+        let mut latest = Latest::default();
+        delays.into_iter().for_each(|(at, delay)| latest.add(Timestamp::from_nanos(at), Nanos::new(delay)));
+        latest
+    }
+
+    /// Both directions of clocks that begin with `offset` ns and drift by `ppm`: packets take 1 to 5 ms.
+    fn clocks(offset: i64, ppm: i64, seconds: i64) -> [Latest; 2] {
+        let ahead = |at: i64| offset + at / 1_000 * ppm / 1_000;
+        let waits = |number: i64| 1_000_000 + (number * number * 7 + number * 3) % 13 * 333_333;
+        let sent = (0..seconds * 100).map(|number| (number * SECOND / 100, waits(number)));
+        let there = latest(sent.clone().map(|(at, wait)| {
+            let arrived = at + wait;
+            (arrived + ahead(arrived), wait + ahead(arrived))
+        }));
+        let back = latest(sent.map(|(at, wait)| (at + wait, wait - ahead(at))));
+        [there, back]
+    }
+
+    /// The bounds contain the truth, and the slope is known as well as 2 ms in the time of the capture allow.
+    #[test]
+    fn drift_is_bounded() {
+        for (offset, ppm, seconds) in
+            [(0, 0, 60), (3_000_000, 100, 79), (-5 * SECOND, -40, 600), (3_000 * SECOND, 250, 3_600), (0, 20, 86_400)]
+        {
+            let [there, back] = clocks(offset, ppm, seconds);
+            let drift = Drift::of(&there, &back).unwrap();
+            let contains = |[low, high]: [f64; 2], truth: f64| low <= truth + 1.0 && truth <= high + 1.0;
+            let end = (offset + seconds * ppm * 1_000) as f64;
+            assert!(contains(drift.ppm, ppm as f64), "{drift:?}");
+            assert!(contains(drift.start_ns, offset as f64) && contains(drift.end_ns, end), "{drift:?} {offset} {end}");
+            let width = drift.ppm[1] - drift.ppm[0];
+            assert!(width < 2.5 * 2_000.0 / seconds as f64, "{ppm} for {seconds} s: {drift:?}");
+            assert!(
+                drift.start_ns[1] - drift.start_ns[0] < 3e6 && drift.end_ns[1] - drift.end_ns[0] < 3e6,
+                "{drift:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_is_not_known() {
+        let [there, back] = clocks(0, 0, 60);
+        let none = Latest::default();
+        assert_eq!([Drift::of(&there, &none), Drift::of(&none, &back), Drift::of(&none, &none)], [None; 3]);
+        // Clocks cannot drift by .2%, nor jump.
+        let [there, back] = clocks(0, 2_000, 60);
+        assert_eq!(Drift::of(&there, &back), None);
+        let jumped = latest((0..60).map(|at| (at * SECOND, if at < 30 { 1_000_000 } else { -50_000_000 })));
+        assert_eq!(Drift::of(&jumped, &back), None);
+        // In a tenth of a second 2 ms say nothing about the slope.
+        let [there, back] = clocks(0, 0, 1)
+            .map(|latest| self::latest(latest.lowest.points().map(|(at, delay)| (at.as_nanos() / 10, delay.get()))));
+        assert_eq!(Drift::of(&there, &back), None);
+    }
+
+    proptest! {
+        /// Each span has its smallest delay, however long the time.
+        #[test]
+        fn the_smallest_of_each_span(delays in proptest::collection::vec((0i64..1 << 45, -1_000i64..1_000), 1..200)) {
+            let mut lowest = Lowest::default();
+            delays.iter().for_each(|&(at, delay)| lowest.add(Timestamp::from_nanos(at), Nanos::new(delay)));
+            let least = delays.iter().map(|&(_, delay)| delay).min();
+            prop_assert_eq!(lowest.points().map(|(_, delay)| delay.get()).min(), least);
+            prop_assert!(lowest.points().all(|(at, delay)| delays.contains(&(at.as_nanos(), delay.get()))));
+        }
+    }
+}
