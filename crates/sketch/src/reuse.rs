@@ -1,29 +1,35 @@
 //! How often ids are reused.
 //!
-//! **Answers**: the number of responses with an exchange's id, averaged over exchanges: Σ *n*² / Σ *n* where an id has
-//! *n* responses. Methods that sample by id sample all exchanges of an id or none: variances are larger by this factor
-//! than those of independent exchanges, if the exchanges of an id are alike (see
+//! **Answers**: the number of responses, or of packets, with an exchange's id, averaged over exchanges: Σ *n*² / Σ *n*
+//! where an id has *n*. Methods that sample by id sample all exchanges of an id or none: variances are larger by this
+//! factor than those of independent exchanges, if the exchanges of an id are alike (see
 //! [`crate::distribution::Distribution::with_shared_ids`]).
 //!
-//! **Model**: the smallest of all ids seen are a uniform sample of the ids, and the responses of each are counted from
-//! its first one on.
+//! **Model**: none. A few exchanges are chosen at random from all, and those with the same id that follow are counted: of
+//! *n* exchanges with an id, (*n* + 1)/2 on average from one of them on. To choose among ids instead would miss the few
+//! that many exchanges share.
 //!
 //! **State**: 32 ids with their counts.
 //!
-//! **Source**: bottom-*k* samples (Cohen and Kaplan 2007).
+//! **Estimate**: the mean of 2*r* − 1, where *r* exchanges come from a chosen one on: unbiased; its standard error is up
+//! to a tenth where all ids have as many exchanges, a fifth where half of the exchanges have ids of their own. Exactly 1
+//! if no id comes again.
+//!
+//! **Source**: the second frequency moment by Alon, Matias and Szegedy (1996); reservoirs, algorithm R (Vitter 1985).
 
-use dwell_types::ExchangeId;
+use dwell_types::{ExchangeId, hash};
 
-/// Counts the responses of a few ids.
+/// Counts the exchanges that follow a few, with the same ids.
 #[derive(Clone, Debug, Default)]
 pub struct Reuse {
-    /// The smallest ids, in ascending order.
-    ids: [u64; IDS],
-    responses: [u32; IDS],
-    used: usize,
+    /// The ids of chosen exchanges.
+    ids: [u64; CHOSEN],
+    /// How many had the same id from each of them on.
+    uses: [u32; CHOSEN],
+    seen: u64,
 }
 
-const IDS: usize = 32;
+const CHOSEN: usize = 32;
 
 impl Reuse {
     /// Nothing seen yet.
@@ -31,37 +37,43 @@ impl Reuse {
         Self::default()
     }
 
-    /// Adds a response.
+    /// Adds a response, or a packet.
     #[inline]
     pub fn see(&mut self, ExchangeId(id): ExchangeId) {
-        if self.used < IDS || id <= self.ids[IDS - 1] {
+        // Without a way out, so that several are compared at a time.
+        if self.ids.iter().fold(false, |any, &chosen| any | (chosen == id)) {
             self.count(id);
         }
-    }
-
-    fn count(&mut self, id: u64) {
-        match self.ids[..self.used].binary_search(&id) {
-            Ok(at) => self.responses[at] = self.responses[at].saturating_add(1),
-            Err(at) => {
-                self.used = (self.used + 1).min(IDS);
-                self.ids.copy_within(at..self.used - 1, at + 1);
-                self.responses.copy_within(at..self.used - 1, at + 1);
-                (self.ids[at], self.responses[at]) = (id, 1);
-            }
+        let at = if self.seen < CHOSEN as u64 {
+            self.seen as usize
+        } else {
+            (hash::unit(hash::finish(self.seen)) * (self.seen + 1) as f64) as usize
+        };
+        self.seen += 1;
+        if let (Some(chosen), Some(uses)) = (self.ids.get_mut(at), self.uses.get_mut(at)) {
+            (*chosen, *uses) = (id, 1);
         }
     }
 
-    /// The average number of responses with the id of an exchange; `None` before the first one.
+    /// Those not chosen yet have the id 0, and their counts are overwritten.
+    #[cold]
+    fn count(&mut self, id: u64) {
+        for (uses, &chosen) in self.uses.iter_mut().zip(&self.ids) {
+            *uses = uses.saturating_add(u32::from(chosen == id));
+        }
+    }
+
+    /// The average number of exchanges with the id of an exchange; `None` before the first one.
     pub fn per_exchange(&self) -> Option<f64> {
-        let numbers = || self.responses[..self.used].iter().map(|&responses| f64::from(responses));
-        (self.used > 0).then(|| numbers().map(|n| n * n).sum::<f64>() / numbers().sum::<f64>())
+        let chosen = self.seen.min(CHOSEN as u64) as usize;
+        let sum = self.uses[..chosen].iter().map(|&uses| 2.0 * f64::from(uses) - 1.0).sum::<f64>();
+        (chosen > 0).then(|| sum / chosen as f64)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dwell_types::hash;
 
     fn seen(ids: impl Iterator<Item = u64>) -> Option<f64> {
         let mut reuse = Reuse::new();
@@ -70,15 +82,19 @@ mod tests {
     }
 
     /// Ids used once; 50 times each, in turn or in a row; some once and some nine times, where the average over
-    /// exchanges is (1 + 81) / 10.
+    /// exchanges is (1 + 81) / 10; half of the exchanges in 300 of 50,300 ids. The tolerance is three standard errors
+    /// and more: other seeds would fail once in 100 times.
     #[test]
     fn exchanges_share_ids() {
         assert_eq!(seen(std::iter::empty()), None);
         assert_eq!(seen(0..10_000), Some(1.0));
-        assert_eq!(seen((0..100_000).map(|i| i % 2_000)), Some(50.0));
-        assert_eq!(seen((0..100_000).map(|i| i / 50)), Some(50.0));
-        assert_eq!(seen((0..70).map(|i| i % 7)), Some(10.0));
-        let mixed = seen((0..10_000u64).flat_map(|id| vec![id; if id % 2 == 0 { 1 } else { 9 }])).unwrap();
-        assert!((6.5..9.0).contains(&mixed), "{mixed}");
+        let is_near = |found: Option<f64>, truth: f64, error: f64| {
+            assert!((found.unwrap() - truth).abs() < 3.0 * error, "{found:?} {truth}");
+        };
+        is_near(seen((0..100_000).map(|i| i % 2_000)), 50.0, 5.1);
+        is_near(seen((0..100_000).map(|i| i / 50)), 50.0, 5.1);
+        is_near(seen((0..70).map(|i| i % 7)), 10.0, 1.0);
+        is_near(seen((0..10_000u64).flat_map(|id| vec![id; if id % 2 == 0 { 1 } else { 9 }])), 8.2, 0.96);
+        is_near(seen((0..100_000).map(|i| if i % 2 == 0 { i / 2 % 300 } else { 300 + i })), 83.8, 19.0);
     }
 }

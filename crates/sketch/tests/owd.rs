@@ -634,7 +634,7 @@ fn flows_of_few_samples_say_how_little_is_known() {
 #[test]
 fn of_samples_no_neighbours_are_known() {
     let packets = stream(30_000, 9);
-    let settings = Settings { memory: Some(11_950), interval: Some(Nanos::new(20 * MILLI)), ..EXACT };
+    let settings = Settings { memory: Some(12_742), interval: Some(Nanos::new(20 * MILLI)), ..EXACT };
     let mut meter = measure(&settings, &packets);
     let intervals = meter.take_intervals();
     let looked_at =

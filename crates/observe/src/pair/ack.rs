@@ -2,8 +2,8 @@
 //! end.
 //!
 //! Hashed: the flow, the side that sent the data, and the sequence number after the segment (payload, SYN and FIN
-//! count) or the acknowledgement number, and how often a fast flow has passed it (`wraps`). A RST is not a request, but
-//! can be a response: it answers a SYN that is refused.
+//! count) or the acknowledgement number, and in which lap a fast flow is (`wraps`). A RST is not a request, but can be a
+//! response: it answers a SYN that is refused.
 //!
 //! A delay includes the time for which the receiver delays the ACK (up to 500 ms by RFC 9293 §3.8.6.3). An ACK that
 //! covers several segments answers only the last of them; the others stay open, as their delay cannot be separated from
@@ -39,14 +39,14 @@ pub(super) fn request<S: Sink>(segment: &Tcp<'_>, wraps: &mut Wraps, to: &mut Ga
     let (asks, end) = (asks(segment), segment.end());
     // Segments that take no numbers end where they begin: a branch on `asks` is hard to predict (`docs/performance.md`).
     let start = if asks { segment.sequence } else { end };
-    let count = wraps.asks((to.flow.hash, to.flow.sender), start, end, segment.has(Tcp::SYN));
-    to.request_if(asks, Exchange::Ack, word(end, count));
+    let lap = wraps.asks((to.flow.hash, to.flow.sender), start, end);
+    to.request_if(asks, Exchange::Ack, word(end, lap));
 }
 
-/// A sequence number, and how often it has been passed.
+/// A sequence number in this lap.
 #[inline(always)]
-const fn word(number: u32, count: u32) -> u64 {
-    (count as u64) << 32 | number as u64
+const fn word(number: u32, lap: u32) -> u64 {
+    (lap as u64) << 32 | number as u64
 }
 
 /// The acknowledgement as a response with a plain id (see [`dwell_types::IdForm`]).
@@ -81,9 +81,9 @@ pub(super) const fn asks(segment: &Tcp<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::packet::Tcp;
-    use crate::pair::tests::{Pair, segment};
-    use dwell_types::{Leg, Match};
+    use crate::packet::{Tcp, Transport};
+    use crate::pair::tests::{Pair, flow, segment};
+    use dwell_types::{FlowKey, Leg, Match, protocol};
     use proptest::prelude::*;
 
     const BOTH: Leg = Leg::Both;
@@ -113,15 +113,18 @@ mod tests {
         assert!(matches!(seen[..], [dwell_types::Observation::Response(_), dwell_types::Observation::Request(_)]));
     }
 
+    /// Sends `from..to` of a flow in segments of 1 MiB.
+    fn send(pair: &mut Pair, from: u32, mebibytes: u32) {
+        (0..mebibytes).for_each(|n| _ = pair.client(&data(from.wrapping_add(n << 20), 1 << 20)));
+    }
+
     /// Once numbers have begun again, the same number is another segment's, and its ACK answers that; also after a reset
     /// with an arbitrary number.
     #[test]
     fn numbers_that_begin_again_are_others() {
         let mut pair = Pair::new(&[Match::TcpAck]);
         let old = pair.client(&data(100, 50));
-        pair.client(&data(u32::MAX - 9, 100));
-        let last = pair.client(&data(90, 10));
-        assert!(pair.server(&segment(Tcp::ACK, 1, 100)).answers(&last, BOTH));
+        send(&mut pair, 150, 4_096);
         pair.client(&segment(Tcp::RST, 1 << 30, 0));
         pair.client(&segment(Tcp::ACK, u32::MAX - 50, 1));
         let new = pair.client(&data(100, 50));
@@ -129,6 +132,41 @@ mod tests {
         assert!(ack.answers(&new, BOTH) && !ack.answers(&old, BOTH));
         let late = pair.client(&data(u32::MAX - 19, 10));
         assert!(pair.server(&segment(Tcp::ACK, 1, u32::MAX - 9)).answers(&late, BOTH));
+    }
+
+    /// The segment that crosses zero, or enters another quarter, comes after those behind it, in any lap; all are answered.
+    #[test]
+    fn segments_that_come_late_are_answered() {
+        for mebibytes in [0, 1_000, 3_000, 5_000, 9_000] {
+            for quarter in 0..4u32 {
+                let mut pair = Pair::new(&[Match::TcpAck]);
+                let border = quarter << 30;
+                send(&mut pair, border.wrapping_sub(10).wrapping_sub(mebibytes << 20), mebibytes);
+                let behind = [10, 110, 210].map(|at| pair.client(&data(border + at, 100)));
+                let late = pair.client(&data(border.wrapping_sub(10), 20));
+                let more = pair.client(&data(border + 310, 100));
+                for (at, sent) in [(10, &late), (110, &behind[0]), (210, &behind[1]), (310, &behind[2]), (410, &more)] {
+                    let ack = pair.server(&segment(Tcp::ACK, 1, border + at));
+                    assert!(ack.answers(sent, BOTH), "{mebibytes} {quarter} {at}");
+                }
+            }
+        }
+    }
+
+    /// 500 flows cross zero together, each with ten segments in flight: all are answered.
+    #[test]
+    fn many_flows_cross_zero() {
+        let flow = |port: u16| FlowKey { source_port: port, ..flow(protocol::TCP) };
+        let mut pair = Pair::new(&[Match::TcpAck]);
+        let number = |n: u32| (1_000 * n).wrapping_sub(5_500);
+        let sent: Vec<_> = (0..10u32)
+            .flat_map(|n| (0..500).map(move |port| (n, port)))
+            .map(|(n, port)| (n, port, pair.packet(flow(port), Transport::Tcp(data(number(n), 1_000)))))
+            .collect();
+        for (n, port, request) in sent {
+            let ack = pair.packet(flow(port).reversed(), Transport::Tcp(segment(Tcp::ACK, 1, number(n + 1))));
+            assert!(ack.answers(&request, BOTH), "{port} {n}");
+        }
     }
 
     /// Plain ids and tokens contain the sequence numbers of a segment unhashed; the upper half depends on the side.

@@ -1,7 +1,7 @@
 //! From headers to requests and responses that share an id.
 //!
-//! Every rule looks at one packet at a time and keeps no state, except for tables of fixed size of `quic-spin` and, once
-//! the numbers of a flow have begun again at zero, of `tcp-ack`: it determines whether the packet is a request or a
+//! Every rule looks at one packet at a time and keeps no state, except for tables of fixed size of `quic-spin` and, for
+//! flows whose numbers begin again, of `tcp-ack`: it determines whether the packet is a request or a
 //! response, and which fields give both the same id. Matching them is left to the caller, which stores the requests.
 //!
 //! | rule | request | response | id: the flow, the requesting side, and |
@@ -25,7 +25,7 @@ mod seen;
 mod handshake;
 // `tcp-ack`: segments and their acknowledgements.
 mod ack;
-// How often a flow's numbers have begun again.
+// How often a flow has taken all numbers.
 mod wraps;
 // `tcp-ts`: the TCP timestamp option.
 mod timestamps;
@@ -180,7 +180,7 @@ impl Pairing {
         self.spin.as_ref().map(Spin::quic)
     }
 
-    /// Size of the data structures in bytes; it grows by a kilobyte when the numbers of a flow begin again at zero.
+    /// Size of the data structures in bytes; it grows by a kilobyte when the numbers of a flow enter another quarter.
     pub fn state_bytes(&self) -> usize {
         size_of::<Self>()
             + size_of_val(&*self.inside)
@@ -403,7 +403,7 @@ mod tests {
             self.now += nanos;
         }
 
-        fn packet(&mut self, flow: FlowKey, transport: Transport<'_>) -> Said {
+        pub(super) fn packet(&mut self, flow: FlowKey, transport: Transport<'_>) -> Said {
             self.now += 1_000_000;
             let packet = Packet { flow, vlan: None, dscp: 0, identification: 0, length: 0, transport };
             let mut seen = Vec::new();

@@ -1,106 +1,125 @@
-//! How often the sequence numbers of a flow have begun again at zero.
+//! In which lap a sequence number is: how often its flow has taken all 2³² numbers before.
 //!
 //! A segment that only a later acknowledgement covers stays open until it expires. A flow of more than 270 Mbit/s comes
 //! to the same number within these two minutes, with another segment, which is no repetition. So the ids of `tcp-ack`
-//! contain how often a number has been passed: unchanged until the first segment that crosses zero, which begins an
-//! entry here. Until then nothing is looked up.
+//! contain the lap.
 //!
-//! **State.** 16 sets of 4 flows, allocated with the first entry; a new one replaces that of its set which began first,
-//! and whose flow then has the ids of one that never crossed zero. A flow is forgotten at its next SYN. A flow whose
-//! crossing segment is missing in the capture has no entry.
+//! Numbers have four quarters of 1 GiB each, as much as the largest window (RFC 7323 §2.3). A segment that ends in a
+//! later quarter than it begins in moves the entry of its flow there. A number's lap depends only on its quarter and on
+//! that of the entry: at most one quarter lies behind the latter and two ahead, and moving on changes only what the one
+//! behind stands for, whose numbers are no longer in flight. So a segment and its acknowledgement agree although that
+//! which moved the entry between them was late, sent again, or missing in the capture, up to two in a row.
+//!
+//! An entry begins when a segment of its flow is first seen to enter a quarter, and laps begin where the quarter before
+//! that does: all that the flow has sent, and its next 3 GiB, are in lap 0, as without an entry. So an entry that is
+//! replaced earlier than that is not missed, and nothing is looked up until a flow has moved on once.
+//!
+//! **State.** 32 sets of 4 flows, allocated with the first entry. A new one takes the third place of its set, and the
+//! first when it moves on, so that flows that pass once do not replace those that pass often. Of a flow that is
+//! replaced after its first lap what is in flight is not matched, and its laps are counted anew.
 
 use dwell_types::hash;
 
-const SETS: usize = 16;
+const SETS: usize = 32;
 const WAYS: usize = 4;
+/// The place of a new entry in its set.
+const NEW: usize = WAYS / 2;
 
-/// The flows whose numbers have begun again.
+/// The flows whose numbers enter quarters.
 #[derive(Debug, Default)]
-pub(super) struct Wraps(Option<Box<[[Entry; WAYS]; SETS]>>);
+pub(super) struct Wraps(Option<Box<Flows>>);
+
+#[derive(Debug, Default)]
+struct Flows {
+    sets: [[Entry; WAYS]; SETS],
+    /// Whether any of them has moved on, so that numbers ahead may be in lap 1.
+    has_laps: bool,
+}
 
 /// One side of a flow.
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry {
     /// Its hash; 0 is a free entry.
-    side: u64,
-    /// The highest end of a segment so far.
-    highest: u32,
-    /// How often zero was crossed up to that.
-    count: u32,
+    side: u32,
+    /// The quarter in which its laps begin.
+    first: u16,
+    /// Quarters from there to the one behind its own; wraps after 64 TiB.
+    behind: u16,
 }
 
 impl Entry {
-    /// The count of this number, and whether it is higher than any before.
-    fn of(&self, number: u32) -> (u32, bool) {
-        let is_ahead = 0 < number.wrapping_sub(self.highest).cast_signed();
-        if is_ahead {
-            (self.count.wrapping_add(u32::from(number < self.highest)), true)
-        } else {
-            (self.count.wrapping_sub(u32::from(number > self.highest)), false)
-        }
+    /// Quarters from the one behind the entry's own to that of the number.
+    const fn ahead(&self, number: u32) -> u16 {
+        quarter(number).wrapping_sub(self.first).wrapping_sub(self.behind) % 4
+    }
+
+    const fn lap(&self, number: u32) -> u32 {
+        (self.behind.wrapping_add(self.ahead(number)) / 4) as u32
+    }
+
+    /// Moves on to the quarter of this number, if it lies ahead.
+    const fn enter(&mut self, number: u32) {
+        self.behind = self.behind.wrapping_add(self.ahead(number).saturating_sub(1));
     }
 }
 
 impl Wraps {
-    /// A segment of this side of a flow from `sequence` up to `end`, which extends the numbers seen; `is_first`: with a
-    /// SYN. Returns how often its end has been passed.
+    /// The lap of a segment of this side of a flow, from `sequence` up to `end`.
     #[inline(always)]
-    pub(super) fn asks(&mut self, (flow, side): (u64, usize), sequence: u32, end: u32, is_first: bool) -> u32 {
-        if self.0.is_none() && sequence <= end { 0 } else { self.pass(name(flow, side), sequence, end, is_first) }
+    pub(super) fn asks(&mut self, side: (u64, usize), sequence: u32, end: u32) -> u32 {
+        if quarter(sequence) != quarter(end) {
+            self.enter(side, end);
+        }
+        self.of(side, end)
     }
 
-    /// How often this number of a side of a flow has been passed.
+    /// The lap of a number of this side of a flow.
     #[inline(always)]
-    pub(super) fn of(&self, (flow, side): (u64, usize), number: u32) -> u32 {
+    pub(super) fn of(&self, side: (u64, usize), number: u32) -> u32 {
         match &self.0 {
-            None => 0,
-            Some(sets) => find(sets, name(flow, side)).map_or(0, |entry| entry.of(number).0),
+            Some(flows) if flows.has_laps => flows.lap(side, number),
+            _ => 0,
         }
     }
 
+    #[cold]
     #[inline(never)]
-    fn pass(&mut self, side: u64, sequence: u32, end: u32, is_first: bool) -> u32 {
-        let sets = self.0.get_or_insert_default();
-        let set = &mut sets[place(side)];
-        let found = set.iter_mut().find(|entry| entry.side == side);
-        match found {
-            Some(entry) if is_first => *entry = Entry::default(),
-            Some(entry) => {
-                let (count, is_ahead) = entry.of(end);
-                if is_ahead {
-                    (entry.highest, entry.count) = (end, count);
-                }
-                return count;
-            }
-            None if end < sequence && !is_first => {
-                set.rotate_right(1);
-                set[0] = Entry { side, highest: end, count: 1 };
-                return 1;
-            }
-            None => {}
+    fn enter(&mut self, side: (u64, usize), end: u32) {
+        let (set, side) = name(side);
+        let flows = self.0.get_or_insert_default();
+        let set = &mut flows.sets[set];
+        if let Some(at) = set.iter().position(|entry| entry.side == side) {
+            set[..=at].rotate_right(1);
+            set[0].enter(end);
+            flows.has_laps |= set[0].behind > 0;
+        } else {
+            set[NEW..].rotate_right(1);
+            set[NEW] = Entry { side, first: quarter(end).wrapping_sub(1) % 4, behind: 0 };
         }
-        0
     }
 
     pub(super) fn state_bytes(&self) -> usize {
-        self.0.as_ref().map_or(0, |sets| size_of_val(&**sets))
+        self.0.as_ref().map_or(0, |flows| size_of_val(&**flows))
     }
 }
 
-/// The hash of a side of a flow; never 0.
-#[inline]
-const fn name(flow: u64, side: usize) -> u64 {
-    hash::finish(flow ^ side as u64) | 1
+impl Flows {
+    #[inline(never)]
+    fn lap(&self, side: (u64, usize), number: u32) -> u32 {
+        let (set, side) = name(side);
+        self.sets[set].iter().find(|entry| entry.side == side).map_or(0, |entry| entry.lap(number))
+    }
 }
 
-#[inline]
-const fn place(side: u64) -> usize {
-    (side >> 32) as usize % SETS
+const fn quarter(number: u32) -> u16 {
+    (number >> 30) as u16
 }
 
+/// The set of a side of a flow, and its hash, which is never 0.
 #[inline]
-fn find(sets: &[[Entry; WAYS]; SETS], side: u64) -> Option<&Entry> {
-    sets[place(side)].iter().find(|entry| entry.side == side)
+const fn name((flow, side): (u64, usize)) -> (usize, u32) {
+    let hash = hash::finish(flow ^ side as u64);
+    ((hash >> 32) as usize % SETS, hash as u32 | 1)
 }
 
 #[cfg(test)]
@@ -109,44 +128,70 @@ mod tests {
     use proptest::prelude::*;
 
     const FLOW: (u64, usize) = (7, 1);
+    const GIB: u64 = 1 << 30;
 
-    /// Until a number crosses zero nothing is stored; a new connection begins at 0 again.
+    /// Passes segments of 256 MiB of this flow, from `from` up to `to`.
+    fn pass(wraps: &mut Wraps, flow: (u64, usize), from: u64, to: u64) {
+        let step = GIB / 4;
+        (from / step..to / step).for_each(|n| _ = wraps.asks(flow, (n * step) as u32, ((n + 1) * step) as u32));
+    }
+
+    /// Until a segment enters a quarter nothing is stored. Other sides and flows have no laps.
     #[test]
-    fn only_flows_that_cross_zero_are_stored() {
+    fn only_flows_that_enter_quarters_are_stored() {
         let mut wraps = Wraps::default();
-        assert_eq!(wraps.asks(FLOW, u32::MAX - 9, u32::MAX, false), 0);
-        assert_eq!((wraps.state_bytes(), wraps.of(FLOW, 4)), (0, 0));
-        assert_eq!(wraps.asks(FLOW, u32::MAX, 4, false), 1);
-        assert_eq!(wraps.state_bytes(), SETS * WAYS * 16);
-        assert_eq!((wraps.of(FLOW, 4), wraps.of(FLOW, u32::MAX), wraps.of(FLOW, 1_000)), (1, 0, 1));
-        assert_eq!((wraps.of((7, 0), 4), wraps.of((8, 1), 4)), (0, 0), "other sides and flows");
-        assert_eq!(wraps.asks(FLOW, 900, 901, true), 0);
-        assert_eq!(wraps.asks(FLOW, 901, 1_000, false), 0);
+        pass(&mut wraps, FLOW, 3 * GIB, 4 * GIB - GIB / 4);
+        assert_eq!(wraps.state_bytes(), 0);
+        pass(&mut wraps, FLOW, 4 * GIB - GIB / 4, 8 * GIB);
+        assert_eq!(wraps.state_bytes(), SETS * WAYS * 8 + 4);
+        assert_eq!([u32::MAX, 0, 9].map(|number| wraps.of(FLOW, number)), [1, 1, 1]);
+        assert_eq!((wraps.of((7, 0), 0), wraps.of((8, 1), 0)), (0, 0));
+    }
+
+    /// Ten flows that have moved on keep their laps, however many enter one quarter each meanwhile. If new entries took
+    /// the first place, these would replace them.
+    #[test]
+    fn flows_that_pass_once_replace_none_that_pass_often() {
+        let mut wraps = Wraps::default();
+        for n in 0..12 {
+            (0..10).for_each(|flow| pass(&mut wraps, (flow, 0), n * GIB, (n + 1) * GIB));
+            let others = if n > 1 { 1_000 * n..1_000 * n + 500 } else { 0..0 };
+            others.for_each(|flow| _ = wraps.asks((flow, 0), 5, 1 << 30));
+        }
+        assert!((0..10).all(|flow| wraps.of((flow, 0), 0) == 3));
     }
 
     proptest! {
-        /// Segments of any length, some of them sent again, and acknowledged late: each end has the upper half of a
-        /// counter of 64 bits, from the first crossing on, when it is sent, sent again, and acknowledged. Memory
-        /// of another flow in each set is no obstacle.
+        /// Segments of any length, the second of each pair first, some sent again up to 1 GiB late; some that enter an odd
+        /// quarter are missing. Each end has its lap, the upper half of a counter of 64 bits, when it is sent, sent
+        /// again, and acknowledged.
         #[test]
         fn numbers_have_more_than_32_bits(
             start: u32,
-            lengths in prop::collection::vec((1u32..200_000_000, 0u8..8), 50..400),
+            lengths in prop::collection::vec((1u32..150_000_000, 0usize..6, any::<bool>()), 50..400),
         ) {
             let mut wraps = Wraps::default();
-            (0..100).for_each(|flow| _ = wraps.asks((1_000 + flow, 0), u32::MAX, 1, false));
-            let mut sent = vec![u64::from(start)];
-            for (length, what) in lengths {
-                let from = sent[sent.len() - 1];
-                let to = from + u64::from(length);
-                prop_assert_eq!(wraps.asks(FLOW, from as u32, to as u32, false), (to >> 32) as u32);
-                sent.push(to);
-                let back = sent[sent.len().saturating_sub(usize::from(what) + 1)];
-                prop_assert_eq!(wraps.of(FLOW, back as u32), (back >> 32) as u32);
-                if what == 3 && sent.len() > 4 {
-                    let again = &sent[sent.len() - 4..];
-                    let count = wraps.asks(FLOW, again[0] as u32, again[1] as u32, false);
-                    prop_assert_eq!(count, (again[1] >> 32) as u32);
+            let first = u64::from(start) + 4 * GIB;
+            let mut ends = vec![first];
+            ends.extend(lengths.iter().scan(first, |end, (length, ..)| {
+                *end += u64::from(*length);
+                Some(*end)
+            }));
+            // The first that is seen to enter a quarter determines where laps begin.
+            let mut begin = None;
+            let lap = |begin: Option<u64>, end: u64| end.saturating_sub(begin.unwrap_or(first)) >> 32;
+            for (at, &(_, back, is_whole)) in lengths.iter().enumerate() {
+                for at in [at ^ 1, at.saturating_sub(back)] {
+                    let Some(&to) = ends.get(at + 1) else { continue };
+                    let (from, enters) = (ends[at], to / GIB);
+                    if from / GIB != enters {
+                        if enters % 2 == 1 && !is_whole {
+                            continue;
+                        }
+                        begin.get_or_insert((enters - 1) * GIB);
+                    }
+                    prop_assert_eq!(u64::from(wraps.asks(FLOW, from as u32, to as u32)), lap(begin, to));
+                    prop_assert_eq!(u64::from(wraps.of(FLOW, from as u32)), lap(begin, from));
                 }
             }
         }

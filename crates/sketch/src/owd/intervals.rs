@@ -1,8 +1,10 @@
 use super::Sum;
 use super::matching::Passed;
+use super::meter::see;
 use super::tally::Tally;
 use crate::Sample;
 use crate::distribution::{Ambiguous, DelayStore, Distribution};
+use crate::reuse::Reuse;
 use dwell_types::{Nanos, Timestamp};
 use std::collections::VecDeque;
 
@@ -34,6 +36,8 @@ pub(super) struct Intervals {
     open: VecDeque<Open>,
     /// Fates in the first open interval.
     tally: Tally,
+    /// The ids of its packets that were sampled.
+    reuse: Box<Reuse>,
     delays: DelayStore,
     done: Vec<IntervalAnswer>,
 }
@@ -46,16 +50,24 @@ struct Open {
 }
 
 impl Intervals {
-    /// Bytes of the open intervals, those that may have packets in flight, for this length and longest delay.
+    /// Bytes of what is known of the open intervals, those that may have packets in flight, for this length and longest delay.
     pub(super) fn open_bytes(length: Nanos, longest: Nanos) -> usize {
         let most = (longest.get() / length.get().max(1)).unsigned_abs().saturating_add(2).max(4);
         let capacity = most.checked_next_power_of_two().and_then(|capacity| usize::try_from(capacity).ok());
-        capacity.unwrap_or(usize::MAX).saturating_mul(size_of::<Open>())
+        capacity.unwrap_or(usize::MAX).saturating_mul(size_of::<Open>()).saturating_add(size_of::<Reuse>())
     }
 
     pub(super) fn new(length: Nanos, longest: Nanos, delays: DelayStore) -> Self {
         let length = length.max(Nanos::new(1));
-        Self { length, longest, open: VecDeque::new(), tally: Tally::of_part(), delays, done: Vec::new() }
+        Self {
+            length,
+            longest,
+            open: VecDeque::new(),
+            tally: Tally::of_part(),
+            reuse: Box::default(),
+            delays,
+            done: Vec::new(),
+        }
     }
 
     /// Counts a packet that was sent. One earlier than the start of the last interval counts in the last interval.
@@ -74,6 +86,7 @@ impl Intervals {
     pub(super) fn add(&mut self, passed: &Passed, sample: Option<&Sample>) {
         self.close_before(passed.sent.at);
         self.tally.add(passed);
+        see(&mut self.reuse, passed);
         if let Some(sample) = sample {
             self.delays.update(0, sample);
         }
@@ -90,14 +103,15 @@ impl Intervals {
         let Some(Open { start, sent }) = self.open.pop_front() else { return };
         let start = Timestamp::from_nanos(start);
         let scale = self.tally.scale(sent.packets);
+        let packets_per_id = core::mem::take(&mut *self.reuse).per_exchange().unwrap_or(1.0);
         let distribution = self.delays.distribution_of_more(0, Ambiguous::First, scale);
         self.done.push(IntervalAnswer {
             start,
             end: start + self.length,
             sent: sent.packets,
             sent_bytes: sent.bytes,
-            tally: core::mem::replace(&mut self.tally, Tally::of_part()),
-            distribution: distribution.with_longest(self.longest),
+            tally: core::mem::replace(&mut self.tally, Tally::of_part()).with_shared_ids(packets_per_id),
+            distribution: distribution.with_longest(self.longest).with_shared_ids(packets_per_id),
         });
         self.delays.reset();
     }
@@ -114,6 +128,6 @@ impl Intervals {
     }
 
     pub(super) fn state_bytes(&self) -> usize {
-        self.delays.state_bytes() + self.open.capacity() * size_of::<Open>()
+        self.delays.state_bytes() + self.open.capacity() * size_of::<Open>() + size_of::<Reuse>()
     }
 }

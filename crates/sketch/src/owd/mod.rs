@@ -17,6 +17,8 @@
 //! at both points alike, and every remaining packet counts twice as much: trajectory sampling (Duffield and
 //! Grossglauser, 2001) whose rate adapts itself. The numbers of packets sent count all packets; packets received and
 //! lost, and the delays, are estimates with intervals (Horvitz–Thompson: weight 1/*p*, variance Σ (1/*p*² − 1/*p*)).
+//! All packets of an id are sampled, or none: of all traffic and of intervals, variances are larger by the number of
+//! packets that share each id ([`Reuse`](crate::reuse::Reuse)), as if these were alike.
 //!
 //! **Ambiguous**: packets with equal ids that are in flight at the same time count as received or lost by their number,
 //! but give no delay. The same holds where a clock is behind and such packets arrive before they are sent, and where a

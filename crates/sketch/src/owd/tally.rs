@@ -1,5 +1,7 @@
 use super::matching::{Fate, Passed};
 use crate::estimate::{Estimate, Z95, student95, wilson};
+#[cfg(doc)]
+use crate::reuse::Reuse;
 use dwell_types::Nanos;
 
 /// Sums over packets in the order in which they were sent.
@@ -160,6 +162,16 @@ impl Tally {
         self.is_part |= other.is_part;
         self.samples += other.samples;
         self.is_merged = true;
+    }
+
+    /// The same where so many packets share each sampled id (see [`Reuse`]): variances due to sampling are larger by as
+    /// much.
+    pub(super) fn with_shared_ids(mut self, packets_per_id: f64) -> Self {
+        let Self { received, lost, ambiguous, uncovered, delays, .. } = &mut self;
+        let totals = [received, lost, ambiguous, uncovered].map(|total| &mut total.excess);
+        let sums = totals.into_iter().chain([&mut delays.mean_excess, &mut delays.variance_excess]);
+        sums.for_each(|sum| *sum *= packets_per_id);
+        self
     }
 
     fn is_empty(&self) -> bool {
