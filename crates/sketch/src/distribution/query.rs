@@ -113,6 +113,13 @@ impl Distribution {
         Some(self.rounding.widen(Estimate::around(estimate.value, low, high)))
     }
 
+    /// The same quantile with all ambiguous samples at their shorter, and at their longer delay: how far it depends on
+    /// them, apart from sampling. Equal unless both delays count.
+    pub fn quantile_ends(&self, q: f64) -> Option<[i64; 2]> {
+        let ends = || [self.low(), self.high()].map(|curve| curve.quantile(q, self.samples).value);
+        (!self.tells_nothing()).then(ends)
+    }
+
     /// The mean delay in nanoseconds; `None` without usable samples.
     pub fn mean(&self) -> Option<Estimate<i64>> {
         if self.tells_nothing() {
