@@ -181,7 +181,6 @@ fn interfaces_that_contradict_themselves_are_damage() {
     assert_eq!(damage(&file), (offset, 0, words));
 }
 
-/// A file that consists of interfaces must not exhaust memory.
 /// The latest statistics of each interface and section say how many packets are missing; statistics of no interface, or
 /// damaged ones, say nothing.
 #[test]
@@ -212,6 +211,39 @@ fn statistics_say_what_was_dropped() {
     }
 }
 
+/// Packets say how many were dropped since the one before, also by the obsolete block, where all ones mean that this is
+/// not known. Statistics of the same interface count the same packets.
+#[test]
+fn packets_say_what_was_dropped_before() {
+    for big_endian in [false, true] {
+        let mut file = Pcapng::new(big_endian);
+        let packet = |file: &mut Pcapng, interface: u32, options: &[(u16, &[u8])]| {
+            let mut body = file.words(&[interface, 0, 7, 5, 5]);
+            body.extend(b"abcde\0\0\0");
+            options.iter().for_each(|(code, value)| body.extend(file.option(*code, value)));
+            file.block(6, &body);
+        };
+        file.interface(1, 0, &[]).interface(1, 0, &[]);
+        let [three, forty, many] = [3, 40, 500].map(|count| file.u64(count));
+        packet(&mut file, 0, &[(4, &three)]);
+        packet(&mut file, 0, &[(1, b"a comment"), (2, &[0; 4]), (4, &forty)]);
+        packet(&mut file, 1, &[]);
+        packet(&mut file, 0, &[(4, b"short"), (4, &many)]);
+        packet(&mut file, 0, &[(0, b""), (4, &many)]);
+        file.obsolete(1, 200, 7, 1, b"a").obsolete(1, 0xffff, 7, 1, b"a");
+        let mut statistics = file.words(&[1, 0, 0]);
+        statistics.extend(file.option(5, &file.u64(7)));
+        file.block(5, &statistics);
+        let mut capture = CaptureFile::open("x", file.bytes.as_slice()).unwrap();
+        let mut lengths = Vec::new();
+        while let Some(frame) = capture.next_frame().unwrap() {
+            lengths.push(frame.bytes.len());
+        }
+        assert_eq!((lengths, capture.dropped()), (vec![5, 5, 5, 5, 5, 1, 1], 243));
+    }
+}
+
+/// A file that consists of interfaces must not exhaust memory.
 #[test]
 fn interfaces_are_bounded() {
     let mut file = Pcapng::new(false);

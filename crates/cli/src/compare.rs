@@ -8,7 +8,7 @@ use crate::frames::{nobody_inside, undecoded};
 use crate::messages;
 use crate::output::{self, Output, ReportArguments, WriteReport};
 use crate::progress::Bar;
-use crate::rtt::{about, matching};
+use crate::rtt::{self, Has, about, matching};
 use crate::signals::Signals;
 use crate::units::{Memories, described, is_given, one_of};
 use anyhow::Result;
@@ -73,7 +73,7 @@ pub(crate) struct Arguments {
     /// are measured together.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["captures", "matches", "inside"])]
     events: Option<PathBuf>,
-    /// Memory limits of all data structures together, per match; 4KiB..1MiB means all doublings.
+    /// Memory limits of all data structures together, per match; 4KiB..1MiB means all doublings, and the end.
     #[arg(long, value_name = "SIZES", value_parser = crate::units::memories,
         default_value = "4KiB,16KiB,64KiB,256KiB")]
     memory: Memories,
@@ -281,6 +281,15 @@ fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
     matches.sort_unstable();
     matches.dedup();
     let (memories, methods) = (arguments.memory.0.clone(), distinct(&arguments.methods));
+    let known: [(&str, bool, Has); 2] = [
+        ("--longest", arguments.longest.is_some(), Method::has_longest),
+        ("--rate", arguments.rate.is_some(), Method::has_rate),
+    ];
+    if let Some((flag, _, has)) =
+        known.into_iter().find(|&(_, is_set, has)| is_set && !methods.iter().copied().any(has))
+    {
+        return Err(Failure::Usage(format!("{flag} applies only to --methods {}", rtt::methods(has))));
+    }
     let copies = matches.len() * methods.len() * usize::from(arguments.seeds);
     check_sum(&memories, copies, "methods, matches and seeds")?;
     let alone = |matching| match matching {

@@ -90,7 +90,12 @@ pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
     if arguments.quick && arguments.png {
         return Err(Failure::Usage("--png requires a full run: quick ones have no figure".to_owned()));
     }
-    for definition in definitions(&arguments.experiments)? {
+    let definitions = definitions(&arguments.experiments)?;
+    if let Some(seeds) = arguments.seeds.filter(|_| !arguments.quick) {
+        let checked = definitions.iter().try_for_each(|definition| definition.check_seeds(seeds));
+        checked.map_err(|problem| Failure::Usage(format!("--seeds: {problem}, or --quick, which draws none")))?;
+    }
+    for definition in definitions {
         measure(arguments, &definition, signals)?;
     }
     Ok(ExitCode::SUCCESS)

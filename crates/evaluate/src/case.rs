@@ -86,6 +86,8 @@ pub struct Quantity {
     pub scale: Scale,
     /// Whether it is a share, or a relative error without its sign.
     pub is_share: bool,
+    /// Whether estimates have intervals.
+    pub has_interval: bool,
 }
 
 /// Bytes of a method's data structures: a quantity of nearly every kind of experiment.

@@ -224,6 +224,12 @@ impl Definition {
         })
     }
 
+    /// Checks that so many seeds, instead of its own, give its figure.
+    pub fn check_seeds(&self, seeds: u64) -> Result<(), String> {
+        let problem = |Invalid { key, problem }| format!("{}: figure.{key}: {problem}", self.name);
+        self.figure.iter().try_for_each(|figure| figure.check_seeds(seeds)).map_err(problem)
+    }
+
     /// The experiment in this size.
     pub fn experiment(&self, size: Size) -> &dyn Experiment {
         match size {
@@ -382,6 +388,12 @@ entry_probability = ["2^-3", 0.5, "auto"]
             ),
             ("longest_ms = 64", "longest_ms = 64\nrequests = 5\nspan_ms = 7", &["workloads[0].span_ms", "requests"]),
             ("longest_ms = 64", "longest_ms = 64\nmeasured_ms = [5, 2]", &["workloads[0].measured_ms"]),
+            (
+                "longest_ms = 64",
+                "longest_ms = 64\nspan_ms = 500\nmeasured_ms = [400, 501]",
+                &["line 11, delay.workloads[0].measured_ms: ends after the stream"],
+            ),
+            ("\"w\"", "\" \"", &["line 7, delay.workloads[0].name: empty"]),
             (
                 "longest_ms = 64",
                 "longest_ms = 64\nmeasured_ms = [0, 500, 600]",

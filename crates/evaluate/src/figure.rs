@@ -124,9 +124,7 @@ impl Figure {
                 return Err(Invalid::new("factor", format!("not beside {}, which is in percent", written(&self.y))));
             }
         }
-        if self.y == Height::TenRmsError && seeds < AVERAGED as u64 {
-            return Err(Invalid::new("y", format!("ten_rms_error of {seeds} seeds: expected at least {AVERAGED}")));
-        }
+        self.check_seeds(seeds)?;
         let drawn: Vec<&Case> = cases.iter().filter(|case| self.has(&case.workload, &case.parameters)).collect();
         if drawn.is_empty() {
             return Err(Invalid::new("only", "leaves no case"));
@@ -139,6 +137,14 @@ impl Figure {
         let largest = experiment.shown().largest.map(|(name, _)| name);
         let is_asked = |known: &&Quantity| self.quantities.iter().any(|asked| is_meant(asked, &known.name));
         quantities.iter().filter(is_asked).try_for_each(|quantity| self.check_height(quantity, largest))
+    }
+
+    /// Checks that so many seeds give what is drawn.
+    pub(crate) fn check_seeds(&self, seeds: u64) -> Result<(), Invalid> {
+        if self.y == Height::TenRmsError && seeds < AVERAGED as u64 {
+            return Err(Invalid::new("y", format!("ten_rms_error of {seeds} seeds: expected at least {AVERAGED}")));
+        }
+        Ok(())
     }
 
     /// Checks that a quantity has the number that is drawn, on the axis on which it is; `largest` has no mean.
@@ -304,7 +310,7 @@ impl Height {
             Self::MeanRelativeError => quantity.scale == Scale::Relative,
             Self::Mean => !is_largest,
             Self::Share => quantity.is_share,
-            Self::Covered => quantity.scale != Scale::Value && !is_largest,
+            Self::Covered => quantity.has_interval && !is_largest,
         }
     }
 

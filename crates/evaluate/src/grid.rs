@@ -57,14 +57,20 @@ pub(crate) trait Measured: Configured {
     fn run(stream: &Self::Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, String>;
 }
 
-/// Quantities whose estimates are compared so.
+/// Quantities whose estimates, which have intervals, are compared so.
 pub(crate) fn compared(scale: Scale, names: &[&str]) -> Vec<Quantity> {
-    names.iter().map(|&name| Quantity { name: name.to_owned(), scale, is_share: false }).collect()
+    plain(scale, names).into_iter().map(|quantity| Quantity { has_interval: true, ..quantity }).collect()
+}
+
+/// The same without intervals.
+pub(crate) fn plain(scale: Scale, names: &[&str]) -> Vec<Quantity> {
+    let quantity = |&name: &&str| Quantity { name: name.to_owned(), scale, is_share: false, has_interval: false };
+    names.iter().map(quantity).collect()
 }
 
 /// Facts about a run.
 pub(crate) fn values(names: &[&str]) -> Vec<Quantity> {
-    compared(Scale::Value, names)
+    plain(Scale::Value, names)
 }
 
 /// Facts that are shares, or relative errors without their sign.
@@ -113,6 +119,9 @@ impl<C: Measured> Grid<C> {
         let mut streams: Vec<(String, C::Stream)> = Vec::new();
         for (i, entry) in workloads.iter().enumerate() {
             for (name, stream) in entry.items(share).map_err(|error| error.within(format!("workloads[{i}]")))? {
+                if name.trim().is_empty() {
+                    return Err(Invalid::new(format!("workloads[{i}].name"), "empty"));
+                }
                 if streams.iter().any(|(other, _)| *other == name) {
                     return Err(Invalid::new(format!("workloads[{i}].name"), format!("'{name}' a second time")));
                 }

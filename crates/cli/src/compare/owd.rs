@@ -53,7 +53,7 @@ pub(super) struct Arguments {
     /// How far the receiver's clock is ahead of the sender's; negative if behind.
     #[arg(long, value_name = "TIME", value_parser = crate::units::offset, default_value = "0", help_heading = "What is measured")]
     clock_offset: Nanos,
-    /// Memory per interval and point; 1KiB..64KiB means all doublings.
+    /// Memory per interval and point; 1KiB..64KiB means all doublings, and the end.
     #[arg(long, value_name = "SIZES", value_parser = crate::units::memories,
         default_value = "1KiB,4KiB,16KiB,64KiB", help_heading = "Method and memory")]
     memory: Memories,

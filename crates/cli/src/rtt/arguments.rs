@@ -172,6 +172,15 @@ impl Format {
     }
 }
 
+/// Whether a method has something.
+pub(crate) type Has = fn(Method) -> bool;
+
+/// The names of the methods that have something.
+pub(crate) fn methods(has: Has) -> String {
+    let names: Vec<&str> = Method::ALL.into_iter().filter(|&method| has(method)).map(Method::name).collect();
+    names.join(", ")
+}
+
 /// The name of a match.
 pub(crate) fn matching() -> impl TypedValueParser<Value = Match> {
     one_of(Match::of_packets(), Match::name)
@@ -210,8 +219,6 @@ impl Arguments {
             return usage("expected a capture to read, or - for standard input");
         }
         output::check_stdin(self.paths())?;
-        /// Whether a method has something.
-        type Has = fn(Method) -> bool;
         let of_methods: [(&str, bool, Has); 6] = [
             ("--slots", self.slots.is_some(), Method::has_slots),
             ("--fingerprint-bits", self.fingerprint_bits.is_some(), Method::has_slots),
@@ -222,8 +229,7 @@ impl Arguments {
         ];
         for (flag, is_set, has) in of_methods {
             if is_set && !has(self.method) {
-                let methods: Vec<&str> = Method::ALL.into_iter().filter(|&m| has(m)).map(Method::name).collect();
-                return usage(&format!("{flag} applies only to --method {}", methods.join(", ")));
+                return usage(&format!("{flag} applies only to --method {}", methods(has)));
             }
         }
         let writing = self.report.format().writing();

@@ -168,6 +168,9 @@ fn feed(arguments: &super::Arguments, settings: &Settings) -> Result<Feed, Failu
         (Some(Traffic::Log | Traffic::Capture), _) if queue.load.is_some() => {
             usage("--load does not support --arrivals: change their rate with --speed-up")
         }
+        (Some(Traffic::Log), _) if arguments.snap_length.is_some() => {
+            usage("--snap-length does not support --queue log, which holds no frames")
+        }
         (Some(Traffic::Log), Some(path)) => {
             if arguments.write.is_some() || queue.egress.is_some() {
                 return usage("--queue log: only --truth can be written, since a log holds no frames");
@@ -175,7 +178,7 @@ fn feed(arguments: &super::Arguments, settings: &Settings) -> Result<Feed, Failu
             Ok(Feed::Log(Log::open(path, speed_up)?))
         }
         (Some(Traffic::Capture), Some(path)) => {
-            Ok(Feed::Capture(Replay::open(path, speed_up, snap_length(arguments), arguments.seed)?))
+            Ok(Feed::Capture(Replay::open(path, speed_up, snap_length(arguments))?))
         }
         (_, Some(_)) => usage("--arrivals requires --queue log or --queue capture"),
         (_, None) if settings.buffer_bytes.is_none() && settings.arrival_rate() >= settings.rate => usage(&format!(

@@ -336,6 +336,8 @@ fn nonsense_is_refused_in_one_line() {
         (&[&capture, "--methods", "km,best"], 2, &["'best'", "hash-sample"]),
         (&[&capture, "--methods", ""], 2, &["--methods"]),
         (&[&capture, "--longest", "soon"], 2, &["'soon'", "--longest"]),
+        (&[&capture, "--longest", "1s"], 2, &["--longest applies only to --methods stages, timebloom"]),
+        (&[&capture, "--methods", "ddbf", "--rate", "8"], 2, &["--rate applies only to --methods timebloom"]),
         (&[&capture, "--rate", "0"], 2, &["'0'", "--rate", "above 0"]),
         (&[&capture, "--memory", "16KiB,much"], 2, &["'much'", "64KiB"]),
         (&[&capture, "--memory", "0"], 2, &["--memory"]),

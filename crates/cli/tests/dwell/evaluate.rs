@@ -121,12 +121,21 @@ fn figures_are_drawn() {
     );
 }
 
-/// Averages of ten need ten seeds: with fewer there is nothing to draw, and no empty figure is drawn.
+/// Averages of ten need ten seeds: fewer are refused before anything is run. No empty figure is drawn.
 #[test]
 fn nothing_is_not_drawn() {
     let folder = folder();
     let drawn = "[figure]\nx = 'entry_probability'\ny = 'ten_rms_error'\nquantities = ['p50']\n";
-    fs::write(folder.path().join("experiments/definitions/small.toml"), [SMALL, drawn].concat()).unwrap();
+    let few = [SMALL, drawn].concat();
+    fs::write(folder.path().join("experiments/definitions/small.toml"), &few).unwrap();
+    let run = dwell_in(folder.path(), &["evaluate", "small", "--seeds", "9"]);
+    assert_refused(&run, 2, &["--seeds: small: figure.y: ten_rms_error of 9 seeds: expected at least 10", "--quick"]);
+    assert!(!folder.path().join("experiments/record").exists());
+    let none = few
+        .replace("ten_rms", "rms")
+        .replace("answered = 0.4", "answered = 0")
+        .replace("['p50']", "['p50']\nworkloads = ['all']");
+    fs::write(folder.path().join("experiments/definitions/small.toml"), none).unwrap();
     let run = dwell_in(folder.path(), &["evaluate", "small", "--seeds", "3"]);
     assert!(run.code == 0 && run.err.starts_with("dwell: no figure: "), "{}", run.err);
     fs::write(folder.path().join("experiments/definitions/small.toml"), SMALL).unwrap();

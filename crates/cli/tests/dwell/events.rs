@@ -249,6 +249,31 @@ fn a_repeated_request_is_answered_within_bounds() {
     assert!(p50("drop").is_null(), "an estimate without samples is absent");
 }
 
+/// Where how repeated requests count can double a quantile, the table says by which flags.
+#[test]
+fn quantiles_that_depend_on_repeated_requests_are_named() {
+    // Delays of 1 ms; three requests were sent once before, some time earlier.
+    let hint = |exchanges: i64, earlier: i64, how: &[&str]| {
+        let mut text = String::from("at_ns,kind,id\n");
+        for n in 1..=exchanges {
+            let at = n * 1_000_000_000;
+            if n <= 3 {
+                text += &format!("{},request,{n}\n", at - earlier);
+            }
+            text += &format!("{at},request,{n}\n{},response,{n}\n", at + 1_000_000);
+        }
+        let table = String::from_utf8(rtt(&log(&text), how).ok().out).unwrap();
+        table.split_once("\nrepeated  ").map(|(_, hint)| hint.split_whitespace().collect::<Vec<_>>().join(" "))
+    };
+    let words = "p99 of events is 1.00 ms with --ambiguous last, which counts the repeated requests (3) from their last copies, \
+                 501 ms with first; bounds, as above, counts half of each; drop leaves them out, often the slowest";
+    assert_eq!(hint(100, 500_000_000, &[]).as_deref(), Some(words));
+    // Chosen, or too few to matter, or not much earlier.
+    assert_eq!(hint(100, 500_000_000, &["--ambiguous", "last"]), None);
+    assert_eq!(hint(1_000, 500_000_000, &[]), None);
+    assert_eq!(hint(100, 500_000, &[]), None);
+}
+
 #[test]
 fn samples_are_written_as_they_are_found() {
     let folder =

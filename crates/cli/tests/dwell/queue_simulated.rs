@@ -157,7 +157,7 @@ fn a_log_of_arrivals_is_fed() {
     assert_eq!(String::from_utf8(fed.out).unwrap(), format!("arrived_ns,departed_ns,flow,bytes\n{expected}"));
 
     write("7,a,1\n5,a,1\n");
-    let refused: [(i32, &[&str], &str); 7] = [
+    let refused: [(i32, &[&str], &str); 9] = [
         (1, &["--arrivals", "at.csv", "--truth", "new.csv"], "at.csv: line 3: earlier than the line before"),
         (1, &["--arrivals", "none.csv", "--truth", "new.csv"], "none.csv"),
         (2, &["--arrivals", "at.csv"], "expected an output"),
@@ -165,6 +165,12 @@ fn a_log_of_arrivals_is_fed() {
         (2, &["--arrivals", "at.csv", "--truth", "at.csv"], "is an input, and would be replaced"),
         (2, &[], "--arrivals"),
         (2, &["--arrivals", "at.csv", "--traffic", "speed"], "--traffic"),
+        (2, &["--arrivals", "at.csv", "--truth", "new.csv", "--seed", "1"], "--seed"),
+        (
+            2,
+            &["--arrivals", "at.csv", "--truth", "new.csv", "--snap-length", "64"],
+            "--snap-length does not support --queue log",
+        ),
     ];
     for (code, arguments, words) in refused {
         assert_refusal(&run(arguments), arguments, code, &[words]);

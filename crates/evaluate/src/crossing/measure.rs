@@ -1,7 +1,7 @@
 use super::method::{Configuration, Pair};
 use super::workload::Stream;
 use crate::case::{Measurement, Quantity, STATE_BYTES, Scale};
-use crate::grid::{BLOCK, Measured, compared, methods_seed, values};
+use crate::grid::{BLOCK, Measured, compared, methods_seed, plain, values};
 use dwell_simulate::crossing::{Passage, Passages, Truth};
 use dwell_sketch::estimate::Estimate;
 use dwell_sketch::moments::{Level, Moments};
@@ -37,8 +37,8 @@ impl Measured for Configuration {
         let mut all = compared(Scale::Relative, &[MEAN, MEAN_98, MEAN_98_BY_PAPER, STD]);
         all.extend(values(&[PACKETS]));
         if let Self::Budget(_) | Self::Tuned { .. } = self {
-            all.extend(compared(Scale::Relative, &[STD_BY_PAPER, LOSS]));
-            all.extend(compared(Scale::Ratio, &[PACKETS_OF_EXPECTED]));
+            all.extend(plain(Scale::Relative, &[STD_BY_PAPER, LOSS]));
+            all.extend(plain(Scale::Ratio, &[PACKETS_OF_EXPECTED]));
             all.extend(values(&[USABLE_CELLS]));
         }
         if !matches!(self, Self::Probes(_)) {

@@ -17,7 +17,7 @@ pub(crate) use table::write as write_table;
 
 #[cfg(test)]
 mod tests {
-    use crate::test_support::{assert_refused, mean, measured};
+    use crate::test_support::{accepted, assert_refused, mean, measured};
 
     const CLOCKS: &str = r#"
 name = "clocks"
@@ -71,6 +71,7 @@ memory_bytes = [1_000_000]
     fn what_cannot_be_is_refused_by_its_key() {
         let cases = [
             ("clock_offset_ns = 300_000", "clock_offset_ns = inf", "workloads[0].clock_offset_ns: inf"),
+            ("clock_drift_ppm = 100_000", "displaced = 20_000", "workloads[2].displaced: "),
             ("clock_drift_ppm = 100_000", "clock_drift_ppm = 1e6", "workloads[2].clock_drift_ppm: 1000000"),
             ("\"trajectory\"", "\"lda\"\nrows = [64]", "methods[0].memory_bytes: either this or rows, not both"),
             (
@@ -82,5 +83,16 @@ memory_bytes = [1_000_000]
         for (from, to, words) in cases {
             assert_refused(CLOCKS, from, to, &[words]);
         }
+    }
+
+    /// What has no interval cannot be shown as how often its interval contains the truth.
+    #[test]
+    fn only_intervals_can_be_drawn() {
+        let figure = "[figure]\nx = 'workload'\ny = 'covered'\nquantities = ['mean']\n";
+        let sketches = CLOCKS.replace("trajectory", "lda").replace("1_000_000", "9216");
+        let sound = sketches.replace("[[crossing.methods]]", &[figure, "[[crossing.methods]]"].concat());
+        accepted(&sound);
+        let words = "figure.y: loss has no covered: expected mean_relative_error, mean";
+        assert_refused(&sound, "['mean']", "['loss']", &[words]);
     }
 }

@@ -73,7 +73,8 @@ impl Entry for WorkloadEntry {
         }
         let packets = whole("packets", self.packets.unwrap_or(base.packets) as f64, 1..=MOST_EVENTS)?;
         base.packets = (packets as f64 * share).ceil() as u64;
-        base.displaced = self.displaced.unwrap_or(0);
+        // Beyond that, no packet is in both intervals.
+        base.displaced = whole("displaced", self.displaced.unwrap_or(0).into(), 0..=base.packets - 1)? as u32;
         runnable("displaced", base.packets as f64 + f64::from(base.displaced))?;
         lasting("rate", (base.packets as f64 + f64::from(base.displaced)) / base.rate)?;
         all_within("losses", &self.losses, 0.0..1.0)?;

@@ -126,7 +126,8 @@ impl Entry for WorkloadEntry {
         settings.end = scaled(self.end(settings.end)?, share);
         ExchangeWorkload::new(&settings, 0).map_err(|problem| Invalid::new("delays", problem))?;
         check_length(&settings)?;
-        Ok(vec![(self.name.clone(), Stream { settings, measured: self.measured(share)? })])
+        let measured = self.measured(share, settings.end)?;
+        Ok(vec![(self.name.clone(), Stream { settings, measured })])
     }
 }
 
@@ -193,11 +194,16 @@ impl WorkloadEntry {
         }
     }
 
-    fn measured(&self, share: f64) -> Result<Option<Range<i64>>, Invalid> {
+    /// The measured time of a stream with this end, at `share` of the full length.
+    fn measured(&self, share: f64, end: End) -> Result<Option<Range<i64>>, Invalid> {
         match self.measured_ms {
             Some(Pair([from, to])) if from < to => {
                 let at = |ms: f64| Ok(milliseconds(within("measured_ms", ms, 0.0..=LONGEST_MS)? * share).get());
-                Ok(Some(at(from)?..at(to)?))
+                let (from, to) = (at(from)?, at(to)?);
+                match end {
+                    End::After(span) if to > span.get() => Err(Invalid::new("measured_ms", "ends after the stream")),
+                    _ => Ok(Some(from..to)),
+                }
             }
             Some(_) => Err(Invalid::new("measured_ms", "expected two rising times, from zero")),
             None => Ok(None),

@@ -36,4 +36,10 @@ memory_bytes = [100_000]
         let words = ["line 10, flows.methods[0].method: ", "expected references in every workload"];
         assert_refused(PROBED, "references = 100\n", "", &words);
     }
+
+    #[test]
+    fn what_never_arrives_is_refused() {
+        let words = ["line 9, flows.workloads[0].loss: 1: expected from 0 to below 1"];
+        assert_refused(PROBED, "references = 100\n", "loss = 1\nreferences = 100\n", &words);
+    }
 }

@@ -52,7 +52,7 @@ impl Entry for WorkloadEntry {
             }
             None => FlowSettings::two_modes(flows),
         };
-        let loss = within("loss", self.loss, 0.0..=1.0)?;
+        let loss = within("loss", self.loss, 0.0..1.0)?;
         let references = within("references", self.references, 0.0..=1e6)?;
         runnable("references", (references * settings.span.get() as f64 / 1e9).max(1.0))?;
         let settings = settings.with_loss(loss).with_references(references);

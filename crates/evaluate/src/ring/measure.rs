@@ -1,7 +1,7 @@
 use super::method::Configuration;
 use super::workload::Stream;
 use crate::case::{Measurement, Quantity, STATE_BYTES, Scale};
-use crate::grid::{Measured, compared, methods_seed, numbered, shares, values};
+use crate::grid::{Measured, methods_seed, numbered, plain, shares, values};
 use dwell_simulate::exchange::{ExchangeWorkload, Workload};
 use dwell_sketch::timebloom::{TimeBloom, false_positive_probability};
 use dwell_sketch::{Event, Meter, Sample};
@@ -39,7 +39,7 @@ impl Measured for Configuration {
     fn quantities(&self, stream: &Stream) -> Vec<Quantity> {
         let mut all = values(&[ERROR, HASHES, LOAD, CANDIDATES, STATE_BYTES]);
         all.extend(shares(&[RELATIVE_ERROR, OCCUPANCY, WRONG_SHARE, FALSE_SHARE]));
-        all.extend(compared(Scale::Ratio, &[FALSE_OF_EXPECTED]));
+        all.extend(plain(Scale::Ratio, &[FALSE_OF_EXPECTED]));
         if stream.course.is_some() {
             all.extend(values(&[&numbered(STORED_AT)]));
             all.extend(shares(&[&numbered(OCCUPANCY_AT)]));

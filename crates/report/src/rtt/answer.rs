@@ -1,13 +1,13 @@
 //! Converts the results of a meter into lines of the report.
 
-use super::{Bin, CdfPoint, Delays, Flow, FlowResult, Requests, Responses, ResultLine};
-use crate::quantiles;
+use super::{Bin, CdfPoint, Delays, Dependent, Flow, FlowResult, Requests, Responses, ResultLine};
+use crate::quantiles::{self, QUANTILES};
 use crate::round::{edge_above, edge_below};
 use dwell_sketch::distribution::Distribution;
 use dwell_sketch::estimate::Estimate;
 use dwell_sketch::rtt::Answer;
 use dwell_sketch::top_flows::{FlowAnswer, Line};
-use dwell_types::Series;
+use dwell_types::{Nanos, Series};
 
 /// Points of a distribution function: enough for a smooth curve.
 const CDF_POINTS: usize = 500;
@@ -42,6 +42,7 @@ impl ResultLine {
             delay_ns: delays(distribution),
             histogram: histogram(distribution).into_iter().map(|bin| bin.times(share)).collect(),
             cdf: Vec::new(),
+            dependent: dependent(distribution),
         }
     }
 
@@ -51,6 +52,18 @@ impl ResultLine {
         let points = distribution.cdf(CDF_POINTS).into_iter();
         Self { cdf: points.map(|(delay_ns, share)| CdfPoint { delay_ns, share }).collect(), ..self }
     }
+}
+
+/// The quantile that depends most on how ambiguous samples count, if it can double.
+fn dependent(distribution: &Distribution) -> Option<Dependent> {
+    if distribution.ambiguous_samples() == 0 {
+        return None;
+    }
+    let ratio = |ends: [i64; 2]| ends[1] as f64 / ends[0].max(1) as f64;
+    let all = QUANTILES.into_iter().filter_map(|(name, share)| Some((name, distribution.quantile_ends(share)?)));
+    let (quantile, ends) = all.max_by(|a, b| ratio(a.1).total_cmp(&ratio(b.1))).filter(|most| ratio(most.1) >= 2.0)?;
+    let [last, first] = ends.map(Nanos::new);
+    Some(Dependent { quantile, last, first })
 }
 
 /// Limits an estimated number of exchanges, of which these are `samples`, to `most`. An interval that lies above it keeps

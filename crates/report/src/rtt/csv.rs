@@ -167,6 +167,7 @@ mod tests {
             delay_ns: Delays { mean: estimate(30), quantiles, min: estimate(20), max: estimate(90) },
             histogram: Vec::new(),
             cdf: Vec::new(),
+            dependent: None,
         };
         let flow = Flow { flow: "f".into(), packets: 14, bytes: 15, uncounted_bytes: 16, results: Vec::new() };
         let (matching, leg, samples) = (line.matching, line.leg, line.samples);

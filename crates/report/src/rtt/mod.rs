@@ -3,7 +3,7 @@
 use crate::facts::{Frames, Memory, MethodFacts, Span, estimate, optional_estimate};
 use crate::quantiles::{P50, P95, Quantiles, named};
 use dwell_sketch::estimate::Estimate;
-use dwell_types::Series;
+use dwell_types::{Nanos, Series};
 use serde::Serialize;
 
 // Conversion from the results of a meter.
@@ -133,6 +133,21 @@ pub struct ResultLine {
     /// not asked for, since it is by far the largest part of a line. Not in the JSON.
     #[serde(skip)]
     pub cdf: Vec<CdfPoint>,
+    /// The quantile that depends most on how repeated requests count, if it can double. Not in the JSON, whose intervals
+    /// show how far.
+    #[serde(skip)]
+    pub dependent: Option<Dependent>,
+}
+
+/// A quantile that depends on which copies of repeated requests were answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dependent {
+    /// Its name.
+    pub quantile: &'static str,
+    /// Its value if the last copies were answered.
+    pub last: Nanos,
+    /// Its value if the first copies were answered.
+    pub first: Nanos,
 }
 
 impl ResultLine {

@@ -1,6 +1,6 @@
 //! The human-readable table: delays first, then what they are based on. At most 100 columns unless a name is longer.
 
-use super::{self as rtt, Flow, OF_FLOWS, Quic, ResultLine, RttReport, histogram};
+use super::{self as rtt, Dependent, Flow, OF_FLOWS, Quic, ResultLine, RttReport, histogram};
 use crate::facts::{Frames, Memory, Span};
 use crate::footing::{self, WIDTH};
 use crate::grid::Grid;
@@ -41,7 +41,29 @@ pub fn write(report: &RttReport, to: &mut impl Write) -> io::Result<()> {
         histogram::write(line, to)?;
     }
     writeln!(to)?;
-    footing(std::slice::from_ref(report), "; min and max are those of the sample", to)
+    footing(std::slice::from_ref(report), "; min and max are those of the sample", to)?;
+    repeated(&report.results, to)
+}
+
+/// Which quantile depends on how repeated requests count, and which flags decide: of the line with the most samples.
+fn repeated(lines: &[ResultLine], to: &mut impl Write) -> io::Result<()> {
+    let dependent = || lines.iter().filter(|line| line.samples >= FEWEST_SAMPLES && line.dependent.is_some());
+    let Some((line, of)) = dependent().max_by_key(|line| line.samples).and_then(|line| Some((line, line.dependent?)))
+    else {
+        return Ok(());
+    };
+    let Dependent { quantile, last, first } = of;
+    let (name, requests) = (line.name(), text::count(line.ambiguous_samples));
+    let others = match dependent().count() - 1 {
+        0 => String::new(),
+        others => format!("; likewise {}", text::of(others as u64, "other line")),
+    };
+    let words = format!(
+        "{quantile} of {} is {last} with --ambiguous last, which counts the repeated requests ({requests}) from their last \
+         copies, {first} with first; bounds, as above, counts half of each; drop leaves them out, often the slowest{others}",
+        text::plain(&name)
+    );
+    footing::item("repeated", &words, to)
 }
 
 /// Writes a time series: one report per interval, in order. Each result is a block with one line per interval.

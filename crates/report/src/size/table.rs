@@ -168,12 +168,12 @@ fn none() -> String {
     "–".into()
 }
 
-/// An error in percent, or as a factor from twice on.
+/// An error in percent, or as a factor from twice on; a dash without samples, or where rates are absurd.
 fn error(line: &SizeError) -> String {
     match line.error {
-        None => none(),
         Some(share) if share < 1.0 => precise(share),
-        Some(share) => format!("×{:.1}", 1.0 + share),
+        Some(share) if share.is_finite() => format!("×{:.1}", 1.0 + share),
+        _ => none(),
     }
 }
 
@@ -198,5 +198,6 @@ mod tests {
         let error = |share| error(&SizeError { error: share, ..SizeError::default() });
         let shares = [None, Some(0.0), Some(4e-6), Some(0.000_12), Some(0.0123), Some(0.42), Some(1.0), Some(11.04)];
         assert_eq!(shares.map(error), ["–", "0%", "<0.001%", "0.012%", "1.2%", "42%", "×2.0", "×12.0"]);
+        assert_eq!([f64::NAN, f64::INFINITY].map(|share| error(Some(share))), ["–", "–"]);
     }
 }

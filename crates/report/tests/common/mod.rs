@@ -116,6 +116,7 @@ impl Shape {
             },
             histogram,
             cdf,
+            dependent: None,
         }
     }
 }
@@ -134,6 +135,7 @@ fn unanswered(group: &str) -> ResultLine {
         delay_ns: Delays::default(),
         histogram: Vec::new(),
         cdf: Vec::new(),
+        dependent: None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! One curve of a distribution: running sums over bins, and the estimates with intervals.
 
-use super::class::Class;
+use super::class::{Class, Inside};
 use super::code::PARTS;
 use super::view::{Bin, Bins, Shares};
 use crate::estimate::{Estimate, student95};
@@ -404,11 +404,28 @@ impl Curve {
 
     /// The delay at which the cumulative weight is `wanted`, in the class at these ranks.
     fn delay_at(&self, ranks: &Range<usize>, class: &Class, wanted: f64) -> i64 {
+        let wanted = wanted - self.sums_of(ranks.start).weight;
+        if class.low == class.high { class.low } else { self.inside(ranks, class).delay_at(wanted) }
+    }
+
+    /// The weight of all exchanges faster than `delay`; within a class it is what quantiles there are taken from.
+    pub(super) fn weight_below(&self, delay: i64) -> f64 {
+        let rank = self.bins.partition_point(|bin| bin.high < delay);
+        let before = self.sums_of(rank).weight;
+        if rank == self.bins.len() || self.bins.at(rank).low >= delay {
+            return before;
+        }
+        let (ranks, class) = self.class(rank);
+        before + self.inside(&ranks, &class).weight_below(delay)
+    }
+
+    /// The distribution within the class at these ranks.
+    fn inside(&self, ranks: &Range<usize>, class: &Class) -> Inside {
         let touches = |low: &Class, high: &Class| low.high.checked_add(1) == Some(high.low);
         let before = ranks.start.checked_sub(1).map(|rank| self.class(rank).1).filter(|before| touches(before, class));
         let behind =
             (ranks.end < self.bins.len()).then(|| self.class(ranks.end).1).filter(|behind| touches(class, behind));
-        class.delay_at(wanted - self.sums_of(ranks.start).weight, before.as_ref(), behind.as_ref())
+        Inside::new(*class, before, behind)
     }
 
     /// The class of the bin at a rank, that is, all bins with the same ends, and their ranks.

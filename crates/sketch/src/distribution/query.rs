@@ -113,6 +113,13 @@ impl Distribution {
         Some(self.rounding.widen(Estimate::around(estimate.value, low, high)))
     }
 
+    /// The same quantile with all ambiguous samples at their shorter, and at their longer delay: how far it depends on
+    /// them, apart from sampling. Equal unless both delays count.
+    pub fn quantile_ends(&self, q: f64) -> Option<[i64; 2]> {
+        let ends = || [self.low(), self.high()].map(|curve| curve.quantile(q, self.samples).value);
+        (!self.tells_nothing()).then(ends)
+    }
+
     /// The mean delay in nanoseconds; `None` without usable samples.
     pub fn mean(&self) -> Option<Estimate<i64>> {
         if self.tells_nothing() {
@@ -145,6 +152,8 @@ impl Distribution {
         let mut rank = self.value.first(|_| true);
         while rank < bins.len() {
             let bin = bins.at(rank);
+            // Bins of other parts and bands may have the same ends.
+            rank = bins.partition_point(|other| other.high <= bin.high) - 1;
             let share = self.value.sums_of(rank + 1).weight / total;
             let next_share = share + 1.0 / points as f64;
             let error = self.value.error(rank);
@@ -167,28 +176,30 @@ impl Distribution {
     }
 
     /// Number of exchanges between ascending edges: `edges[i] ≤ delay < edges[i + 1]`, each with its interval. A bin
-    /// that contains an edge counts where its middle lies, and the interval allows for the other side.
+    /// that contains an edge counts on both sides, divided as quantiles within it are, and the intervals allow for all
+    /// of it on either.
     pub fn histogram(&self, edges: &[i64]) -> Vec<Estimate<f64>> {
         let (curve, rounding) = (&self.value, self.rounding);
-        // The numbers of bins below an edge by three criteria: entirely, with their middles, or with their lower ends.
+        // The numbers of bins that are entirely, and at least partly, below an edge.
         let cut = |&edge: &i64| {
-            let ends: [&dyn Fn(&Bin) -> i64; 3] =
-                [&|bin| rounding.around(bin.high).1, &|bin| i64::midpoint(bin.low, bin.high), &|bin| {
-                    rounding.around(bin.low).0
-                }];
-            ends.map(|end| curve.bins.partition_point(|bin| end(bin) < edge))
+            let [entirely, partly]: [&dyn Fn(&Bin) -> i64; 2] =
+                [&|bin| rounding.around(bin.high).1, &|bin| rounding.around(bin.low).0];
+            let [entirely, partly] = [entirely, partly].map(|end| curve.bins.partition_point(|bin| end(bin) < edge));
+            (entirely, partly, curve.weight_below(edge))
         };
-        let between = |start: usize, end: usize| curve.sums_of(end).less(curve.sums_of(start));
-        let cuts: Vec<[usize; 3]> = edges.iter().map(cut).collect();
+        // The weight of a range of bins, and its error.
+        let between = |start: usize, end: usize| {
+            let end = end.max(start);
+            let weight = curve.sums_of(end).less(curve.sums_of(start)).weight;
+            (weight, Z95 * curve.variance_between(start..end).max(0.0).sqrt())
+        };
+        let cuts: Vec<_> = edges.iter().map(cut).collect();
         cuts.windows(2)
             .map(|cuts| {
-                let [[first, start, behind_first], [last, end, behind_last]] = [cuts[0], cuts[1]];
-                let end = end.max(start);
-                let value = between(start, end).weight;
-                let less = between(start, behind_first).weight + between(last.min(end), end).weight;
-                let more = between(first, start).weight + between(end, behind_last.max(end)).weight;
-                let error = Z95 * curve.variance_between(start..end).max(0.0).sqrt();
-                Estimate::within(value, error).wider(less, more)
+                let [(start, behind_start, before), (end, behind_end, up_to)] = [cuts[0], cuts[1]];
+                let (least, most) = (between(behind_start, end), between(start, behind_end));
+                let value = (up_to - before).max(0.0);
+                Estimate::around(value, (least.0 - least.1).max(0.0), most.0 + most.1)
             })
             .collect()
     }

@@ -524,8 +524,42 @@ mod tests {
             for (ends, told) in edges.windows(2).zip(distribution.histogram(&edges)) {
                 let truth = delays.iter().filter(|&&delay| ends[0] <= delay && delay < ends[1]).count() as f64;
                 prop_assert!(told.low <= truth && truth <= told.high, "{:?} {}", told, truth);
+                if store.resolution(1) < 1e-10 {
+                    prop_assert_eq!(told.value, truth);
+                }
             }
+            let all: f64 = distribution.histogram(&[-2_000, 7_000_000, 5_000_000_000, i64::MAX]).iter().map(|e| e.value).sum();
+            prop_assert!((all - delays.len() as f64).abs() < 1e-6, "{}", all);
             prop_assert!(store.distribution(0, Ambiguous::Bounds).quantile(0.5).is_none());
+        }
+
+        /// However coarse the bins, the histogram says what the quantiles say: as many exchanges are faster than a
+        /// quantile as its share tells, up to those of its nanosecond. The distribution function has one point per delay.
+        #[test]
+        fn histograms_agree_with_quantiles(
+            delays in prop::collection::vec((1i64..1 << 30, 1.0f64..20.0, 0u8..8), 100..2_000), shift in 0u32..20,
+            bytes in 3_000usize..9_000,
+        ) {
+            let mut store = DelayStore::bounded(1, bytes).unwrap();
+            for &(delay, weight, kind) in &delays {
+                let delay = (delay >> shift).max(1);
+                let since_first = Nanos::new(if kind == 0 { delay + delay / 9 } else { delay });
+                store.update(0, &Sample { since_first, ..sample(delay, weight) });
+            }
+            let distribution = store.distribution(0, Ambiguous::Bounds);
+            let all = distribution.exchanges().unwrap().value;
+            for q in [0.05, 0.37, 0.5, 0.9, 0.95] {
+                let delay = distribution.quantile(q).unwrap().value;
+                let counts = distribution.histogram(&[0, delay, delay + 1]);
+                let (below, here) = (counts[0].value / all, counts[1].value / all);
+                prop_assert!((below - 1e-6..=below + here + 1e-6).contains(&q), "{} {} {} {}", q, delay, below, here);
+            }
+            let cdf = distribution.cdf(1_000);
+            prop_assert!(cdf.is_sorted_by(|a, b| a.0 < b.0), "{:?}", cdf);
+            for (delay, share) in cdf {
+                let below = distribution.histogram(&[0, delay.saturating_add(1)])[0].value / all;
+                prop_assert!((below - share.value).abs() < 1e-6, "{} {} {:?}", delay, below, share);
+            }
         }
 
         /// A store that keeps individual samples while it can agrees with one that has bins from the start.

@@ -8,6 +8,7 @@ const TIMESTAMP_RESOLUTION: u16 = 9;
 const TIMESTAMP_OFFSET: u16 = 14;
 const DROPPED_BY_INTERFACE: u16 = 5;
 const DROPPED_BY_SYSTEM: u16 = 7;
+const DROPPED_BEFORE_PACKET: u16 = 4;
 
 /// The longest name that is kept, in bytes, so that a file that consists of interfaces cannot exhaust memory.
 const LONGEST_NAME: usize = 256;
@@ -20,8 +21,10 @@ pub(super) struct Interface {
     /// In bytes; `u32::MAX` if the interface does not state one.
     pub(super) snap_length: u32,
     pub(super) clock: Clock,
-    /// Packets that were dropped before they could be captured, by its latest statistics.
+    /// Packets that were dropped before they could be captured: by its latest statistics, and by its packets, each of
+    /// which may say how many since the one before.
     pub(super) dropped: u64,
+    pub(super) dropped_before_packets: u64,
 }
 
 /// A defect of an interface description.
@@ -65,8 +68,23 @@ impl Interface {
             }
         }
         let link = LinkType(order.u16([first[0], first[1]]));
-        Ok(Self { link, name, snap_length, clock: Clock::new(resolution, offset_s), dropped: 0 })
+        let clock = Clock::new(resolution, offset_s);
+        Ok(Self { link, name, snap_length, clock, dropped: 0, dropped_before_packets: 0 })
     }
+
+    /// Packets that were dropped before they could be captured. Where statistics and packets both say so, they count the
+    /// same ones.
+    pub(super) fn dropped(&self) -> u64 {
+        self.dropped.max(self.dropped_before_packets)
+    }
+}
+
+/// How many packets were dropped before one with these options. They do not affect the packet: what is wrong with them is
+/// ignored.
+pub(super) fn dropped_before(order: ByteOrder, options: &[u8]) -> u64 {
+    let mut options = Options { order, rest: options }.map_while(Result::ok);
+    let count = options.find(|(code, _)| *code == DROPPED_BEFORE_PACKET);
+    count.and_then(|(_, value)| long(order, value)).unwrap_or(0)
 }
 
 /// The interface that the body of a statistics block is about, and the packets that it says were dropped. Statistics do

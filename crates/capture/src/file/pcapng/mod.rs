@@ -26,6 +26,9 @@ const FRAME_BYTES: u32 = 12;
 /// are skipped, whatever their length.
 const MAX_BLOCK: u32 = MAX_FRAME + (64 << 10);
 
+/// The code and the length of an option. Fewer bytes behind a packet only fill its last word.
+const LEAST_OPTIONS: u32 = 4;
+
 /// The most interfaces in a section, so that a file that consists of interfaces cannot exhaust memory.
 const MAX_INTERFACES: usize = 1 << 16;
 
@@ -47,7 +50,7 @@ impl Pcapng {
         Ok(file)
     }
 
-    /// The next packet, if it is in a valid enhanced packet block that is buffered.
+    /// The next packet, if it is in a valid enhanced packet block that is buffered, and none were dropped before it.
     #[inline(always)]
     pub(super) fn next_held<R: Read>(&self, window: &mut Window<R>) -> Option<Record> {
         let held = window.held();
@@ -57,13 +60,23 @@ impl Pcapng {
         }
         let trailer = first_words::<1>(held.get(whole as usize - 4..whole as usize)?)?;
         let interface = self.interfaces.get(interface as usize)?;
-        if self.order.words(trailer) != [whole] || captured > whole - 32 {
+        // A captured length that is too large is a difference that is, too.
+        let is_plain = (whole - 32).wrapping_sub(captured) < LEAST_OPTIONS;
+        if self.order.words(trailer) != [whole] || !(is_plain || self.is_usual(held, whole, captured)) {
             return None;
         }
         let at = Some(interface.clock.moment(u64::from(high) << 32 | u64::from(low)));
         let (start, length) = (window.position() + 28, captured as usize);
         window.advance(whole as usize);
         Some(Record { at, link: interface.link, wire_length, start, length })
+    }
+
+    /// Whether the options behind a packet say that none were dropped before it; not if there is no room for the packet.
+    /// Not inlined: few captures have options.
+    #[inline(never)]
+    fn is_usual(&self, held: &[u8], whole: u32, captured: u32) -> bool {
+        let options = held.get(28 + (captured as usize).next_multiple_of(4)..whole as usize - 4);
+        captured <= whole - 32 && options.is_some_and(|options| interface::dropped_before(self.order, options) == 0)
     }
 
     /// Whether so many bytes of the stream are a whole block.
@@ -132,7 +145,7 @@ impl Pcapng {
 
     /// Packets that were dropped before they could be captured, as far as statistics were read.
     pub(super) fn dropped(&self) -> u64 {
-        self.interfaces.iter().fold(self.dropped, |sum, interface| sum.saturating_add(interface.dropped))
+        self.interfaces.iter().fold(self.dropped, |sum, interface| sum.saturating_add(interface.dropped()))
     }
 
     /// Reads a section header; discards the interfaces of the previous section.
@@ -205,7 +218,7 @@ impl Pcapng {
         }
     }
 
-    /// The packet in a buffered block.
+    /// The packet in a buffered block; counts those that it says were dropped before it.
     fn packet<R: Read>(&mut self, window: &Window<R>, kind: u32, offset: u64, body: usize) -> Result<Record, Trouble> {
         let fields = &window.held()[8..8 + body];
         let header = if kind == SIMPLE_PACKET { 4 } else { 20 };
@@ -226,7 +239,7 @@ impl Pcapng {
             (number, Some(u64::from(high) << 32 | u64::from(low)), Some(captured), wire_length)
         };
         self.last = number;
-        let Some(interface) = self.interfaces.get(number as usize) else {
+        let Some(interface) = self.interfaces.get_mut(number as usize) else {
             let expected = format!("one of the section's {} interfaces", self.interfaces.len());
             return Err(Trouble::Damaged { offset: offset + 8, expected, found: format!("interface {number}") });
         };
@@ -238,6 +251,19 @@ impl Pcapng {
             let expected = format!("a captured length of at most {room}, the rest of the block");
             return Err(Trouble::Damaged { offset: offset + place, expected, found: length.to_string() });
         }
+        let dropped = match kind {
+            ENHANCED_PACKET => {
+                let options = fields.get(header + length.next_multiple_of(4)..).unwrap_or_default();
+                interface::dropped_before(self.order, options)
+            }
+            OBSOLETE_PACKET => match self.order.u16([fields[2], fields[3]]) {
+                // Not known.
+                u16::MAX => 0,
+                count => count.into(),
+            },
+            _ => 0,
+        };
+        interface.dropped_before_packets = interface.dropped_before_packets.saturating_add(dropped);
         Ok(Record {
             at: ticks.map(|ticks| interface.clock.moment(ticks)),
             link: interface.link,

@@ -220,11 +220,11 @@ const OTHER: (FlowId, &str) = (FlowId(0), Series::OTHER);
 
 impl Replay {
     /// Frames are kept up to the snap length.
-    pub(super) fn open(path: &Path, speed_up: f64, snap_length: u32, seed: u64) -> Result<Ahead<Self>> {
+    pub(super) fn open(path: &Path, speed_up: f64, snap_length: u32) -> Result<Ahead<Self>> {
         Ahead::of(Self {
             files: CaptureFiles::open([path])?,
             path: path.to_owned(),
-            crossings: Crossings::new(Names { seed, ..Names::default() }),
+            crossings: Crossings::new(Names::default()),
             link: LinkType::ETHERNET,
             pace: Pace::new(Timestamp::from_nanos(0), speed_up),
             held: BTreeMap::new(),
