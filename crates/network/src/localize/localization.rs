@@ -1,8 +1,9 @@
+use super::baseline::Value;
 use super::losses::{Bursts, LossVerdict};
 use super::null::Null;
 use super::readings::Readings;
 use super::routes::Routes;
-use super::series::{Value, Verdict, ln_sum};
+use super::verdict::{Verdict, ln_sum};
 use std::ops::Range;
 
 /// How segments and paths are judged.

@@ -1,7 +1,7 @@
 //! Whether a segment loses more packets than it used to.
 
+use super::baseline::{LEAST_BASELINE, WINDOWS};
 use super::readings::Reading;
-use super::series::{LEAST_BASELINE, WINDOWS};
 use super::tails;
 
 /// The verdict on the losses of a segment at an interval.

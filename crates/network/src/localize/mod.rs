@@ -42,12 +42,15 @@
 
 // Tail probabilities of Student's and the binomial distribution.
 mod tails;
-// Change detection in a series of values: baseline, windows, verdict.
-mod series;
-pub use series::{Baseline, LEAST_BASELINE, Shift, Value, Verdict, WINDOWS};
+// What is usual in a series of values, and by how much a window exceeds it.
+mod baseline;
+pub use baseline::{Baseline, LEAST_BASELINE, Shift, Value, WINDOWS};
 // The distribution of scores without a change.
 mod null;
 pub use null::Null;
+// Change detection in a series of values.
+mod verdict;
+pub use verdict::Verdict;
 // Measurements by segment and interval.
 mod readings;
 pub use readings::{Apart, Delay, Reading, Readings, Twice};

@@ -1,6 +1,6 @@
 //! How scores are distributed where nothing has changed.
 
-use super::series::{Baseline, Value};
+use super::baseline::{Baseline, Value};
 use super::tails;
 
 /// The distribution of scores without a change: Student's *t*, as for normal values, or one with a heavier tail, each

@@ -1,6 +1,6 @@
 //! Readings: the delay and the losses of each segment in each interval.
 
-use super::series::Value;
+use super::baseline::Value;
 use std::collections::BTreeMap;
 
 /// The measurements of one segment in one interval.

@@ -1,6 +1,5 @@
 use super::Sum;
 use super::matching::Passed;
-use super::meter::see;
 use super::tally::Tally;
 use crate::Sample;
 use crate::distribution::{Ambiguous, DelayStore, Distribution};
@@ -86,7 +85,7 @@ impl Intervals {
     pub(super) fn add(&mut self, passed: &Passed, sample: Option<&Sample>) {
         self.close_before(passed.sent.at);
         self.tally.add(passed);
-        see(&mut self.reuse, passed);
+        passed.count_in(&mut self.reuse);
         if let Some(sample) = sample {
             self.delays.update(0, sample);
         }

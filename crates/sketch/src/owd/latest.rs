@@ -1,4 +1,4 @@
-use super::drift::Lowest;
+use super::lowest::Lowest;
 use dwell_types::{Nanos, Timestamp};
 
 /// The latest delays of one direction, and the smallest ones. They bound those of the opposite direction at about the same time, whatever the

@@ -1,6 +1,7 @@
 use super::latest::Latest;
+use crate::reuse::Reuse;
 use crate::table::{Entry, Place, Table};
-use dwell_types::{Nanos, PacketId, Timestamp, hash};
+use dwell_types::{ExchangeId, Nanos, PacketId, Timestamp, hash};
 use std::collections::VecDeque;
 
 /// What became of a packet.
@@ -31,6 +32,15 @@ pub struct Passed {
     pub fate: Fate,
     /// How many packets it stands for.
     pub weight: f64,
+}
+
+impl Passed {
+    /// Counts the packet's id, if it stands for other packets, too.
+    pub(super) fn count_in(&self, reuse: &mut Reuse) {
+        if self.weight > 1.0 {
+            reuse.see(ExchangeId(self.sent.packet.0));
+        }
+    }
 }
 
 /// A packet as it was sent.

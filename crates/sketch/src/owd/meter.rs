@@ -8,7 +8,7 @@ use crate::Sample;
 use crate::distribution::{Ambiguous, DelayStore, Distribution};
 use crate::reuse::Reuse;
 use core::fmt;
-use dwell_types::{Crossing, ExchangeId, FlowId, Nanos, Timestamp};
+use dwell_types::{Crossing, FlowId, Nanos, Timestamp};
 
 /// The point at which a packet was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -305,7 +305,7 @@ impl OwdMeter {
     fn add(&mut self, passed: &Passed) {
         let sample = sample(passed);
         self.total.add(passed);
-        see(&mut self.reuse, passed);
+        passed.count_in(&mut self.reuse);
         if let Some(intervals) = &mut self.intervals {
             intervals.add(passed, sample.as_ref());
         }
@@ -392,13 +392,6 @@ impl OwdMeter {
             + self.delays.state_bytes()
             + self.intervals.as_ref().map_or(0, Intervals::state_bytes)
             + self.flows.as_ref().map_or(0, |flows| flows.state_bytes())
-    }
-}
-
-/// Counts the id of a packet that stands for others, too.
-pub(super) fn see(reuse: &mut Reuse, passed: &Passed) {
-    if passed.weight > 1.0 {
-        reuse.see(ExchangeId(passed.sent.packet.0));
     }
 }
 

@@ -45,6 +45,8 @@
 //!
 //! **Source**: own design; the exact counterpart of `lda` and `lds`.
 
+// The smallest delays of one direction, over time.
+mod lowest;
 // The latest delays of one direction, which bound those of the other.
 mod latest;
 pub use latest::Latest;

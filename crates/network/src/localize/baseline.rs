@@ -1,0 +1,128 @@
+//! A series of one value per interval: what is usual, and by how much the last values exceed it.
+
+/// Lengths of the windows of last intervals that are tested: a lasting change shows best in the mean of all it affects.
+pub const WINDOWS: [usize; 4] = [1, 2, 4, 8];
+
+/// The least number of intervals with a value in a baseline.
+pub const LEAST_BASELINE: usize = 3;
+
+/// The measured value of an interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Value {
+    /// The value, in any unit.
+    pub value: f64,
+    /// Its squared standard error due to the number of packets alone; above zero.
+    pub variance: f64,
+}
+
+/// What is usual: statistics of the first intervals.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Baseline {
+    /// Number of intervals that had a value.
+    pub intervals: usize,
+    /// Their mean.
+    pub mean: f64,
+    /// Their standard deviation; at least what the number of packets implies.
+    pub spread: f64,
+    /// The mean of their variances.
+    variance: f64,
+}
+
+/// How much larger than usual the values of the last intervals are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Shift {
+    /// Number of the window's first interval.
+    pub first: usize,
+    /// How many of its intervals have a value.
+    pub intervals: usize,
+    /// Their mean.
+    pub value: f64,
+    /// By how much that exceeds the mean of the baseline.
+    pub excess: f64,
+    /// The excess in units of its standard error: Student's *t* with one degree of freedom less than the baseline has
+    /// intervals.
+    pub score: f64,
+    /// The standard error of the excess in units of the baseline's spread.
+    pub(super) width: f64,
+}
+
+impl Baseline {
+    /// Of these values; `None` if too few are known.
+    pub fn of(values: &[Option<Value>]) -> Option<Self> {
+        let intervals = values.iter().flatten().count();
+        if intervals < LEAST_BASELINE {
+            return None;
+        }
+        let n = intervals as f64;
+        let mean = values.iter().flatten().map(|v| v.value).sum::<f64>() / n;
+        let variance = values.iter().flatten().map(|v| v.variance).sum::<f64>() / n;
+        let squares: f64 = values.iter().flatten().map(|v| (v.value - mean) * (v.value - mean)).sum();
+        Some(Self { intervals, mean, spread: (squares / (n - 1.0)).max(variance).sqrt(), variance })
+    }
+
+    /// Degrees of freedom of Student's *t* for values compared with this baseline.
+    pub fn freedom(&self) -> f64 {
+        self.intervals as f64 - 1.0
+    }
+
+    /// The score of each of its values, compared with the others: one degree of freedom less than [`Self::freedom`].
+    pub(super) fn own_scores(&self, values: &[Option<Value>]) -> impl Iterator<Item = f64> {
+        let n = self.intervals as f64;
+        let squares: f64 = values.iter().flatten().map(|v| (v.value - self.mean).powi(2)).sum();
+        values.iter().flatten().map(move |v| {
+            // What is left of mean and sum of squares without this value.
+            let excess = (v.value - self.mean) * n / (n - 1.0);
+            let rest = squares - excess * (v.value - self.mean);
+            let spread = (rest / (n - 2.0)).max(self.variance).sqrt();
+            excess / (spread * (n / (n - 1.0)).sqrt())
+        })
+    }
+
+    /// The shift of the values of a window that begins with interval `first`; `None` if there are none.
+    ///
+    /// Its variance is *s*² (1/*w* + 1/*B*) for a window of *w* intervals and a baseline of *B*, more if the window has
+    /// fewer packets than the baseline.
+    pub fn shift(&self, values: &[Option<Value>], first: usize) -> Option<Shift> {
+        let intervals = values.iter().flatten().count();
+        if intervals == 0 {
+            return None;
+        }
+        let w = intervals as f64;
+        let value = values.iter().flatten().map(|v| v.value).sum::<f64>() / w;
+        let variance = values.iter().flatten().map(|v| v.variance).sum::<f64>() / w;
+        let more = (variance - self.variance).max(0.0);
+        let error = (self.spread * self.spread * (1.0 / w + 1.0 / self.intervals as f64) + more / w).sqrt();
+        let excess = value - self.mean;
+        Some(Shift { first, intervals, value, excess, score: excess / error, width: error / self.spread })
+    }
+
+    /// The windows that end with interval `last` and begin after the baseline, whose intervals are those before `from`.
+    pub fn shifts(&self, values: &[Option<Value>], from: usize, last: usize) -> impl Iterator<Item = Shift> {
+        let windows = WINDOWS.into_iter().filter(move |&length| from + length <= last + 1);
+        windows.filter_map(move |length| {
+            let first = last + 1 - length;
+            self.shift(&values[first..=last], first)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values(of: &[f64]) -> Vec<Option<Value>> {
+        of.iter().map(|&value| Some(Value { value, variance: 0.01 })).collect()
+    }
+
+    /// A value's own score is that of a later interval with the same value, judged by a baseline without it.
+    #[test]
+    fn own_scores_leave_the_value_out() {
+        let series = values(&[1.0, 3.0, 2.0, 1.5, 7.0, 2.0]);
+        for (index, own) in Baseline::of(&series).unwrap().own_scores(&series).enumerate() {
+            let mut rest = series.clone();
+            let value = rest.remove(index);
+            let score = Baseline::of(&rest).unwrap().shift(&[value], 5).unwrap().score;
+            assert!((own - score).abs() < 1e-9, "{index}: {own} {score}");
+        }
+    }
+}
