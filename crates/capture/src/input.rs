@@ -23,16 +23,18 @@ pub struct Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    /// Takes a name apart at its last `%`, unless there is a file of the whole name, or none of its first part.
+    /// Takes a name apart at the first `%` behind the name of a file, unless there is a file of the whole name.
     pub fn parse(name: &'a Path) -> Self {
         let parts = || {
             let bytes = name.as_os_str().as_bytes();
-            let at = bytes.iter().rposition(|&byte| byte == b'%')?;
-            let file = Path::new(OsStr::from_bytes(&bytes[..at]));
+            let file = |at: usize| Path::new(OsStr::from_bytes(&bytes[..at]));
+            let is_file = |&at: &usize| bytes[at] == b'%' && (is_stdin(file(at)) || file(at).exists());
+            let at = (0..bytes.len()).find(is_file)?;
             let interface = str::from_utf8(&bytes[at + 1..]).ok().filter(|interface| !interface.is_empty())?;
-            (!name.exists() && (is_stdin(file) || file.exists())).then_some(Self { file, interface: Some(interface) })
+            Some(Self { file: file(at), interface: Some(interface) })
         };
-        parts().unwrap_or(Self { file: name, interface: None })
+        let whole = Self { file: name, interface: None };
+        if name.exists() { whole } else { parts().unwrap_or(whole) }
     }
 
     /// Whether this is a regular file, which can be read more than once.

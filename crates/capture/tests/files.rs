@@ -248,6 +248,11 @@ fn packets_of_one_interface() {
     assert_eq!((&missing.path, &*missing.wanted, missing.found.len()), (&of(&other, "eth0"), "eth0", 0));
     assert!(!files.is_damaged());
 
+    // What is damaged is said before what is missing.
+    let damaged = write(folder.path(), "damaged.pcapng", &[&file.bytes[..], &[9; 40]].concat());
+    let error = times(&[of(&damaged, "eth7")]).unwrap_err();
+    assert!(matches!(error, CaptureError::Damaged { .. }), "{error}");
+
     // A file that is truncated is known to have the interface nevertheless.
     let cut = write(folder.path(), "cut.pcapng", &file.bytes[..file.bytes.len() - 1]);
     assert_eq!(times(&[of(&cut, "eth1")]).unwrap(), [2, 3, 5]);
@@ -261,7 +266,7 @@ fn packets_of_one_interface_among_any() {
     let mut pcap = Pcap::with_header(MICROSECONDS, false, (2, 4), 65_535, 276);
     let mut pcapng = Pcapng::new(false);
     pcapng.interface(276, 0, &[(2, b"any")]);
-    for (at, number) in [(1, 2), (2, 3), (3, 2), (4, 0)] {
+    for (at, number) in [(1, 2), (2, 3), (3, 2), (4, 5)] {
         pcap.record(0, at, 20, 20, &cooked(number));
         pcapng.enhanced(0, u64::from(at), 20, &cooked(number));
     }
@@ -270,9 +275,12 @@ fn packets_of_one_interface_among_any() {
     for path in [write(folder.path(), "any.pcap", &pcap.bytes), write(folder.path(), "any.pcapng", &pcapng.bytes)] {
         assert_eq!(times(&[of(&path, "2")]).unwrap(), [1, 3]);
         assert_eq!(times(&[of(&path, "3")]).unwrap(), [2]);
-        assert_eq!(times(&[of(&path, "0")]).unwrap(), [4]);
-        let error = times(&[of(&path, "4")]).unwrap_err().to_string();
-        assert!(error.ends_with("found only those of 0, 2, 3"), "{error}");
+        assert_eq!(times(&[of(&path, "5")]).unwrap(), [4]);
+        // The pcapng interface 0 is `any`.
+        for interface in ["0", "4"] {
+            let error = times(&[of(&path, interface)]).unwrap_err().to_string();
+            assert!(error.ends_with("found only those of 2, 3, 5"), "{error}");
+        }
     }
     assert_eq!(times(&[of(&folder.path().join("any.pcapng"), "any")]).unwrap(), [1, 2, 3, 4]);
 }
@@ -289,6 +297,7 @@ fn names_with_a_percent_sign() {
     assert_eq!(Input::parse(&whole), Input { file: &whole, interface: None });
     let missing = folder.path().join("none.pcap%eth0");
     assert_eq!(Input::parse(&missing), Input { file: &missing, interface: None });
+    assert_eq!(Input::parse(&of(&plain, "a%b")), Input { file: &plain, interface: Some("a%b") });
     let nothing = of(&plain, "");
     assert_eq!(Input::parse(&nothing).interface, None);
 }

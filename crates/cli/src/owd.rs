@@ -161,6 +161,8 @@ fn warnings(
     let point = &arguments.point;
     let both = || std::iter::once(&answer.total).chain(&answer.reverse);
     let doubt = doubts(&answer.total, answer.reverse.as_ref(), Some(point.longest));
+    // Delays of different times may be negative in both directions because of a drift.
+    let doubt = doubt.filter(|doubt| *doubt != Doubt::Backwards || answer.clock_drift.is_none());
     let doubts = || {
         let doubt = doubt?;
         let is_half_named = doubt == Doubt::NothingInCommon && point.naming.nat && !point.from.is_empty();

@@ -54,7 +54,8 @@ impl Choice {
         path: &Path,
         described: impl Iterator<Item = Described<'a>> + Clone,
     ) -> Option<NoInterface> {
-        let is_described = |it: Described<'_>| it.name == Some(&*self.wanted) || self.is(it.number);
+        let is_described =
+            |it: Described<'_>| it.name == Some(&*self.wanted) || self.numbers.is_empty() && self.is(it.number);
         if self.is_found || described.clone().any(is_described) {
             return None;
         }

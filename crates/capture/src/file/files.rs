@@ -144,7 +144,9 @@ impl CaptureFiles {
         }
         let why =
             self.warnings.extract_if(.., |warning| matches!(warning, Warning::Damaged(_) | Warning::NoInterface(_)));
-        match why.collect::<Vec<_>>().into_iter().next() {
+        let why: Vec<Warning> = why.collect();
+        // The first damage, or else the first interface that is missing.
+        match why.into_iter().rev().max_by_key(Warning::is_damage) {
             Some(Warning::Damaged(error)) => Err(error),
             Some(Warning::NoInterface(missing)) => Err(CaptureError::NoInterface(missing)),
             _ => Ok(None),

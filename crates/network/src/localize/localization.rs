@@ -1,4 +1,4 @@
-use super::baseline::Value;
+use super::baseline::{Value, WINDOWS};
 use super::losses::{Bursts, LossVerdict};
 use super::null::Null;
 use super::readings::Readings;
@@ -144,11 +144,11 @@ impl Localization {
         for (segment, probability) in found.shares(asked.iter().copied()) {
             found.probabilities[segment as usize] = probability;
         }
-        let judge = |path: usize| {
+        let verdict = |path: usize| {
             let is_whole = routes.path(path).iter().all(|&segment| readings.is_measured(segment));
-            is_whole.then(|| Verdict::new(&sums(routes, readings, path), from, last, &null)).flatten()
+            is_whole.then(|| judge(routes, readings, path, from, last, &null)).flatten()
         };
-        found.paths = paths.iter().map(|&path| (path, judge(path))).collect();
+        found.paths = paths.iter().map(|&path| (path, verdict(path))).collect();
         found.correlation = mean_correlation(&correlations, from);
         found
     }
@@ -253,15 +253,20 @@ fn complete(parts: &[u32], readings: &Readings, among: Range<usize>) -> Vec<usiz
     among.filter(|&interval| parts.iter().all(|&segment| readings.delay(segment, interval).is_some())).collect()
 }
 
-/// The delay of a path in each interval; `None` unless the delays of all its segments are known.
-fn sums(routes: &Routes, readings: &Readings, path: usize) -> Vec<Option<Value>> {
+/// The verdict on a path at an interval: its delays are the sums of those of its segments, where all are known.
+fn judge(routes: &Routes, readings: &Readings, path: usize, from: usize, last: usize, null: &Null) -> Option<Verdict> {
     let sum = |interval| {
         routes.path(path).iter().try_fold(Value { value: 0.0, variance: 0.0 }, |sum, &segment| {
             let next = readings.mean(segment, interval)?;
             Some(Value { value: sum.value + next.value, variance: sum.variance + next.variance })
         })
     };
-    (0..readings.starts().len()).map(sum).collect()
+    // There may be many paths, and many intervals that no window reaches.
+    let begin = (last + 1).saturating_sub(WINDOWS[WINDOWS.len() - 1]).max(from);
+    let values: Vec<Option<Value>> = (0..from).chain(begin..=last).map(sum).collect();
+    let mut verdict = Verdict::new(&values, from, values.len() - 1, null)?;
+    verdict.shift.first += begin - from;
+    Some(verdict)
 }
 
 /// Runs of consecutive alarms; `at` gives the p-value at an interval and the first interval of its window.

@@ -14,16 +14,15 @@
 //! that does: all that the flow has sent, and its next 3 GiB, are in lap 0, as without an entry. So an entry that is
 //! replaced earlier than that is not missed, and nothing is looked up until a flow has moved on once.
 //!
-//! **State.** 32 sets of 4 flows, allocated with the first entry. A new one takes the third place of its set, and the
-//! first when it moves on, so that flows that pass once do not replace those that pass often. Of a flow that is
-//! replaced after its first lap what is in flight is not matched, and its laps are counted anew.
+//! **State.** 32 sets of 4 flows, allocated with the first entry. In a full set a new one replaces one that has not moved
+//! on yet, at random, so that flows that pass once do not replace those that pass often, and some of several new ones
+//! stay until they move on. Of a flow that is replaced after its first lap what is in flight is not matched, and its laps
+//! are counted anew.
 
 use dwell_types::hash;
 
 const SETS: usize = 32;
 const WAYS: usize = 4;
-/// The place of a new entry in its set.
-const NEW: usize = WAYS / 2;
 
 /// The flows whose numbers enter quarters.
 #[derive(Debug, Default)]
@@ -93,8 +92,7 @@ impl Wraps {
             set[0].enter(end);
             flows.has_laps |= set[0].behind > 0;
         } else {
-            set[NEW..].rotate_right(1);
-            set[NEW] = Entry { side, first: quarter(end).wrapping_sub(1) % 4, behind: 0 };
+            set[place(set, side, end)] = Entry { side, first: quarter(end).wrapping_sub(1) % 4, behind: 0 };
         }
     }
 
@@ -109,6 +107,16 @@ impl Flows {
         let (set, side) = name(side);
         self.sets[set].iter().find(|entry| entry.side == side).map_or(0, |entry| entry.lap(number))
     }
+}
+
+/// The place of a new entry: a free one, or that of an entry that has not moved on, or of the one that moved on first.
+fn place(set: &[Entry; WAYS], side: u32, end: u32) -> usize {
+    let is_free = |entry: &Entry| entry.side == 0;
+    let has_moved = |entry: &Entry| entry.behind > 0;
+    let still = set.iter().filter(|entry| !has_moved(entry)).count().max(1);
+    let nth = hash::finish(u64::from(side) << 32 | u64::from(end)) as usize % still;
+    let chosen = || (0..WAYS).filter(|&at| !has_moved(&set[at])).nth(nth);
+    set.iter().position(is_free).or_else(chosen).unwrap_or(WAYS - 1)
 }
 
 const fn quarter(number: u32) -> u16 {
@@ -148,8 +156,8 @@ mod tests {
         assert_eq!((wraps.of((7, 0), 0), wraps.of((8, 1), 0)), (0, 0));
     }
 
-    /// Ten flows that have moved on keep their laps, however many enter one quarter each meanwhile. If new entries took
-    /// the first place, these would replace them.
+    /// Ten flows that have moved on keep their laps, however many enter one quarter each meanwhile. If new entries replaced
+    /// any others, they would replace these.
     #[test]
     fn flows_that_pass_once_replace_none_that_pass_often() {
         let mut wraps = Wraps::default();
@@ -159,6 +167,23 @@ mod tests {
             others.for_each(|flow| _ = wraps.asks((flow, 0), 5, 1 << 30));
         }
         assert!((0..10).all(|flow| wraps.of((flow, 0), 0) == 3));
+    }
+
+    /// Three flows of one set take turns. In an empty set they keep all laps; behind flows that passed once all of them
+    /// come to be counted, too: if new entries replaced the oldest one, these three would replace each other forever.
+    #[test]
+    fn flows_of_one_set_stay() {
+        let of_set = |flow: &u64| name((*flow, 0)).0 == 5;
+        let flows: Vec<u64> = (0..).filter(of_set).take(7).collect();
+        for once in [0, 4] {
+            let mut wraps = Wraps::default();
+            flows[3..3 + once].iter().for_each(|&flow| _ = wraps.asks((flow, 0), 5, 1 << 30));
+            for n in 0..40 {
+                flows[..3].iter().for_each(|&flow| pass(&mut wraps, (flow, 0), n * GIB, (n + 1) * GIB));
+            }
+            let laps: Vec<u32> = flows[..3].iter().map(|&flow| wraps.of((flow, 0), u32::MAX)).collect();
+            assert!(if once == 0 { laps == [9; 3] } else { laps.iter().all(|&lap| lap > 0) }, "{laps:?}");
+        }
     }
 
     proptest! {

@@ -121,7 +121,10 @@ fn footing(report: &OwdReport, to: &mut impl Write) -> io::Result<()> {
 fn clocks(report: &OwdReport, to: &mut impl Write) -> io::Result<()> {
     let range = |ClockOffset { low, high }: ClockOffset| {
         let [at_least, at_most] = [low, high].map(|ns| text::delay(Some(Estimate::exact(ns))));
-        format!("{at_least} to {at_most}")
+        match at_least == at_most {
+            true => format!("{:.3} ms to {:.3} ms", low as f64 / 1e6, high as f64 / 1e6),
+            false => format!("{at_least} to {at_most}"),
+        }
     };
     match (report.clock_offset_ns, report.clock_drift) {
         (Some(offset), drift) => {

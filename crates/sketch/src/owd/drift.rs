@@ -1,5 +1,5 @@
 use super::latest::Latest;
-use dwell_types::Nanos;
+use dwell_types::{Nanos, Timestamp};
 
 /// How two clocks run apart, as far as the smallest delays of both directions bound it.
 ///
@@ -36,13 +36,16 @@ impl Drift {
     /// By the delays of the forward and of the reverse direction. `None` if no clocks explain them that run straight and
     /// drift less than [`Nanos::drift`], and if such that drift as much do, so that nothing is known.
     pub fn of(forward: &Latest, reverse: &Latest) -> Option<Self> {
-        // By the sender's clock.
-        let upper = || forward.lowest.points().map(|(at, delay)| (at - delay, delay, true));
-        let lower = || reverse.lowest.points().map(|(at, delay)| (at, Nanos::new(delay.get().saturating_neg()), false));
-        let (_, base, _) = upper().next()?;
-        lower().next()?;
-        let points = || upper().chain(lower());
-        let first = points().map(|(at, ..)| at).min()?;
+        // By the sender's clock. A delay below zero becomes known by the other one, when the packet is sent.
+        let upper = |(at, delay): (Timestamp, Nanos)| (at - delay.max(Nanos::ZERO), delay, true);
+        let lower = |(at, delay): (Timestamp, Nanos)| {
+            (at + delay.min(Nanos::ZERO), Nanos::new(delay.get().saturating_neg()), false)
+        };
+        let points = || forward.lowest.points().map(upper).chain(reverse.lowest.points().map(lower));
+        let ends = || forward.lowest.ends().map(upper).chain(reverse.lowest.ends().map(lower)).map(|(at, ..)| at);
+        let (_, base) = forward.lowest.points().next()?;
+        reverse.lowest.points().next()?;
+        let (first, last) = (ends().min()?, ends().max()?);
         let bounds: Vec<Bound> = points()
             .map(|(at, offset, is_upper)| Bound {
                 at: (at - first).as_secs_f64(),
@@ -50,28 +53,28 @@ impl Drift {
                 is_upper,
             })
             .collect();
-        let end = bounds.iter().map(|bound| bound.at).fold(0.0, f64::max);
+        let end = (last - first).as_secs_f64();
         let most = Nanos::from_secs(1).drift().get() as f64;
-        let lines = extremes(&bounds, most);
-        let ends = |of: &dyn Fn(&Line) -> f64| {
+        let lines = corners(&bounds, most);
+        let extremes = |of: &dyn Fn(&Line) -> f64| {
             let values = || lines.iter().map(of);
             [values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max)]
         };
         let base = base.get() as f64;
-        let slopes = ends(&|line| line.1);
-        let is_known = !lines.is_empty() && slopes[0] > -most && slopes[1] < most;
+        let slopes = extremes(&|line| line.1);
+        let is_known = !lines.is_empty() && (slopes[0] > -most || slopes[1] < most);
         is_known.then(|| Self {
             // A nanosecond per second is a billionth.
             ppm: slopes.map(|slope| slope / 1e3),
-            start_ns: ends(&|line| base + line.0),
-            end_ns: ends(&|line| base + line.0 + line.1 * end),
+            start_ns: extremes(&|line| base + line.0),
+            end_ns: extremes(&|line| base + line.0 + line.1 * end),
         })
     }
 }
 
 /// The corners of the set of lines that keep all bounds, with slopes up to `most`: each touches two bounds, or one with
 /// the steepest slope. Bounds are few.
-fn extremes(bounds: &[Bound], most: f64) -> Vec<Line> {
+fn corners(bounds: &[Bound], most: f64) -> Vec<Line> {
     let through = |bound: &Bound, slope: f64| (bound.offset - slope * bound.at, slope);
     let keeps = |&(start, slope): &Line| {
         slope.abs() <= most
@@ -89,7 +92,6 @@ fn extremes(bounds: &[Bound], most: f64) -> Vec<Line> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dwell_types::Timestamp;
 
     const SECOND: i64 = 1_000_000_000;
 
@@ -99,25 +101,31 @@ mod tests {
         latest
     }
 
-    /// Both directions of clocks that begin with `offset` ns and drift by `ppm`: packets take 1 to 5 ms.
+    /// Both directions of clocks that begin with `offset` ns and drift by `ppm`: packets take .01 to 4 ms.
     fn clocks(offset: i64, ppm: i64, seconds: i64) -> [Latest; 2] {
         let ahead = |at: i64| offset + at / 1_000 * ppm / 1_000;
-        let waits = |number: i64| 1_000_000 + (number * number * 7 + number * 3) % 13 * 333_333;
+        let waits = |number: i64| 10_000 + (number * number * 7 + number * 3) % 13 * 333_333;
         let sent = (0..seconds * 100).map(|number| (number * SECOND / 100, waits(number)));
-        let there = latest(sent.clone().map(|(at, wait)| {
-            let arrived = at + wait;
-            (arrived + ahead(arrived), wait + ahead(arrived))
-        }));
-        let back = latest(sent.map(|(at, wait)| (at + wait, wait - ahead(at))));
+        // A delay becomes known at the later of the two times, each by its clock.
+        let known = |sent: i64, arrived: i64| (sent.max(arrived), arrived - sent);
+        let there = latest(sent.clone().map(|(at, wait)| known(at, at + wait + ahead(at + wait))));
+        let back = latest(sent.map(|(at, wait)| known(at + ahead(at), at + wait)));
         [there, back]
     }
 
-    /// The bounds contain the truth, and the slope is known as well as 2 ms in the time of the capture allow.
+    /// The bounds contain the truth, and the slope is known as well as 20 µs in the time of the capture allow.
     #[test]
     fn drift_is_bounded() {
-        for (offset, ppm, seconds) in
-            [(0, 0, 60), (3_000_000, 100, 79), (-5 * SECOND, -40, 600), (3_000 * SECOND, 250, 3_600), (0, 20, 86_400)]
-        {
+        for (offset, ppm, seconds) in [
+            (0, 0, 60),
+            (3_000_000, 100, 79),
+            (-5 * SECOND, -40, 600),
+            (3_000 * SECOND, 250, 3_600),
+            (0, 20, 86_400),
+            (-300_000_000, 100, 10),
+            (300_000_000, 100, 10),
+            (-300_000_000, 999, 60),
+        ] {
             let [there, back] = clocks(offset, ppm, seconds);
             let drift = Drift::of(&there, &back).unwrap();
             let contains = |[low, high]: [f64; 2], truth: f64| low <= truth + 1.0 && truth <= high + 1.0;
@@ -125,9 +133,9 @@ mod tests {
             assert!(contains(drift.ppm, ppm as f64), "{drift:?}");
             assert!(contains(drift.start_ns, offset as f64) && contains(drift.end_ns, end), "{drift:?} {offset} {end}");
             let width = drift.ppm[1] - drift.ppm[0];
-            assert!(width < 2.5 * 2_000.0 / seconds as f64, "{ppm} for {seconds} s: {drift:?}");
+            assert!(width < 3.0 * 20.0 / seconds as f64, "{ppm} for {seconds} s: {drift:?}");
             assert!(
-                drift.start_ns[1] - drift.start_ns[0] < 3e6 && drift.end_ns[1] - drift.end_ns[0] < 3e6,
+                drift.start_ns[1] - drift.start_ns[0] < 5e4 && drift.end_ns[1] - drift.end_ns[0] < 5e4,
                 "{drift:?}"
             );
         }
@@ -143,9 +151,9 @@ mod tests {
         assert_eq!(Drift::of(&there, &back), None);
         let jumped = latest((0..60).map(|at| (at * SECOND, if at < 30 { 1_000_000 } else { -50_000_000 })));
         assert_eq!(Drift::of(&jumped, &back), None);
-        // In a tenth of a second 2 ms say nothing about the slope.
+        // In a thousandth of a second 20 µs say nothing about the slope.
         let [there, back] = clocks(0, 0, 1)
-            .map(|latest| self::latest(latest.lowest.points().map(|(at, delay)| (at.as_nanos() / 10, delay.get()))));
+            .map(|latest| self::latest(latest.lowest.points().map(|(at, delay)| (at.as_nanos() / 1_000, delay.get()))));
         assert_eq!(Drift::of(&there, &back), None);
     }
 }

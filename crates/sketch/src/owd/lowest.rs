@@ -4,7 +4,8 @@ use dwell_types::{Nanos, Timestamp};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lowest {
     spans: [Option<(Timestamp, Nanos)>; Self::SPANS],
-    start: Option<Timestamp>,
+    /// The first delay of all, and the last.
+    ends: Option<[(Timestamp, Nanos); 2]>,
     /// A span lasts 2 to the power of this, in ns.
     exponent: u32,
 }
@@ -12,7 +13,7 @@ pub(super) struct Lowest {
 impl Default for Lowest {
     /// Nothing is known.
     fn default() -> Self {
-        Self { spans: [None; Self::SPANS], start: None, exponent: 26 }
+        Self { spans: [None; Self::SPANS], ends: None, exponent: 26 }
     }
 }
 
@@ -21,7 +22,9 @@ impl Lowest {
 
     #[inline]
     pub(super) fn add(&mut self, at: Timestamp, delay: Nanos) {
-        let since = (at - *self.start.get_or_insert(at)).get().max(0);
+        let [(start, _), last] = self.ends.get_or_insert([(at, delay); 2]);
+        let since = (at - *start).get().max(0);
+        *last = (at, delay);
         while since >> self.exponent >= Self::SPANS as i64 {
             self.double();
         }
@@ -39,7 +42,12 @@ impl Lowest {
         self.exponent += 1;
     }
 
-    /// These delays, in the order of time.
+    /// The first and the last delay.
+    pub(super) fn ends(&self) -> impl Iterator<Item = (Timestamp, Nanos)> + '_ {
+        self.ends.iter().flatten().copied()
+    }
+
+    /// The smallest delays, in the order of time.
     pub(super) fn points(&self) -> impl Iterator<Item = (Timestamp, Nanos)> + '_ {
         self.spans.iter().flatten().copied()
     }
