@@ -81,6 +81,26 @@ fn clocks_of_interfaces() {
     }
 }
 
+/// A captured length just below 2³², whose difference to the block's wraps to a small number, is damage, in the first
+/// block and in one that is buffered.
+#[test]
+fn captured_lengths_that_wrap_are_damage() {
+    for before in 0..3 {
+        for short in [1u32, 2, 4, 7, 100] {
+            let mut file = Pcapng::new(false);
+            file.interface(1, 0, &[]);
+            for at in 0..before {
+                file.enhanced(0, at, 1, b"a");
+            }
+            let body = file.words(&[0, 0, 7, 0u32.wrapping_sub(short), 60]);
+            file.block(6, &body);
+            let (_, frames, words) = damage(&file);
+            assert_eq!(frames, before, "{words}");
+            assert!(words.starts_with("expected a captured length of at most 0"), "{words}");
+        }
+    }
+}
+
 #[test]
 fn other_blocks_are_skipped_however_long() {
     let mut file = Pcapng::new(false);

@@ -60,8 +60,7 @@ impl Pcapng {
         }
         let trailer = first_words::<1>(held.get(whole as usize - 4..whole as usize)?)?;
         let interface = self.interfaces.get(interface as usize)?;
-        // A captured length that is too large is a difference that is, too.
-        let is_plain = (whole - 32).wrapping_sub(captured) < LEAST_OPTIONS;
+        let is_plain = (whole - 32).checked_sub(captured)? < LEAST_OPTIONS;
         if self.order.words(trailer) != [whole] || !(is_plain || self.is_usual(held, whole, captured)) {
             return None;
         }
@@ -71,12 +70,12 @@ impl Pcapng {
         Some(Record { at, link: interface.link, wire_length, start, length })
     }
 
-    /// Whether the options behind a packet say that none were dropped before it; not if there is no room for the packet.
+    /// Whether the options behind a packet say that none were dropped before it.
     /// Not inlined: few captures have options.
     #[inline(never)]
     fn is_usual(&self, held: &[u8], whole: u32, captured: u32) -> bool {
         let options = held.get(28 + (captured as usize).next_multiple_of(4)..whole as usize - 4);
-        captured <= whole - 32 && options.is_some_and(|options| interface::dropped_before(self.order, options) == 0)
+        options.is_some_and(|options| interface::dropped_before(self.order, options) == 0)
     }
 
     /// Whether so many bytes of the stream are a whole block.
