@@ -31,7 +31,7 @@ impl Choice {
     /// Whether a frame is of the chosen interface. Frames captured on all interfaces together (`-i any`) have Linux'
     /// number of theirs in the header; it counts, not that of the pcapng interface named `any`.
     pub(super) fn takes(&mut self, frame: &Frame<'_>, described: Option<Described<'_>>) -> bool {
-        let by_name = described.as_ref().is_some_and(|described| described.name == Some(&*self.wanted));
+        let by_name = described.as_ref().is_some_and(|described| self.is_named(described));
         let number = if frame.link == LinkType::LINUX_SLL2 {
             let number = frame.bytes.get(4..8).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes);
             self.numbers.extend(number.filter(|_| self.numbers.len() < LISTED));
@@ -44,6 +44,10 @@ impl Choice {
         takes
     }
 
+    fn is_named(&self, described: &Described<'_>) -> bool {
+        described.name == Some(&*self.wanted)
+    }
+
     fn is(&self, number: u32) -> bool {
         self.wanted.parse() == Ok(number)
     }
@@ -54,8 +58,7 @@ impl Choice {
         path: &Path,
         described: impl Iterator<Item = Described<'a>> + Clone,
     ) -> Option<NoInterface> {
-        let is_described =
-            |it: Described<'_>| it.name == Some(&*self.wanted) || self.numbers.is_empty() && self.is(it.number);
+        let is_described = |it: Described<'_>| self.is_named(&it) || self.numbers.is_empty() && self.is(it.number);
         if self.is_found || described.clone().any(is_described) {
             return None;
         }

@@ -109,10 +109,7 @@ impl Baseline {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn values(of: &[f64]) -> Vec<Option<Value>> {
-        of.iter().map(|&value| Some(Value { value, variance: 0.01 })).collect()
-    }
+    use crate::localize::test_support::values;
 
     /// A value's own score is that of a later interval with the same value, judged by a baseline without it.
     #[test]

@@ -65,3 +65,5 @@ pub use routes::Routes;
 // The whole analysis: verdicts, alarms and suspects.
 mod localization;
 pub use localization::{Change, Kind, Localization, PathState, Settings, Suspect};
+#[cfg(test)]
+mod test_support;

@@ -114,6 +114,7 @@ impl Tail {
 mod tests {
     use super::*;
     use crate::localize::Verdict;
+    use crate::localize::test_support::normal;
     use rand::{RngExt, SeedableRng};
     use rand_pcg::Pcg64Mcg;
 
@@ -122,12 +123,6 @@ mod tests {
     /// The p-value of an alarm in so many segments, if a hundredth of the intervals may have a false one.
     fn alarm(segments: usize) -> f64 {
         0.01 / segments as f64
-    }
-
-    /// A standard normal variate, by Box and Muller.
-    fn normal(random: &mut Pcg64Mcg) -> f64 {
-        let (far, turn) = (1.0 - random.random::<f64>(), random.random::<f64>());
-        (-2.0 * far.ln()).sqrt() * (std::f64::consts::TAU * turn).cos()
     }
 
     fn exponential(random: &mut Pcg64Mcg) -> f64 {

@@ -25,11 +25,10 @@ impl Verdict {
     pub fn new(values: &[Option<Value>], from: usize, last: usize, null: &Null) -> Option<Self> {
         let baseline = Baseline::of(&values[..from])?;
         let freedom = baseline.freedom();
-        let windows = baseline.shifts(values, from, last).count() as f64;
-        let odds = baseline.shifts(values, from, last).map(|shift| ln_odds(&shift, freedom));
-        let ln_odds = ln_sum(odds) - windows.ln();
-        let shifts = baseline.shifts(values, from, last);
-        let judged = shifts.map(|shift| (null.beyond(shift.score, shift.intervals, freedom), shift));
+        let shifts: Vec<Shift> = baseline.shifts(values, from, last).collect();
+        let windows = shifts.len() as f64;
+        let ln_odds = ln_sum(shifts.iter().map(|shift| ln_odds(shift, freedom))) - windows.ln();
+        let judged = shifts.iter().map(|shift| (null.beyond(shift.score, shift.intervals, freedom), *shift));
         let clearer = |a: &(f64, Shift), b: &(f64, Shift)| a.0.total_cmp(&b.0).then(b.1.score.total_cmp(&a.1.score));
         let (chance, shift) = judged.min_by(clearer)?;
         Some(Self { baseline, shift, p_value: (windows * chance).min(1.0), ln_odds })
@@ -61,18 +60,9 @@ pub(super) fn ln_sum(terms: impl Iterator<Item = f64>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rand::{RngExt, SeedableRng};
+    use crate::localize::test_support::{normal, values};
+    use rand::SeedableRng;
     use rand_pcg::Pcg64Mcg;
-
-    fn values(of: &[f64]) -> Vec<Option<Value>> {
-        of.iter().map(|&value| Some(Value { value, variance: 0.01 })).collect()
-    }
-
-    /// A standard normal variate, by Box and Muller.
-    fn normal(random: &mut Pcg64Mcg) -> f64 {
-        let (far, turn) = (1.0 - random.random::<f64>(), random.random::<f64>());
-        (-2.0 * far.ln()).sqrt() * (std::f64::consts::TAU * turn).cos()
-    }
 
     #[test]
     fn a_step_is_found_where_it_is() {
