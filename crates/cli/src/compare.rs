@@ -119,7 +119,7 @@ struct OutputArguments {
 impl OutputArguments {
     /// Rejects files that cannot be written beside these inputs.
     fn check(&self, inputs: impl IntoIterator<Item = impl AsRef<Path>>) -> Result<(), Failure> {
-        self.report.check(inputs, self.plot.as_ref(), None)
+        self.report.check(inputs, self.plot.as_ref(), [])
     }
 
     fn open(&self) -> Result<Outputs> {

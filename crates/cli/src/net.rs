@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 fn plan_network(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
     let inputs = arguments.costs.iter().chain([&arguments.map.topology]);
     output::check_stdin(inputs.clone())?;
-    arguments.report.check(inputs, arguments.plot.as_ref(), None)?;
+    arguments.report.check(inputs, arguments.plot.as_ref(), [])?;
     let map = Map::read(&arguments.map)?;
     let costs = match &arguments.costs {
         Some(path) => costs(path, &map.topology)?,
@@ -88,7 +88,7 @@ fn plan_network(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
 }
 
 fn list_paths(arguments: &PathsArguments) -> Result<ExitCode, Failure> {
-    arguments.report.check([&arguments.map.topology], arguments.plot.as_ref(), None)?;
+    arguments.report.check([&arguments.map.topology], arguments.plot.as_ref(), [])?;
     let map = Map::read(&arguments.map)?;
     let (segments, instrumented) = map.instrument(&arguments.instrumented)?;
     let overlap = map.before.as_ref().map(|(topology, paths)| {

@@ -46,11 +46,11 @@ impl<F: ValueEnum + Default + Send + Sync + 'static> ReportArguments<F> {
 
     /// Rejects a name that ends in a format which only other commands have, and outputs that would be written over each
     /// other or over an input ([`check_apart`]).
-    pub(crate) fn check(
-        &self,
+    pub(crate) fn check<'a>(
+        &'a self,
         inputs: impl IntoIterator<Item = impl AsRef<Path>>,
-        plot: Option<&(PathBuf, Image)>,
-        other: Option<&PathBuf>,
+        plot: Option<&'a (PathBuf, Image)>,
+        others: impl IntoIterator<Item = &'a PathBuf>,
     ) -> Result<(), Failure> {
         let is_format = |ending: &OsStr| FORMATS.iter().any(|format| ending.eq_ignore_ascii_case(format));
         if self.format.is_none() && self.implied().is_none() && self.path().extension().is_some_and(is_format) {
@@ -63,7 +63,7 @@ impl<F: ValueEnum + Default + Send + Sync + 'static> ReportArguments<F> {
             )));
         }
         let plot = plot.map(|(path, _)| path.as_path());
-        check_apart(inputs, [self.path()].into_iter().chain(plot).chain(other.map(PathBuf::as_path)))
+        check_apart(inputs, [self.path()].into_iter().chain(plot).chain(others.into_iter().map(PathBuf::as_path)))
     }
 
     /// Opens the file of the report.
@@ -85,6 +85,14 @@ pub(crate) fn finish(
 ) -> Result<()> {
     report.finish()?;
     rows.map_or(Ok(()), |rows| rows.finish()?.finish())?;
+    self::draw(plot, draw)
+}
+
+/// Draws a plot, if one is requested, and completes its file.
+pub(crate) fn draw(
+    plot: Option<(Output, Image)>,
+    draw: impl FnOnce(Image, &mut Output) -> io::Result<()>,
+) -> Result<()> {
     let Some((mut to, image)) = plot else { return Ok(()) };
     draw(image, &mut to)?;
     to.finish()

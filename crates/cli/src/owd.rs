@@ -59,8 +59,8 @@ fn measure(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
         Method::Auto | Method::Exact => Box::new(Packets::new(arguments, &beginning.directions)?),
         Method::Lda => Box::new(Sketches::new(arguments, &beginning, signals)?),
     };
-    let mut outputs =
-        Outputs::open(&arguments.output, arguments.samples.as_deref(), arguments.point.interval.is_some())?;
+    let Arguments { output, plot_cdf, samples, .. } = arguments;
+    let mut outputs = Outputs::open(output, plot_cdf.as_ref(), samples.as_deref(), arguments.point.interval.is_some())?;
     let [sent, received] = follow(&mut points, |step| {
         match step {
             Next::Packet(side, seen, point) => comparer.update(side, seen, point),

@@ -91,7 +91,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         exact: answer.exact,
         sizes: answer.sizes,
     };
-    asked.report.check([] as [&Path; 0], None, None)?;
+    asked.report.check([] as [&Path; 0], None, [])?;
     let mut to = asked.report.open()?;
     match asked.report.format() {
         Format::Table => table::write(&report, to.plain())?,

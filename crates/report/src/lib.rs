@@ -5,13 +5,14 @@
 //! [`std::io::ErrorKind::BrokenPipe`]. What `evaluate` and `compare` show is beside their measures in `dwell-evaluate`,
 //! which writes and draws with [`text`] and [`plot`].
 
-// The reports of these subcommands, and the facts and quantiles that several of them have.
+// The reports of these subcommands, and the facts, quantiles and shapes that several of them have.
 pub mod facts;
 pub mod net;
 pub mod owd;
 pub mod quantiles;
 pub mod queue;
 pub mod rtt;
+pub mod shape;
 pub mod size;
 // Building blocks of the human-readable formats.
 mod footing;

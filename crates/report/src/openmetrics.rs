@@ -1,6 +1,7 @@
 //! Shared by all OpenMetrics 1.0 output, for Prometheus and compatible tools. Unknown values are left out.
 
 use crate::facts::{Frames, Memory};
+use crate::round::edge_above;
 use dwell_sketch::estimate::Estimate;
 use std::io::{self, Write};
 
@@ -29,6 +30,74 @@ pub(crate) fn family(name: &str, kind: &str, unit: Option<&str>, help: &str, to:
         writeln!(to, "# UNIT {name} {unit}")?;
     }
     writeln!(to, "# HELP {name} {help}")
+}
+
+/// A histogram of delays, estimated for all of them.
+#[derive(Clone, Debug)]
+pub(crate) struct Histogram {
+    /// Whether there were any.
+    has_any: bool,
+    /// Up to each of the [`edges`].
+    buckets: Vec<f64>,
+    all: f64,
+    /// In seconds; unknown if a delay was negative, since a sum that falls is no counter.
+    sum: Option<f64>,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self { has_any: false, buckets: vec![0.0; edges().count()], all: 0.0, sum: Some(0.0) }
+    }
+}
+
+impl Histogram {
+    /// Adds delays with this `mean` in nanoseconds: numbers in bins, by their upper edges in ascending order, which are not
+    /// more than `all`. What is not finite is left out.
+    pub(crate) fn add(&mut self, bins: impl Iterator<Item = (i64, f64)> + Clone, all: f64, mean: f64) {
+        let binned: f64 = bins.clone().map(|(_, number)| number).sum();
+        if !(binned.is_finite() && all.is_finite()) {
+            return;
+        }
+        self.has_any = true;
+        let is_negative = bins.clone().any(|(edge, _)| edge < 0) || mean < 0.0;
+        let mut bins = bins.peekable();
+        let mut below = 0.0;
+        for (bucket, edge) in self.buckets.iter_mut().zip(edges()) {
+            while let Some((_, number)) = bins.next_if(|bin| bin.0 <= edge) {
+                below += number;
+            }
+            *bucket += below;
+        }
+        let all = binned.max(all);
+        self.all += all;
+        self.sum = self.sum.filter(|_| !is_negative).map(|sum| sum + mean / 1e9 * all);
+    }
+
+    /// Writes it, unless nothing was added. Counts are rounded to integers, since the format allows only these.
+    pub(crate) fn write(&self, name: &str, labels: &str, to: &mut impl Write) -> io::Result<()> {
+        if !self.has_any {
+            return Ok(());
+        }
+        for (edge, number) in edges().zip(&self.buckets) {
+            let le = seconds(edge as f64);
+            writeln!(to, "{name}_bucket{{{labels},le=\"{le}\"}} {:.0}", number.round())?;
+        }
+        let all = self.all.round();
+        writeln!(to, "{name}_bucket{{{labels},le=\"+Inf\"}} {all:.0}")?;
+        // Without a sum there is no count (OpenMetrics 1.0, Histogram).
+        let Some(sum) = self.sum else { return Ok(()) };
+        writeln!(to, "{name}_count{{{labels}}} {all:.0}")?;
+        writeln!(to, "{name}_sum{{{labels}}} {}", self::number(sum))
+    }
+}
+
+/// The upper edges of all buckets, in nanoseconds: 1, 2 and 5 times powers of ten, from a microsecond to beyond the
+/// longest time that a request may wait. Every series has all of them, whatever its delays: a sum over several series
+/// is a histogram only then.
+fn edges() -> impl Iterator<Item = i64> {
+    const FIRST: i64 = 1_000;
+    const LAST: i64 = 200_000_000_000_000;
+    std::iter::successors(Some(FIRST), |&edge| Some(edge_above(edge))).take_while(|&edge| edge <= LAST)
 }
 
 /// Low end, value and high end of an estimate, with their names.

@@ -26,7 +26,7 @@ pub(super) fn run(arguments: &LocalizeArguments) -> Result<ExitCode, Failure> {
     let files: Vec<(Option<&str>, PathBuf)> = arguments.measurements.iter().map(|text| split(text)).collect();
     let inputs = files.iter().map(|(_, path)| path).chain([&arguments.map.topology]);
     output::check_stdin(inputs.clone())?;
-    arguments.report.check(inputs, arguments.plot.as_ref(), None)?;
+    arguments.report.check(inputs, arguments.plot.as_ref(), [])?;
     let map = Map::read(&arguments.map)?;
     let (segments, instrumented) = map.instrument(&arguments.instrumented)?;
     let routes = Routes::new(&map.paths, &segments);

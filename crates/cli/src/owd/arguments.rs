@@ -93,12 +93,12 @@ pub(super) struct OutputArguments {
 
 impl OutputArguments {
     /// Rejects files that cannot be written beside these inputs and another output.
-    pub(super) fn check(
-        &self,
+    pub(super) fn check<'a>(
+        &'a self,
         inputs: impl IntoIterator<Item = impl AsRef<Path>>,
-        other: Option<&PathBuf>,
+        others: impl IntoIterator<Item = &'a PathBuf>,
     ) -> Result<(), Failure> {
-        self.report.check(inputs, self.plot.as_ref(), other)
+        self.report.check(inputs, self.plot.as_ref(), others)
     }
 }
 
@@ -122,6 +122,7 @@ Examples:
   dwell owd sender.pcap receiver.pcap                           all packets, as a table
   dwell owd client.pcap server.pcap --from 10.0.0.2 --reverse   both directions, clock offset
   dwell owd a.pcap b.pcap --interval 1s --flows --format json
+  dwell owd a.pcap b.pcap --plot time.svg --plot-cdf cdf.svg    delay and loss over time, and distributions
   dwell owd router.pcapng%eth0 router.pcapng%eth1               one capture of two interfaces
   dwell owd --crossings a.csv b.csv                             logs of packets"
 )]
@@ -182,6 +183,10 @@ pub(crate) struct Arguments {
     pub(super) memory: usize,
     #[command(flatten)]
     pub(super) output: OutputArguments,
+    /// Plot the distribution functions of the delay, of each direction and of --flows, to a .svg or .png file. Not with
+    /// --method lda.
+    #[arg(long, value_name = "FILE", value_parser = crate::output::picture, help_heading = "Output")]
+    pub(super) plot_cdf: Option<(PathBuf, Image)>,
     /// Write every compared packet as CSV when its fate is known: when it was sent, its delay, its weight. Not with
     /// --method lda.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
@@ -331,7 +336,11 @@ impl Arguments {
         if self.samples.is_some() && self.method == Method::Lda {
             return usage("--samples does not apply to --method lda, which does not know single packets");
         }
-        self.output.check(pair.paths.iter().chain(weights), self.samples.as_ref())
+        if self.plot_cdf.is_some() && self.method == Method::Lda {
+            return usage("--plot-cdf does not apply to --method lda, which does not know distributions");
+        }
+        let others = self.samples.iter().chain(self.plot_cdf.as_ref().map(|(path, _)| path));
+        self.output.check(pair.paths.iter().chain(weights), others)
     }
 
     pub(super) fn wants_flows(&self) -> bool {

@@ -21,7 +21,7 @@ use std::process::ExitCode;
 pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
     let inputs = [&arguments.sender, &arguments.receiver];
     output::check_different(inputs, "the sketches of two points")?;
-    arguments.output.check(inputs, None)?;
+    arguments.output.check(inputs, [])?;
     let mut warnings = Vec::new();
     let (sent, list) = read(&arguments.sender, &mut warnings)?;
     let (received, _) = read(&arguments.receiver, &mut warnings)?;
@@ -63,7 +63,7 @@ pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
         warnings.extend(unlisted(&total, &list));
     }
 
-    let mut outputs = Outputs::open(&arguments.output, None, arguments.intervals)?;
+    let mut outputs = Outputs::open(&arguments.output, None, None, arguments.intervals)?;
     outputs.take(joined.iter().map(Interval::from).collect())?;
     outputs.finish(OwdReport {
         schema: SCHEMA,

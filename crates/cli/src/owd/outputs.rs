@@ -7,12 +7,13 @@ use dwell_report::json;
 use dwell_report::owd::samples::{COLUMNS, Sample};
 use dwell_report::owd::{self as report, Interval, OwdReport};
 use dwell_report::plot::{self, Image};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Output files, and the intervals for them: written as they end, or kept for the end.
 pub(super) struct Outputs {
     report: Output,
     plot: Option<(Output, Image)>,
+    cdf: Option<(Output, Image)>,
     samples: Option<Rows<Output>>,
     format: Format,
     /// Whether the report includes the intervals.
@@ -23,10 +24,16 @@ pub(super) struct Outputs {
 
 impl Outputs {
     /// Opens every file, so that one that cannot be written is reported before the work begins.
-    pub(super) fn open(arguments: &OutputArguments, samples: Option<&Path>, has_intervals: bool) -> Result<Self> {
+    pub(super) fn open(
+        arguments: &OutputArguments,
+        cdf: Option<&(PathBuf, Image)>,
+        samples: Option<&Path>,
+        has_intervals: bool,
+    ) -> Result<Self> {
         Ok(Self {
             report: arguments.report.open()?,
             plot: Output::picture(arguments.plot.as_ref())?,
+            cdf: Output::picture(cdf)?,
             samples: Output::rows(samples, COLUMNS)?,
             format: arguments.report.format(),
             has_intervals: match arguments.report.format() {
@@ -70,11 +77,10 @@ impl Outputs {
             Format::Csv => report::csv::write(&report, to)?,
             Format::Openmetrics => report::openmetrics::write(&report, to)?,
         }
-        output::finish(self.report, self.samples, self.plot, |image, to| {
-            if !self.has_intervals {
-                report.intervals = self.intervals;
-            }
-            plot::write_owd(&report, image, to)
-        })
+        if !self.has_intervals {
+            report.intervals = self.intervals;
+        }
+        output::finish(self.report, self.samples, self.plot, |image, to| plot::write_owd(&report, image, to))?;
+        output::draw(self.cdf, |image, to| plot::write_owd_cdf(&report, image, to))
     }
 }

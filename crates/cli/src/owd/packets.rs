@@ -10,6 +10,7 @@ use dwell_observe::crossing::Directions;
 use dwell_report::facts::Parameter;
 use dwell_report::owd::samples::Sample;
 use dwell_report::owd::{ClockDrift, ClockOffset, Drifts, Flow, Interval, Line};
+use dwell_sketch::distribution::Distribution;
 use dwell_sketch::owd::{Drift, Latest, OwdMeter, Passed, Settings, SettingsError, Side, Totals};
 use dwell_types::{FlowKey, Nanos, Series};
 use std::collections::BTreeMap;
@@ -117,8 +118,17 @@ impl<'a> Packets<'a> {
         let named = answers.iter().map(|answer| (answer, name(answer.number)));
         named
             .filter(|(_, name)| arguments.is_wanted(name.map_or(Series::OTHER, |name| name)))
-            .map(|(answer, name)| Flow::new(answer, name.map_or(Series::OTHER.to_owned(), |name| told_apart(name))))
+            .map(|(answer, name)| {
+                let name = name.map_or(Series::OTHER.to_owned(), |name| told_apart(name));
+                let flow = Flow::new(answer, name);
+                Flow { line: self.drawn(flow.line, &answer.distribution), ..flow }
+            })
             .collect()
+    }
+
+    /// A line with its distribution function, if that is drawn.
+    fn drawn(&self, line: Line, distribution: &Distribution) -> Line {
+        if self.arguments.plot_cdf.is_some() { line.with_cdf(distribution) } else { line }
     }
 
     /// The drift of the clocks as they are.
@@ -208,8 +218,8 @@ impl Comparer for Packets<'_> {
         let flows = self.flows();
         let totals = self.forward.total();
         let reverse_totals = self.reverse.as_ref().map(OwdMeter::total);
-        let total = Line::from(&totals);
-        let reverse = reverse_totals.as_ref().map(Line::from);
+        let line = |totals: &Totals| self.drawn(Line::from(totals), &totals.distribution);
+        let (total, reverse) = (line(&totals), reverse_totals.as_ref().map(line));
         let clock_offset = reverse.as_ref().and_then(|reverse| {
             let (there, back) = (total.delay_ns.min?, reverse.delay_ns.min?);
             let removed = self.arguments.clock_offset.get();

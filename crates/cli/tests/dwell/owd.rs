@@ -203,6 +203,60 @@ fn samples_of_both_directions_add_up_to_the_report() {
     }
 }
 
+/// The histogram has every packet that arrived in its bin; where packets are sampled, its numbers add up to those that
+/// arrived. Of 60 intervals of 95%, fewer than 42 contain the truth with a probability of 3·10⁻⁵ if the three bins of a run
+/// always agree; those a quarter as wide, the control, must fail.
+#[test]
+fn the_histogram_is_of_the_packets() {
+    let packets = packets();
+    let folder = logs(&packets);
+    let bins = |line: &Value| -> Vec<(i64, i64, (f64, f64, f64))> {
+        let edge = |bin: &Value, name: &str| bin[name].as_i64().unwrap();
+        let bins = line["histogram"].as_array().unwrap().iter();
+        bins.map(|bin| (edge(bin, "from_ns"), edge(bin, "to_ns"), ends(&bin["packets"]))).collect()
+    };
+    let truth = |from, to, of: &dyn Fn(&Packet) -> bool| {
+        packets.iter().filter(|p| of(p) && p.delay.is_some_and(|delay| from < delay && delay <= to)).count() as f64
+    };
+    let report = json(folder.path(), &["--flows", "--top", "8"]);
+    let all = bins(&report["total"]);
+    let edges: Vec<_> = all.iter().map(|bin| (bin.0 / MILLI, bin.1 / MILLI)).collect();
+    assert_eq!(edges, [(10, 20), (20, 50), (50, 100)]);
+    for (from, to, number) in all {
+        let truth = truth(from, to, &|_| true);
+        assert_eq!(number, (truth, truth, truth));
+    }
+    for interval in report["intervals"].as_array().unwrap() {
+        let second = interval["start_ns"].as_i64().unwrap() / SECOND;
+        for (from, to, number) in bins(interval) {
+            assert_eq!(number.1, truth(from, to, &|p| p.sent / SECOND == second), "{from} in second {second}");
+        }
+    }
+    for flow in &report["flows"].as_array().unwrap()[..8] {
+        for (from, to, number) in bins(flow) {
+            let is_own = |p: &Packet| flow["flow"] == format!("f{}", p.flow).as_str();
+            assert_eq!(number.1, truth(from, to, &is_own), "{from} of {}", flow["flow"]);
+        }
+    }
+    let mut held = [0; 2];
+    for seed in 0..20 {
+        let report = json(folder.path(), &["--memory", "24KiB", "--longest", "200ms", "--seed", &seed.to_string()]);
+        let total = &report["total"];
+        let all = bins(total);
+        let sum: f64 = all.iter().map(|bin| bin.2.1).sum();
+        assert!((sum - total["received"].as_f64().unwrap()).abs() < 1.0, "{sum} {total}");
+        for (from, to, (low, value, high)) in all {
+            let truth = truth(from, to, &|_| true);
+            assert!(low < value && value < high, "{from} is an estimate");
+            for (held, width) in held.iter_mut().zip([1.0, 0.25]) {
+                *held += u32::from((-width * (value - low)..=width * (high - value)).contains(&(truth - value)));
+            }
+        }
+    }
+    let are_enough = |held: u32| held >= 42;
+    assert!(are_enough(held[0]) && !are_enough(held[1]), "{held:?} of 60 numbers hold");
+}
+
 /// Of 40 intervals of 95%, fewer than 27 contain the true value with a probability of 4·10⁻⁹; those a quarter as wide,
 /// the control, must fail. A mean has a standard error of .55%, and seven of these are allowed.
 #[test]
@@ -802,7 +856,9 @@ fn long_names_hold_the_memory() {
 #[test]
 fn what_cannot_be_is_said_in_one_line() {
     let folder = logs(&packets());
-    let cases: [(i32, &[&str], &str); 7] = [
+    let cases: [(i32, &[&str], &str); 9] = [
+        (2, &["a.csv", "b.csv", "--method", "lda", "--plot-cdf", "x.svg"], "--plot-cdf does not apply"),
+        (2, &["a.csv", "b.csv", "--plot", "x.svg", "--plot-cdf", "x.svg"], "written twice"),
         (2, &["a.csv", "b.csv", "--nat", "--method", "lda", "--flows"], "--method auto"),
         (2, &["sketch", "a.csv", "-o", "x", "--nat", "--flows"], "omit --flows"),
         (2, &["--crossings", "a.csv", "b.csv", "--memory", "1KiB"], "KiB is enough"),
@@ -827,7 +883,9 @@ fn what_cannot_be_is_said_in_one_line() {
 fn every_form_is_written() {
     let folder = logs(&packets());
     let run = |more: &[&str]| dwell_in(folder.path(), &[&["owd", "--crossings", "a.csv", "b.csv"], more].concat()).ok();
-    let table = String::from_utf8(run(&["--interval", "2s", "--flows", "--plot", "plot.svg"]).out).unwrap();
+    let table =
+        String::from_utf8(run(&["--interval", "2s", "--flows", "--plot", "plot.svg", "--plot-cdf", "cdf.svg"]).out)
+            .unwrap();
     assert!(table.contains("10,000 = 9,7") && table.contains("exact: every packet was compared"), "{table}");
     assert!(table.lines().all(|line| line.chars().count() <= 100), "{table}");
     let lines: Vec<Value> = String::from_utf8(run(&["--format", "jsonl"]).out)
@@ -845,7 +903,11 @@ fn every_form_is_written() {
     assert!(metrics.ends_with("# EOF\n"));
     let plot = fs::read_to_string(folder.path().join("plot.svg")).unwrap();
     assert!(plot.contains("loss") && plot.contains("</svg>"));
-    assert_eq!(names(folder.path()), ["a.csv", "b.csv", "plot.svg"]);
+    let cdf = fs::read_to_string(folder.path().join("cdf.svg")).unwrap();
+    for label in ["all", "f0", "the 6 largest of 9", "100%", "10 ms", "share of packets", "one-way delay"] {
+        assert!(cdf.contains(&format!("\n{label}\n")), "{label} is missing");
+    }
+    assert_eq!(names(folder.path()), ["a.csv", "b.csv", "cdf.svg", "plot.svg"]);
 }
 
 /// One capture as both points: delays are zero, directions cannot be told apart, and nothing is lost.

@@ -1,7 +1,8 @@
 //! Converts measurements into lines of the report.
 
-use super::{Delays, Flow, Interval, Line, LossRuns};
+use super::{Bin, Delays, Flow, Interval, Line, LossRuns};
 use crate::quantiles;
+use crate::shape::{bins, cdf};
 use dwell_sketch::distribution::Distribution;
 use dwell_sketch::estimate::Estimate;
 use dwell_sketch::moments::Level;
@@ -35,6 +36,8 @@ impl Line {
         let [received, lost, uncovered] =
             parts(sent, [tally.received(), tally.lost(), tally.uncovered()], !tally.is_exact(sent));
         let ambiguous = tally.ambiguous().value / tally.received().value.max(1.0);
+        // As for the fates: what is told apart adds up to what was sent.
+        let share = received as f64 / tally.received().value.max(1.0);
         let (min, max) = distribution.extremes().unzip();
         Self {
             sent,
@@ -54,8 +57,19 @@ impl Line {
                 min,
                 max,
             },
+            histogram: bins(distribution)
+                .into_iter()
+                .map(|([from_ns, to_ns], number)| Bin { from_ns, to_ns, packets: number.map(|n| n * share) })
+                .collect(),
+            cdf: Vec::new(),
             jitter_ns: tally.jitter(sent),
         }
+    }
+
+    /// The same with the distribution function.
+    #[must_use]
+    pub fn with_cdf(self, distribution: &Distribution) -> Self {
+        Self { cdf: cdf(distribution), ..self }
     }
 
     /// Why the received packets give no delay.

@@ -1,7 +1,8 @@
 //! The report of `dwell owd` as data: the schema `dwell.owd/1` of `docs/formats/dwell.owd.md`.
 
-use crate::facts::{Frames, Memory, MethodFacts, Span, optional_estimate};
+use crate::facts::{Frames, Memory, MethodFacts, Span, estimate, optional_estimate};
 use crate::quantiles::{Quantiles, named};
+use crate::shape::CdfPoint;
 use crate::text;
 use dwell_sketch::estimate::Estimate;
 use serde::Serialize;
@@ -142,6 +143,12 @@ pub struct Line {
     pub effective_samples: u64,
     /// The delays; every member `null` without samples.
     pub delay_ns: Delays,
+    /// Logarithmic histogram of the delays, in ascending order, without gaps; empty without samples, and of sketches.
+    pub histogram: Vec<Bin>,
+    /// The distribution function at ascending delays, for a plot; empty without samples, or if not asked for. Not in the
+    /// JSON.
+    #[serde(skip)]
+    pub cdf: Vec<CdfPoint>,
     /// Mean absolute difference between the delays of successive packets; `null` where not every packet is known.
     pub jitter_ns: Option<f64>,
 }
@@ -182,6 +189,18 @@ pub struct Delays {
     /// Largest.
     #[serde(serialize_with = "optional_estimate")]
     pub max: Option<Estimate<i64>>,
+}
+
+/// One bin of the histogram: `from_ns < delay ≤ to_ns`.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Bin {
+    /// Lower edge, excluded.
+    pub from_ns: i64,
+    /// Upper edge, included.
+    pub to_ns: i64,
+    /// Estimated number of packets in the bin.
+    #[serde(serialize_with = "estimate")]
+    pub packets: Estimate<f64>,
 }
 
 /// One interval.

@@ -1,7 +1,7 @@
 //! OpenMetrics 1.0 text: all packets, and each flow. No timestamps: values are current at the time of the scrape.
 
 use super::{Line, OwdReport};
-use crate::openmetrics::{bounds, common, escaped, family, number, seconds};
+use crate::openmetrics::{Histogram, bounds, common, escaped, family, number, seconds};
 use crate::quantiles::names;
 use std::io::{self, Write};
 
@@ -15,6 +15,7 @@ pub fn write(report: &OwdReport, to: &mut impl Write) -> io::Result<()> {
     lines.extend(flows);
     packets(&lines, to)?;
     loss_rate(&lines, to)?;
+    histograms(&lines, to)?;
     delays(&lines, to)?;
     common(report.frames.as_ref(), &report.memory, to)?;
     // Not of type "info", which the older text format lacks: node_exporter rejects files that contain it.
@@ -54,8 +55,27 @@ fn loss_rate(lines: &Lines<'_>, to: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-fn delays(lines: &Lines<'_>, to: &mut impl Write) -> io::Result<()> {
+fn histograms(lines: &Lines<'_>, to: &mut impl Write) -> io::Result<()> {
     const NAME: &str = "dwell_owd_delay_seconds";
+    family(
+        NAME,
+        "histogram",
+        Some("seconds"),
+        "One-way delay, estimated for all packets that arrived and are not ambiguous.",
+        to,
+    )?;
+    for (labels, line) in lines {
+        let mut histogram = Histogram::default();
+        if let Some(mean) = line.delay_ns.mean.filter(|_| !line.histogram.is_empty()) {
+            histogram.add(line.histogram.iter().map(|bin| (bin.to_ns, bin.packets.value)), 0.0, mean.value);
+        }
+        histogram.write(NAME, labels, to)?;
+    }
+    Ok(())
+}
+
+fn delays(lines: &Lines<'_>, to: &mut impl Write) -> io::Result<()> {
+    const NAME: &str = "dwell_owd_delay_statistic_seconds";
     family(
         NAME,
         "gauge",

@@ -1,11 +1,13 @@
-//! The distribution functions of one report.
+//! The distribution functions of one report: of response times, or of one-way delays.
 
 use super::picture::{Align, FAINT_GRID, GRID, INK, LOOKS, Look, Picture, Place, QUIET};
 use super::render::text_width;
 use super::scale::LogScale;
-use super::{HEIGHT, WIDTH, bands, heading, ranked, subtitle};
-use crate::quantiles::{QUANTILES, names};
-use crate::rtt::{CdfPoint, ResultLine, RttReport};
+use super::{HEIGHT, WIDTH, bands, between, heading, ranked, subtitle};
+use crate::owd::{Line, OwdReport};
+use crate::quantiles::{QUANTILES, Quantiles, names};
+use crate::rtt::{ResultLine, RttReport};
+use crate::shape::CdfPoint;
 use crate::text;
 
 const LEFT: f64 = 72.0;
@@ -16,53 +18,136 @@ const LABEL: f64 = 44.0;
 /// Height of a row of the legend below the curves.
 const ROW: f64 = 19.0;
 
+/// What is drawn, and its words.
+struct Chart<'a> {
+    heading: String,
+    /// What the curves show.
+    shown: &'static str,
+    /// What the bands mean; empty if there are none.
+    bands: &'static str,
+    /// Title of the time axis.
+    time: &'static str,
+    /// What the curves count, in the legend and on the axis.
+    counted: &'static str,
+    /// What is said if there are no curves.
+    nothing: &'static str,
+    /// The first of them, as many as can be told apart.
+    curves: Vec<Curve<'a>>,
+    /// How many curves there could be.
+    of: usize,
+}
+
+/// The distribution function of one result.
+struct Curve<'a> {
+    name: String,
+    /// How many there are, as text.
+    number: String,
+    quantiles: &'a Quantiles,
+    cdf: &'a [CdfPoint],
+}
+
+impl<'a> Curve<'a> {
+    fn of(line: &'a ResultLine) -> Self {
+        let number = line.exchanges.map_or_else(String::new, |e| count(e.value, line.is_complete()));
+        Self { name: line.name(), number, quantiles: &line.delay_ns.quantiles, cdf: &line.cdf }
+    }
+
+    fn of_owd(name: &str, line: &'a Line) -> Self {
+        let number = count(line.received as f64, !line.is_estimated());
+        Self { name: name.to_owned(), number, quantiles: &line.delay_ns.quantiles, cdf: &line.cdf }
+    }
+}
+
+/// Of response times: the results with the most exchanges.
 pub(super) fn picture(report: &RttReport) -> Picture {
-    let mut picture = Picture::default();
     let reports = std::slice::from_ref(report);
-    let is_known = |l: &&ResultLine| !l.cdf.is_empty() && l.cdf.iter().all(|p| p.share.value.is_finite());
-    let ranked: Vec<&ResultLine> = ranked(reports).into_iter().map(|r| r.0).filter(is_known).collect();
+    let ranked: Vec<&ResultLine> =
+        ranked(reports).into_iter().map(|r| r.0).filter(|line| is_known(&line.cdf)).collect();
     let drawn = &ranked[..ranked.len().min(LOOKS.len())];
-    picture.heading((LEFT, 28.0), heading(reports), 17.0);
-    let mut sentences = vec!["Share of exchanges answered within the time below.".to_owned()];
-    sentences.push(bands(drawn.iter().copied()).to_owned());
-    if drawn.iter().flat_map(|line| line.cdf.first()).any(|point| point.delay_ns <= 0) {
+    draw(&Chart {
+        heading: heading(reports),
+        shown: "Share of exchanges answered within the time below.",
+        bands: bands(drawn.iter().copied()),
+        time: "time from request to response",
+        counted: "exchanges",
+        nothing: "No exchange was measured.",
+        curves: drawn.iter().map(|line| Curve::of(line)).collect(),
+        of: ranked.len(),
+    })
+}
+
+/// Of one-way delays: both directions, and the flows with the most bytes.
+pub(super) fn of_owd(report: &OwdReport) -> Picture {
+    let [total, reverse] = if report.reverse.is_some() { ["forward", "reverse"] } else { ["all", ""] };
+    let lines = [(total, &report.total)].into_iter().chain(report.reverse.iter().map(|line| (reverse, line)));
+    let flows = report.flows.iter().map(|flow| (flow.flow.as_str(), &flow.line));
+    let known: Vec<(&str, &Line)> = lines.chain(flows).filter(|(_, line)| is_known(&line.cdf)).collect();
+    let drawn = &known[..known.len().min(LOOKS.len())];
+    let is_estimated = drawn.iter().any(|(_, line)| line.is_estimated());
+    draw(&Chart {
+        heading: between(report),
+        shown: "Share of packets that took at most the time below; lost ones are left out.",
+        bands: if is_estimated { "Bands: 95% intervals." } else { "" },
+        time: "one-way delay",
+        counted: "packets",
+        nothing: "No packet was seen at both points.",
+        curves: drawn.iter().map(|(name, line)| Curve::of_owd(name, line)).collect(),
+        of: known.len(),
+    })
+}
+
+fn is_known(cdf: &[CdfPoint]) -> bool {
+    !cdf.is_empty() && cdf.iter().all(|point| point.share.value.is_finite())
+}
+
+/// A number, and whether it is an estimate.
+fn count(number: f64, is_exact: bool) -> String {
+    format!("{}{}", if is_exact { "" } else { "≈ " }, text::count(number.round() as u64))
+}
+
+fn draw(chart: &Chart<'_>) -> Picture {
+    let mut picture = Picture::default();
+    let curves = &chart.curves;
+    picture.heading((LEFT, 28.0), chart.heading.clone(), 17.0);
+    let mut sentences = vec![chart.shown.to_owned(), chart.bands.to_owned()];
+    if curves.iter().flat_map(|curve| curve.cdf.first()).any(|point| point.delay_ns <= 0) {
         sentences.push("At the left edge: zero and less.".to_owned());
     }
     sentences.push(format!("Marks: {}.", names().join(", ")));
     subtitle(&sentences, (LEFT, 52.0), RIGHT, &mut picture);
-    let Some(scale) = scale(drawn) else {
-        picture.text((WIDTH / 2.0, HEIGHT / 2.0), "No exchange was measured.", 16.0, QUIET, Align::Centre);
+    let Some(scale) = scale(curves) else {
+        picture.text((WIDTH / 2.0, HEIGHT / 2.0), chart.nothing, 16.0, QUIET, Align::Centre);
         return picture;
     };
-    let plane = Plane { scale, bottom: HEIGHT - 66.0 - ROW * (drawn.len() as f64 + 1.0) };
-    plane.axes(&mut picture);
-    // Drawn in reverse, so that the most frequent is on top.
-    for (line, &look) in drawn.iter().zip(&LOOKS).rev() {
-        plane.band(&line.cdf, look, &mut picture);
+    let plane = Plane { scale, bottom: HEIGHT - 66.0 - ROW * (curves.len() as f64 + 1.0) };
+    plane.axes(chart, &mut picture);
+    // Drawn in reverse, so that the first is on top.
+    for (curve, &look) in curves.iter().zip(&LOOKS).rev() {
+        plane.band(curve.cdf, look, &mut picture);
     }
-    for (line, &look) in drawn.iter().zip(&LOOKS).rev() {
-        picture.curve(plane.steps(&line.cdf, |p| p.share.value), look, 2.0);
-        for ((_, share), quantile) in QUANTILES.into_iter().zip(line.delay_ns.quantiles) {
+    for (curve, &look) in curves.iter().zip(&LOOKS).rev() {
+        picture.curve(plane.steps(curve.cdf, |p| p.share.value), look, 2.0);
+        for ((_, share), quantile) in QUANTILES.into_iter().zip(curve.quantiles) {
             if let Some(quantile) = quantile {
                 picture.mark((plane.scale.place(quantile.value), plane.height(share)), look);
             }
         }
     }
-    legend(drawn, ranked.len(), plane.bottom + 60.0, &mut picture);
+    legend(chart, plane.bottom + 60.0, &mut picture);
     picture
 }
 
 /// The axis omits only the outermost part of each curve; less is cut from the long delays, which matter more.
-fn scale(lines: &[&ResultLine]) -> Option<LogScale> {
+fn scale(curves: &[Curve<'_>]) -> Option<LogScale> {
     const SHORTEST: f64 = 2e-3;
     const LONGEST: f64 = 1e-4;
-    let up_to = |l: &&ResultLine, share: f64| {
+    let up_to = |curve: &Curve<'_>, share: f64| {
         let is_there = |p: &&CdfPoint| p.share.value >= share && p.delay_ns > 0;
-        l.cdf.iter().find(is_there).or(l.cdf.last()).map(|p| p.delay_ns)
+        curve.cdf.iter().find(is_there).or(curve.cdf.last()).map(|p| p.delay_ns)
     };
-    let first = |l: &&ResultLine| up_to(l, SHORTEST);
-    let last = |l: &&ResultLine| up_to(l, 1.0 - LONGEST);
-    let (least, greatest) = (lines.iter().filter_map(first).min()?, lines.iter().filter_map(last).max()?);
+    let first = |curve| up_to(curve, SHORTEST);
+    let last = |curve| up_to(curve, 1.0 - LONGEST);
+    let (least, greatest) = (curves.iter().filter_map(first).min()?, curves.iter().filter_map(last).max()?);
     Some(LogScale::new(least, greatest, LEFT, RIGHT))
 }
 
@@ -77,7 +162,7 @@ impl Plane {
         self.bottom - share.clamp(0.0, 1.0) * (self.bottom - TOP)
     }
 
-    fn axes(&self, picture: &mut Picture) {
+    fn axes(&self, chart: &Chart<'_>, picture: &mut Picture) {
         let bottom = self.bottom;
         let ticks = self.scale.ticks(LABEL);
         for tick in &ticks {
@@ -101,8 +186,8 @@ impl Plane {
             }
         }
         let middle = ((LEFT + RIGHT) / 2.0, (TOP + bottom) / 2.0);
-        picture.text((middle.0, bottom + 36.0), "time from request to response", 12.5, INK, Align::Centre);
-        picture.upright((20.0, middle.1), "share of exchanges", 12.5, INK);
+        picture.text((middle.0, bottom + 36.0), chart.time, 12.5, INK, Align::Centre);
+        picture.upright((20.0, middle.1), &format!("share of {}", chart.counted), 12.5, INK);
     }
 
     /// Points of a step function, from zero at the left edge to the right edge.
@@ -129,21 +214,17 @@ impl Plane {
 }
 
 /// Name, number of exchanges and quantiles of each curve, starting at height `top`.
-fn legend(lines: &[&ResultLine], of: usize, top: f64, picture: &mut Picture) {
+fn legend(Chart { curves, of, counted, .. }: &Chart<'_>, top: f64, picture: &mut Picture) {
     const SIZE: f64 = 12.5;
     const SAMPLE: f64 = 38.0;
     const GAP: f64 = 24.0;
     const LONGEST_NAME: usize = 48;
-    let head = if of > lines.len() { format!("the {} largest of {of} results", lines.len()) } else { String::new() };
-    let mut rows = vec![vec![head, "exchanges".to_owned()]];
+    let head = if *of > curves.len() { format!("the {} largest of {of}", curves.len()) } else { String::new() };
+    let mut rows = vec![vec![head, (*counted).to_owned()]];
     rows[0].extend(names().map(String::from));
-    for line in lines {
-        let number = line.exchanges.map_or_else(String::new, |e| {
-            let about = if line.is_complete() { "" } else { "≈ " };
-            format!("{about}{}", text::count(e.value.round() as u64))
-        });
-        let name = text::cut(&line.name(), LONGEST_NAME);
-        rows.push([name, number].into_iter().chain(line.delay_ns.quantiles.map(text::delay)).collect());
+    for curve in curves {
+        let name = text::cut(&curve.name, LONGEST_NAME);
+        rows.push([name, curve.number.clone()].into_iter().chain(curve.quantiles.map(text::delay)).collect());
     }
     for (i, row) in rows.iter().enumerate() {
         let y = top + ROW * i as f64;

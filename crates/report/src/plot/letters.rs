@@ -26,9 +26,19 @@ impl Letters {
         Ok(Self { font, scale, size })
     }
 
-    /// Whether the font has this letter; `?` is drawn instead of one that it lacks.
+    /// Whether the font has this letter.
     pub(super) fn has(&self, letter: char) -> bool {
         self.font.glyph_id(letter).0 != 0
+    }
+
+    /// The letter, or what is drawn instead of one that the font lacks.
+    fn drawn(&self, letter: char) -> char {
+        match letter {
+            _ if self.has(letter) => letter,
+            // Between the two ends of a flow.
+            '→' => '>',
+            _ => '?',
+        }
     }
 
     /// The width of a text in pixels.
@@ -57,8 +67,7 @@ impl Letters {
         let font = self.font.as_scaled(self.scale);
         let mut next = 0.0;
         let mut previous = None;
-        let drawn = text.chars().map(|letter| if self.has(letter) { letter } else { '?' });
-        drawn.map(move |letter| {
+        text.chars().map(|letter| self.drawn(letter)).map(move |letter| {
             let glyph = font.glyph_id(letter);
             let x = next + previous.map_or(0.0, |p| font.kern(p, glyph));
             next = x + font.h_advance(glyph);
@@ -79,6 +88,7 @@ mod tests {
         assert!(narrow > 5.0 && wide > 2.0 * narrow && wide < 40.0, "{narrow} {wide}");
         assert_eq!(letters.width(""), 0.0);
         assert_eq!(letters.width("名前"), letters.width("??"));
+        assert_eq!(letters.width("a → b"), letters.width("a > b"));
     }
 
     #[test]

@@ -76,6 +76,11 @@ pub fn write_owd(report: &OwdReport, image: Image, to: &mut impl Write) -> io::R
     render::write(&owd::picture(report), image, to)
 }
 
+/// Draws the distribution functions of the one-way delay with their 95% bands: both directions, then the flows.
+pub fn write_owd_cdf(report: &OwdReport, image: Image, to: &mut impl Write) -> io::Result<()> {
+    render::write(&cdf::of_owd(report), image, to)
+}
+
 /// Draws probe hops and segment lengths against the number of instrumented routers, one curve per strategy.
 pub fn write_plans(reports: &[PlanReport], image: Image, to: &mut impl Write) -> io::Result<()> {
     render::write(&plan::picture(reports), image, to)
@@ -191,6 +196,12 @@ pub fn write_sweep(sweep: &Sweep, image: Image, to: &mut impl Write) -> io::Resu
 fn heading(reports: &[RttReport]) -> String {
     let sources = reports.first().map(|r| text::few(&r.sources).join(", ")).unwrap_or_default();
     cut(&format!("Response times in {sources}"))
+}
+
+/// The title of a plot of one-way delays. Two full paths are too long, and file names say most.
+fn between(report: &OwdReport) -> String {
+    let [sender, receiver] = report.sources.each_ref().map(|source| source.rsplit('/').next().unwrap_or(source));
+    cut(&format!("One way from {sender} to {receiver}"))
 }
 
 /// Writes the sentences below a title, in as many lines as they need up to `right`.

@@ -3,7 +3,7 @@
 use super::picture::{Align, LOOKS, Look, Picture, QUIET};
 use super::scale::{LinearScale, TimeScale};
 use super::steps::{self, BETWEEN, BOTTOM, LEFT, RIGHT, TOP};
-use super::{HEIGHT, WIDTH, cut};
+use super::{HEIGHT, WIDTH, between};
 use crate::facts::Span;
 use crate::owd::{Delays, Interval, Line, OwdReport};
 use crate::quantiles::{P50, P99};
@@ -25,9 +25,7 @@ const DELAY_SHARE: f64 = 0.68;
 
 pub(super) fn picture(report: &OwdReport) -> Picture {
     let mut picture = Picture::default();
-    // Two full paths are too long, and file names say most.
-    let [sender, receiver] = report.sources.each_ref().map(|source| source.rsplit('/').next().unwrap_or(source));
-    picture.heading((LEFT, 28.0), cut(&format!("One way from {sender} to {receiver}")), 17.0);
+    picture.heading((LEFT, 28.0), between(report), 17.0);
     let intervals = &report.intervals;
     let (Some(first), Some(last)) = (intervals.first(), intervals.last()) else {
         picture.text((WIDTH / 2.0, HEIGHT / 2.0), "No packet was seen.", 16.0, QUIET, Align::Centre);

@@ -1,16 +1,13 @@
 //! Converts the results of a meter into lines of the report.
 
-use super::{Bin, CdfPoint, Delays, Dependent, Flow, FlowResult, Requests, Responses, ResultLine};
+use super::{Bin, Delays, Dependent, Flow, FlowResult, Requests, Responses, ResultLine};
 use crate::quantiles::{self, QUANTILES};
-use crate::round::{edge_above, edge_below};
+use crate::shape::{bins, cdf};
 use dwell_sketch::distribution::Distribution;
 use dwell_sketch::estimate::Estimate;
 use dwell_sketch::rtt::Answer;
 use dwell_sketch::top_flows::{FlowAnswer, Line};
 use dwell_types::{Nanos, Series};
-
-/// Points of a distribution function: enough for a smooth curve.
-const CDF_POINTS: usize = 500;
 
 impl ResultLine {
     /// The line of one series, without its distribution function. `group` is the name of its group; `is_all` means that no exchange began earlier.
@@ -40,7 +37,7 @@ impl ResultLine {
             ambiguous_samples: distribution.ambiguous_samples(),
             exchanges: exchanges.map(|all| at_most(all, most, distribution.samples() as f64)),
             delay_ns: delays(distribution),
-            histogram: histogram(distribution).into_iter().map(|bin| bin.times(share)).collect(),
+            histogram: bins(distribution).into_iter().map(|(edges, number)| Bin::new(edges, number, share)).collect(),
             cdf: Vec::new(),
             dependent: dependent(distribution),
         }
@@ -49,8 +46,7 @@ impl ResultLine {
     /// The same with its distribution function.
     #[must_use]
     pub fn with_cdf(self, distribution: &Distribution) -> Self {
-        let points = distribution.cdf(CDF_POINTS).into_iter();
-        Self { cdf: points.map(|(delay_ns, share)| CdfPoint { delay_ns, share }).collect(), ..self }
+        Self { cdf: cdf(distribution), ..self }
     }
 }
 
@@ -75,9 +71,9 @@ fn at_most(all: Estimate<f64>, most: f64, samples: f64) -> Estimate<f64> {
 }
 
 impl Bin {
-    /// Scales the number of exchanges by `share`.
-    fn times(self, share: f64) -> Self {
-        Self { exchanges: self.exchanges.map(|exchanges| share * exchanges), ..self }
+    /// The bin between these edges, with this `share` of a number of exchanges.
+    fn new([from_ns, to_ns]: [i64; 2], number: Estimate<f64>, share: f64) -> Self {
+        Self { from_ns, to_ns, exchanges: number.map(|number| share * number) }
     }
 }
 
@@ -106,44 +102,9 @@ fn delays(distribution: &Distribution) -> Delays {
     Delays { mean: distribution.mean(), quantiles: quantiles::of(distribution), min, max }
 }
 
-/// Bins with edges at 1, 2 and 5 times powers of ten, from the smallest delay to the largest.
-fn histogram(distribution: &Distribution) -> Vec<Bin> {
-    let Some((smallest, largest)) = distribution.extremes() else { return Vec::new() };
-    let mut edges = vec![edge_below(smallest.value.saturating_sub(1))];
-    while let Some(&edge) = edges.last()
-        && edge < largest.value
-    {
-        edges.push(edge_above(edge));
-    }
-    // Delays are integers: "at most an edge" is "below the next nanosecond".
-    let behind: Vec<i64> = edges.iter().map(|edge| edge.saturating_add(1)).collect();
-    edges
-        .windows(2)
-        .zip(distribution.histogram(&behind))
-        .map(|(edge, exchanges)| Bin { from_ns: edge[0], to_ns: edge[1], exchanges })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dwell_sketch::Sample;
-    use dwell_sketch::distribution::{Ambiguous, DelayStore};
-    use dwell_types::{Nanos, Timestamp};
-
-    /// As in OpenMetrics, where `le` means "at most": a delay on an edge must not be counted in the bin above it.
-    #[test]
-    fn a_delay_that_is_an_edge_is_in_the_bin_below_it() {
-        let mut store = DelayStore::unbounded(1);
-        for delay in [-5, 0, 10, 11, 20, 1_000] {
-            store.update(0, &Sample::of(Timestamp::from_nanos(0), Nanos::new(delay)));
-        }
-        let bins = histogram(&store.distribution(0, Ambiguous::Bounds));
-        let filled = bins.iter().filter(|bin| bin.exchanges.value > 0.0);
-        let filled: Vec<_> = filled.map(|bin| (bin.from_ns, bin.to_ns, bin.exchanges.value)).collect();
-        assert_eq!(filled, [(-10, -5, 1.0), (-1, 0, 1.0), (5, 10, 1.0), (10, 20, 2.0), (500, 1_000, 1.0)]);
-        assert_eq!((bins[0].from_ns, bins[bins.len() - 1].to_ns), (-10, 1_000));
-    }
 
     /// An interval that lies above the limit keeps its width: nothing estimated looks exact, and what is exact stays so.
     #[test]

@@ -1,8 +1,9 @@
 //! A text histogram: logarithmic time on the x-axis, share of exchanges on the y-axis.
 
-use super::{CdfPoint, ResultLine};
+use super::ResultLine;
 use crate::quantiles::names;
 use crate::round::STEPS;
+use crate::shape::CdfPoint;
 use crate::text;
 use std::io::{self, Write};
 

@@ -2,6 +2,7 @@
 
 use crate::facts::{Frames, Memory, MethodFacts, Span, estimate, optional_estimate};
 use crate::quantiles::{P50, P95, Quantiles, named};
+use crate::shape::CdfPoint;
 use dwell_sketch::estimate::Estimate;
 use dwell_types::{Nanos, Series};
 use serde::Serialize;
@@ -259,13 +260,4 @@ pub struct Bin {
     /// Estimated number of exchanges in the bin.
     #[serde(serialize_with = "estimate")]
     pub exchanges: Estimate<f64>,
-}
-
-/// One point of the distribution function.
-#[derive(Clone, Copy, Debug)]
-pub struct CdfPoint {
-    /// A delay.
-    pub delay_ns: i64,
-    /// The share of exchanges with at most this delay, in `0..=1`.
-    pub share: Estimate<f64>,
 }

@@ -2,9 +2,8 @@
 
 use super::{Flow, OF_FLOWS, Quic, Requests, Responses, ResultLine, RttReport};
 use crate::facts::Frames;
-use crate::openmetrics::{bounds, common, escaped, family, number, seconds};
+use crate::openmetrics::{Histogram, bounds, common, escaped, family, number, seconds};
 use crate::quantiles::QUANTILES;
-use crate::round::edge_above;
 use std::collections::HashMap;
 use std::io::{self, Write};
 
@@ -28,18 +27,6 @@ struct Counters {
     requests: [(&'static str, u64); 5],
     responses: Responses,
     histogram: Histogram,
-}
-
-/// Exchanges whose delay is known.
-#[derive(Clone, Debug)]
-struct Histogram {
-    /// Whether there were any.
-    has_any: bool,
-    /// Up to each of the [`edges`].
-    buckets: Vec<f64>,
-    all: f64,
-    /// In seconds; unknown if a delay was negative, since a sum that falls is no counter.
-    sum: Option<f64>,
 }
 
 impl Counted {
@@ -86,24 +73,10 @@ impl Counted {
         writeln!(to, "# EOF")
     }
 
-    /// The histogram. Counts are estimates rounded to integers, since the format allows only integers.
     fn delay(&self, to: &mut impl Write) -> io::Result<()> {
         const NAME: &str = "dwell_rtt_delay_seconds";
         family(NAME, "histogram", Some("seconds"), "Delay from request to response, estimated for all exchanges.", to)?;
-        for Counters { labels, histogram, .. } in self.lines.iter().filter(|line| line.histogram.has_any) {
-            for (edge, exchanges) in edges().zip(&histogram.buckets) {
-                let le = seconds(edge as f64);
-                writeln!(to, "{NAME}_bucket{{{labels},le=\"{le}\"}} {:.0}", exchanges.round())?;
-            }
-            let all = histogram.all.round();
-            writeln!(to, "{NAME}_bucket{{{labels},le=\"+Inf\"}} {all:.0}")?;
-            // Without a sum there is no count (OpenMetrics 1.0, Histogram).
-            if let Some(sum) = histogram.sum {
-                writeln!(to, "{NAME}_count{{{labels}}} {all:.0}")?;
-                writeln!(to, "{NAME}_sum{{{labels}}} {}", number(sum))?;
-            }
-        }
-        Ok(())
+        self.lines.iter().try_for_each(|line| line.histogram.write(NAME, &line.labels, to))
     }
 
     fn counters(&self, to: &mut impl Write) -> io::Result<()> {
@@ -134,9 +107,14 @@ impl Counted {
 
 impl Counters {
     fn new(labels: String) -> Self {
-        let histogram = Histogram { has_any: false, buckets: vec![0.0; edges().count()], all: 0.0, sum: Some(0.0) };
-        let requests = Requests::default().ended();
-        Self { labels, samples: 0, ambiguous_samples: 0, requests, responses: Responses::default(), histogram }
+        Self {
+            labels,
+            samples: 0,
+            ambiguous_samples: 0,
+            requests: Requests::default().ended(),
+            responses: Responses::default(),
+            histogram: Histogram::default(),
+        }
     }
 
     fn add(&mut self, line: &ResultLine) {
@@ -147,30 +125,10 @@ impl Counters {
         }
         self.responses.seen += line.responses.seen;
         self.responses.unmatched += line.responses.unmatched;
-        self.histogram.add(line);
-    }
-}
-
-impl Histogram {
-    fn add(&mut self, line: &ResultLine) {
-        let (Some(exchanges), Some(mean)) = (line.exchanges, line.delay_ns.mean) else { return };
-        let binned: f64 = line.histogram.iter().map(|b| b.exchanges.value).sum();
-        if !(binned.is_finite() && exchanges.value.is_finite()) {
-            return;
+        if let (Some(exchanges), Some(mean)) = (line.exchanges, line.delay_ns.mean) {
+            let bins = line.histogram.iter().map(|bin| (bin.to_ns, bin.exchanges.value));
+            self.histogram.add(bins, exchanges.value, mean.value as f64);
         }
-        self.has_any = true;
-        let mut bins = line.histogram.iter().peekable();
-        let mut below = 0.0;
-        for (bucket, edge) in self.buckets.iter_mut().zip(edges()) {
-            while let Some(bin) = bins.next_if(|bin| bin.to_ns <= edge) {
-                below += bin.exchanges.value;
-            }
-            *bucket += below;
-        }
-        let all = binned.max(exchanges.value);
-        self.all += all;
-        let is_negative = line.histogram.iter().any(|bin| bin.to_ns < 0) || mean.value < 0;
-        self.sum = self.sum.filter(|_| !is_negative).map(|sum| sum + mean.value as f64 / 1e9 * all);
     }
 }
 
@@ -179,15 +137,6 @@ fn connections(quic: &Quic, to: &mut impl Write) -> io::Result<()> {
     family(NAME, "gauge", None, "QUIC connections seen to begin, by whether they spin.", to)?;
     let states = [("spinning", quic.spinning), ("not-spinning", quic.not_spinning), ("undecided", quic.undecided)];
     states.iter().try_for_each(|(state, number)| writeln!(to, "{NAME}{{state=\"{state}\"}} {number}"))
-}
-
-/// The upper edges of all buckets, in nanoseconds: 1, 2 and 5 times powers of ten, from a microsecond to beyond the
-/// longest time that a request may wait. Every series has all of them, whatever its delays: a sum over several series
-/// is a histogram only then.
-fn edges() -> impl Iterator<Item = i64> {
-    const FIRST: i64 = 1_000;
-    const LAST: i64 = 200_000_000_000_000;
-    std::iter::successors(Some(FIRST), |&edge| Some(edge_above(edge))).take_while(|&edge| edge <= LAST)
 }
 
 fn quantiles(results: &[ResultLine], to: &mut impl Write) -> io::Result<()> {

@@ -4,9 +4,8 @@
 use dwell_report::facts::{Frames, Memory, MethodFacts, Parameter, Span};
 use dwell_report::quantiles::QUANTILES;
 use dwell_report::rtt::openmetrics::Counted;
-use dwell_report::rtt::{
-    Bin, CdfPoint, Delays, Flow, FlowResult, Quic, Requests, Responses, ResultLine, RttReport, SCHEMA,
-};
+use dwell_report::rtt::{Bin, Delays, Flow, FlowResult, Quic, Requests, Responses, ResultLine, RttReport, SCHEMA};
+use dwell_report::shape::CdfPoint;
 use dwell_sketch::estimate::Estimate;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
