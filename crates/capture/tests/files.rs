@@ -237,7 +237,7 @@ fn packets_of_one_interface() {
     assert_eq!(times_of("1").unwrap(), [2, 3]);
     assert_eq!(times_of("2").unwrap(), [4]);
     assert_eq!(times_of("idle").unwrap(), [], "described, without a packet");
-    let words = "expected packets of interface eth7, found only those of 0 (eth1), 1 (idle)";
+    let words = "expected packets of interface eth7, found only those of 0 (eth0), 0 (eth1), 1 (eth1), 1 (idle), 2";
     assert_eq!(times_of("eth7").unwrap_err().to_string(), format!("{}%eth7: {words}", path.display()));
 
     // Of several captures, one may lack the interface.
@@ -256,6 +256,36 @@ fn packets_of_one_interface() {
     // A file that is truncated is known to have the interface nevertheless.
     let cut = write(folder.path(), "cut.pcapng", &file.bytes[..file.bytes.len() - 1]);
     assert_eq!(times(&[of(&cut, "eth1")]).unwrap(), [2, 3, 5]);
+}
+
+/// Of the packets that statistics say were dropped, those of the chosen interface count, in all sections.
+#[test]
+fn dropped_packets_of_one_interface() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut file = Pcapng::new(false);
+    let statistics = |file: &mut Pcapng, interface: u32, dropped: u64| {
+        let [interface, dropped] = [&interface.to_le_bytes()[..], &dropped.to_le_bytes()[..]];
+        file.block(5, &[interface, &[0; 8], &[5, 0, 8, 0], dropped].concat());
+    };
+    file.interface(1, 0, &[(2, b"eth0")]).interface(1, 0, &[(2, b"eth1")]);
+    file.enhanced(0, 1, 1, b"a").enhanced(1, 2, 1, b"a");
+    statistics(&mut file, 0, 10);
+    statistics(&mut file, 1, 200);
+    file.section(false).interface(1, 0, &[(2, b"eth1")]).enhanced(0, 3, 1, b"a");
+    statistics(&mut file, 0, 3_000);
+    let path = write(folder.path(), "all.pcapng", &file.bytes);
+    let dropped = |path: &Path| {
+        let mut files = CaptureFiles::open([path]).unwrap();
+        while files.next_frame().unwrap().is_some() {}
+        let dropped = files.warnings().iter().map(|warning| match warning {
+            Warning::Dropped { packets, .. } => *packets,
+            _ => panic!("{warning}"),
+        });
+        dropped.sum::<u64>()
+    };
+    assert_eq!(dropped(&path), 3_210);
+    let of_one = ["eth0", "eth1", "0", "1"].map(|interface| dropped(&of(&path, interface)));
+    assert_eq!(of_one, [10, 3_200, 3_010, 200]);
 }
 
 /// Linux numbers interfaces in the headers of `-i any`, in pcap and in pcapng.

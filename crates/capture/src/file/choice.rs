@@ -14,6 +14,7 @@ pub(super) struct Choice {
 }
 
 /// What a pcapng file says about an interface.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Described<'a> {
     /// Its place in the section.
     pub(super) number: u32,
@@ -31,7 +32,7 @@ impl Choice {
     /// Whether a frame is of the chosen interface. Frames captured on all interfaces together (`-i any`) have Linux'
     /// number of theirs in the header; it counts, not that of the pcapng interface named `any`.
     pub(super) fn takes(&mut self, frame: &Frame<'_>, described: Option<Described<'_>>) -> bool {
-        let by_name = described.as_ref().is_some_and(|described| self.is_named(described));
+        let by_name = described.is_some_and(|described| self.is_named(described));
         let number = if frame.link == LinkType::LINUX_SLL2 {
             let number = frame.bytes.get(4..8).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes);
             self.numbers.extend(number.filter(|_| self.numbers.len() < LISTED));
@@ -44,7 +45,16 @@ impl Choice {
         takes
     }
 
-    fn is_named(&self, described: &Described<'_>) -> bool {
+    /// Whether what is said about an interface may be about the chosen one: of all interfaces together, it is.
+    pub(super) fn may_be(&self, described: Described<'_>) -> bool {
+        !self.numbers.is_empty() || self.is_described(described)
+    }
+
+    fn is_described(&self, described: Described<'_>) -> bool {
+        self.is_named(described) || self.numbers.is_empty() && self.is(described.number)
+    }
+
+    fn is_named(&self, described: Described<'_>) -> bool {
         described.name == Some(&*self.wanted)
     }
 
@@ -58,11 +68,11 @@ impl Choice {
         path: &Path,
         described: impl Iterator<Item = Described<'a>> + Clone,
     ) -> Option<NoInterface> {
-        let is_described = |it: Described<'_>| self.is_named(&it) || self.numbers.is_empty() && self.is(it.number);
-        if self.is_found || described.clone().any(is_described) {
+        if self.is_found || described.clone().any(|it| self.is_described(it)) {
             return None;
         }
-        let described = described.map(|it| match it.name {
+        let distinct: BTreeSet<_> = described.collect();
+        let described = distinct.into_iter().map(|it| match it.name {
             Some(name) => format!("{} ({name})", it.number),
             None => it.number.to_string(),
         });

@@ -42,12 +42,6 @@ impl Format {
             Self::Pcap(_) | Self::Ended => None,
         }
     }
-
-    /// All interfaces that the file (of several sections, the last one) describes.
-    fn all_described(&self) -> impl Iterator<Item = Described<'_>> + Clone {
-        let pcapng = if let Self::Pcapng(pcapng) = self { Some(pcapng) } else { None };
-        pcapng.into_iter().flat_map(|pcapng| (0..).map_while(|number| pcapng.described(number)))
-    }
 }
 
 impl<R> fmt::Debug for CaptureFile<R> {
@@ -154,10 +148,7 @@ impl<R: Read> CaptureFile<R> {
             self.frames += 1;
             return Ok(Some(record));
         };
-        if let Format::Pcapng(pcapng) = &self.format {
-            self.dropped = pcapng.dropped();
-        }
-        self.missing = self.choice.as_ref().and_then(|choice| choice.missing(&self.path, self.format.all_described()));
+        self.summarise();
         match next {
             Ok(_) => self.format = Format::Ended,
             Err(trouble) => {
@@ -172,6 +163,17 @@ impl<R: Read> CaptureFile<R> {
             }
         }
         Ok(None)
+    }
+
+    /// What the file says about its interfaces as a whole.
+    fn summarise(&mut self) {
+        let pcapng = if let Format::Pcapng(pcapng) = &self.format { Some(pcapng) } else { None };
+        let interfaces = pcapng.into_iter().flat_map(Pcapng::all);
+        let is_read = |described| self.choice.as_ref().is_none_or(|choice| choice.may_be(described));
+        let dropped = interfaces.clone().filter(|(described, _)| is_read(*described)).map(|(_, dropped)| dropped);
+        self.dropped = dropped.fold(pcapng.map_or(0, Pcapng::dropped_by_others), u64::saturating_add);
+        let described = interfaces.map(|(described, _)| described);
+        self.missing = self.choice.as_ref().and_then(|choice| choice.missing(&self.path, described));
     }
 
     #[inline(always)]

@@ -7,6 +7,8 @@ use super::choice::Described;
 use super::window::Window;
 use super::{ByteOrder, MAX_FRAME, Record, Trouble, first_words};
 use interface::Interface;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::io::Read;
 
 /// The type of a section header block reads the same in both byte orders, and begins every pcapng file.
@@ -32,12 +34,15 @@ const LEAST_OPTIONS: u32 = 4;
 /// The most interfaces in a section, so that a file that consists of interfaces cannot exhaust memory.
 const MAX_INTERFACES: usize = 1 << 16;
 
-/// A pcapng file: what the current section has declared so far.
+/// A pcapng file: what the current section has declared so far, and which interfaces there were before.
 pub(super) struct Pcapng {
     order: ByteOrder,
     interfaces: Vec<Interface>,
-    /// Packets that were dropped before they could be captured, in earlier sections.
-    dropped: u64,
+    /// Interfaces of earlier sections, by number and name, and how many of their packets were dropped before they could be
+    /// captured.
+    earlier: BTreeMap<(u32, Option<Box<str>>), u64>,
+    /// The same number for those of earlier interfaces that are too many to be told apart.
+    dropped_by_others: u64,
     /// The interface of the last packet that [`Pcapng::next`] found.
     last: u32,
 }
@@ -45,7 +50,13 @@ pub(super) struct Pcapng {
 impl Pcapng {
     /// Reads the first section header, whose type has been recognised already.
     pub(super) fn open<R: Read>(window: &mut Window<R>) -> Result<Self, Trouble> {
-        let mut file = Self { order: ByteOrder { big_endian: false }, interfaces: Vec::new(), dropped: 0, last: 0 };
+        let mut file = Self {
+            order: ByteOrder { big_endian: false },
+            interfaces: Vec::new(),
+            earlier: BTreeMap::new(),
+            dropped_by_others: 0,
+            last: 0,
+        };
         file.section(window)?;
         Ok(file)
     }
@@ -142,9 +153,20 @@ impl Pcapng {
         Some(Described { number, name: interface.name.as_deref() })
     }
 
-    /// Packets that were dropped before they could be captured, as far as statistics were read.
-    pub(super) fn dropped(&self) -> u64 {
-        self.interfaces.iter().fold(self.dropped, |sum, interface| sum.saturating_add(interface.dropped()))
+    /// The interfaces of all sections so far, each with the number of its packets that were dropped before they could be
+    /// captured, as far as statistics were read.
+    pub(super) fn all(&self) -> impl Iterator<Item = (Described<'_>, u64)> + Clone {
+        let earlier = self.earlier.iter();
+        let earlier =
+            earlier.map(|((number, name), &dropped)| (Described { number: *number, name: name.as_deref() }, dropped));
+        let now = (0..).zip(&self.interfaces);
+        let now = now.map(|(number, it)| (Described { number, name: it.name.as_deref() }, it.dropped()));
+        earlier.chain(now)
+    }
+
+    /// Packets that were dropped before they could be captured, on interfaces that are not known any more.
+    pub(super) fn dropped_by_others(&self) -> u64 {
+        self.dropped_by_others
     }
 
     /// Reads a section header; discards the interfaces of the previous section.
@@ -176,9 +198,22 @@ impl Pcapng {
             return Err(Trouble::Damaged { offset: offset + 4, expected, found: format!("{whole} bytes") });
         }
         self.order = order;
-        self.dropped = self.dropped();
-        self.interfaces.clear();
+        self.close();
         self.skip(window, offset, whole)
+    }
+
+    /// Ends a section.
+    fn close(&mut self) {
+        for (number, interface) in (0..).zip(self.interfaces.drain(..)) {
+            let dropped = interface.dropped();
+            let has_room = self.earlier.len() < MAX_INTERFACES;
+            let sum = match self.earlier.entry((number, interface.name)) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) if has_room => new.insert(0),
+                Entry::Vacant(_) => &mut self.dropped_by_others,
+            };
+            *sum = sum.saturating_add(dropped);
+        }
     }
 
     /// Skips a block of `whole` bytes, however long.
