@@ -25,9 +25,14 @@ pub(crate) fn count(number: u64) -> String {
     text
 }
 
-/// `1 seed`, `2 seeds`.
+/// `1 seed`, `2000 seeds`.
 pub fn of(number: u64, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
+/// `1 packet`, `2,000 packets`, in a table.
+pub(crate) fn count_of(number: u64, noun: &str) -> String {
+    format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
 }
 
 /// `1 line is`, `2 lines are`.

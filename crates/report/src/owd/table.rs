@@ -144,7 +144,7 @@ fn clocks(report: &OwdReport, to: &mut impl Write) -> io::Result<()> {
 const NOT_JOINED: &str = "in intervals that could not be joined";
 
 fn point(name: &str, point: &PointFacts, unsent: &str, to: &mut impl Write) -> io::Result<()> {
-    let mut words = vec![format!("{} packets compared", text::count(point.packets))];
+    let mut words = vec![format!("{} compared", text::count_of(point.packets, "packet"))];
     let mut count = |number: u64, what: &str| {
         if number > 0 {
             words.push(format!("{} {what}", text::count(number)));

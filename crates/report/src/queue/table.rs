@@ -102,7 +102,7 @@ fn words(culprit: &Culprit) -> String {
 }
 
 fn depth(depth: Depth) -> String {
-    let packets = || depth.peak_queue_packets.map(|packets| format!("{} packets", text::count(packets)));
+    let packets = || depth.peak_queue_packets.map(|packets| text::count_of(packets, "packet"));
     depth.peak_queue_bytes.map(text::bytes).or_else(packets).unwrap_or_default()
 }
 

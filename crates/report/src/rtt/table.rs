@@ -186,7 +186,7 @@ fn flows(flows: &[Flow], to: &mut impl Write) -> io::Result<()> {
     let mut grid = Grid::default();
     grid.row([&["flows", "exchanges"][..], &OF_FLOWS.map(|q| QUANTILES[q].0), &["mean", "min", "max"]].concat());
     for flow in flows {
-        let mut size = format!("  {} packets, {}", text::count(flow.packets), text::bytes(flow.bytes));
+        let mut size = format!("  {}, {}", text::count_of(flow.packets, "packet"), text::bytes(flow.bytes));
         if flow.uncounted_bytes > 0 {
             size += &format!(", up to {} more counted as other", text::bytes(flow.uncounted_bytes));
         }
