@@ -53,7 +53,7 @@ pub(crate) struct Arguments {
     /// Maximum captured bytes per frame. Default: 96; with --queue 128; with --queue capture as captured.
     #[arg(long, value_name = "BYTES", value_parser = units::whole_u32)]
     snap_length: Option<u32>,
-    /// Random seed; not of --arrivals, which no chance changes.
+    /// Random seed. Not with --arrivals, where nothing is random.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = units::whole::<u64>, conflicts_with = "arrivals")]
     seed: u64,
     #[command(flatten)]

@@ -170,7 +170,13 @@ impl<R: BufRead> Lines<R> {
 
     /// Splits the current line into its fields.
     fn split(&mut self) -> Result<(), LogError> {
-        let Ok(line) = str::from_utf8(&self.line) else { return Err(self.error("expected text in UTF-8")) };
+        let Ok(line) = str::from_utf8(&self.line) else {
+            let what = match self.number {
+                ..=1 => "expected the names of columns, as CSV text in UTF-8, found binary data",
+                _ => "expected text in UTF-8",
+            };
+            return Err(self.error(what));
+        };
         if !self.fields.split(line) {
             return Err(self.error("expected a closing quotation mark in the line"));
         }

@@ -28,9 +28,13 @@ pub(crate) fn memory(memory: &Memory, to: &mut impl Write) -> io::Result<()> {
     item("memory", &words, to)
 }
 
-/// `method    auto, exact: every exchange was measured`, and the parameters.
+/// `method    auto, exact: every exchange was measured`, and the parameters; with the method `exact`, that word once.
 pub(crate) fn method(method: &MethodFacts, is_exact: &str, to: &mut impl Write) -> io::Result<()> {
-    item("method", &format!("{}, {is_exact}", method.name), to)?;
+    let words = match is_exact.starts_with(method.name) {
+        true => is_exact.to_owned(),
+        false => format!("{}, {is_exact}", method.name),
+    };
+    item("method", &words, to)?;
     parameters(&method.parameters, "", to)
 }
 

@@ -40,7 +40,7 @@ pub(super) enum Task {
 /// What all of them need.
 #[derive(Args)]
 pub(super) struct MapArguments {
-    /// The map of the network, plain or gzip, xz, zstd; - is standard input.
+    /// The map of the network: TOML, GraphML or Rocketfuel, plain or gzip, xz, zstd; - is standard input.
     #[arg(value_name = "TOPOLOGY")]
     pub(super) topology: PathBuf,
     /// One shortest path per pair of routers instead of all equally short ones.
@@ -73,8 +73,9 @@ pub(super) struct PlanArguments {
     /// Number of routers. Default: a sixth of all, or as many as --budget allows.
     #[arg(long, value_name = "N", value_parser = crate::units::whole::<usize>)]
     pub(super) routers: Option<usize>,
-    /// How to choose the next router. greedy: the one on most segments. saving: the one that saves most probe hops. swap:
-    /// as saving, then exchanges routers while that saves more. random: in random order.
+    /// How to choose the next router. greedy: the one on most segments. saving: the one that saves most probe hops
+    /// (links that one probe of every segment traverses in total). swap: as saving, then exchanges routers while that
+    /// saves more. random: in random order.
     #[arg(long, value_parser = one_of(Strategy::ALL, Strategy::name), default_value = Strategy::Greedy.name())]
     pub(super) strategy: Strategy,
     /// Costs of routers: CSV with columns router and cost, plain or gzip, xz, zstd; 1 for those not listed.

@@ -42,10 +42,10 @@ pub(crate) struct PointArguments {
 /// What the banks of a sketch are for: the same at both points.
 #[derive(Args, Clone)]
 pub(super) struct ExpectedArguments {
-    /// Packets per interval to dimension a sketch for. Default: a million.
+    /// Packets per interval that a sketch is made for. Default: a million.
     #[arg(long, value_name = "N", value_parser = crate::units::count, help_heading = "Method and memory")]
     packets_per_interval: Option<u64>,
-    /// Loss rates to dimension a sketch for. Default: 0.01%..10%.
+    /// Loss rates that a sketch is made for. Default: 0.01%..10%.
     #[arg(long, value_name = "LOW..HIGH", value_parser = crate::units::shares, help_heading = "Method and memory")]
     loss: Option<RangeInclusive<f64>>,
 }
@@ -292,9 +292,11 @@ impl Arguments {
     pub(super) fn check(&self) -> Result<(), Failure> {
         let usage = |words: &str| Err(Failure::Usage(words.to_owned()));
         if !self.more.is_empty() {
-            return usage(
-                "expected two captures, one of each point; join the parts of one by cat (also if compressed), in their order",
-            );
+            let found = self.more.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
+            return usage(&format!(
+                "expected two captures, one of each point, found also {found}; join the parts of one by cat (also if \
+                 compressed), in their order"
+            ));
         }
         let pair = self.pair();
         pair.check()?;

@@ -94,17 +94,18 @@ pub(crate) struct Arguments {
     /// Data structure of a snapshot: Count-Min, Count-Min with conservative update, or space-saving.
     #[arg(long, value_enum, help_heading = "Method and memory")]
     pub(super) counter: Option<CounterChoice>,
-    /// Which snapshots a packet queries: as in the paper's analysis, its text or its hardware, or in proportion to
-    /// time.
+    /// Which snapshots a packet queries: as in the ConQuest paper's analysis, its text or its hardware, or in
+    /// proportion to time.
     #[arg(long, value_parser = units::one_of(Rule::ALL, Rule::name), default_value = Rule::Interpolated.name(), help_heading = "Method and memory")]
     pub(super) rule: Rule,
-    /// How a snapshot is cleared: at once, or index by index with each packet as in the paper.
+    /// How a snapshot is cleared: at once, or index by index with each packet as in the ConQuest paper.
     #[arg(long, value_parser = units::one_of(Cleaning::ALL, Cleaning::name), default_value = Cleaning::Epochs.name(), help_heading = "Method and memory")]
     pub(super) cleaning: Cleaning,
     /// Compare snapshots with the exact queue, in additional memory. For --method conquest.
     #[arg(long, help_heading = "Method and memory")]
     pub(super) compare_exact: bool,
-    /// Places a packet may take in the table of packets in the queue; 1 as in the paper (not with --method exact).
+    /// Places a packet may take in the table of packets in the queue; 1 as in the ConQuest paper (not with
+    /// --method exact).
     #[arg(long, value_name = "N", value_parser = units::between::<u16>(1..=65_535), default_value_t = Taps::WAYS as u16, help_heading = "Method and memory")]
     pub(super) ways: u16,
 

@@ -66,7 +66,7 @@ pub fn write_paths(report: &PathsReport, to: &mut impl Write) -> io::Result<()> 
     let count = |number: u64| text::count(number);
     item("segments", &format!("{} probed", count(report.probes.len() as u64)), to)?;
     let hops = format!(
-        "{} for one probe of each segment, {} per second at {} probes per second",
+        "{} for one probe of each segment, {} per second (--probes-per-second {})",
         count(report.probe_hops),
         count(report.probe_hops_per_second.round() as u64),
         report.probes_per_second

@@ -218,14 +218,14 @@ impl Method {
                 "every exchange while it fits, then a sample that keeps slow exchanges as long as memory allows"
             }
             Self::Exact => "every exchange, without memory limit",
-            Self::Fridge => "a sample as in the paper",
+            Self::Fridge => "a sample; survivors stand for overwritten requests (Zheng et al. 2022)",
             Self::Km => "a sample; overwritten requests are accounted for by the product limit",
             Self::HashSample => "all exchanges of some ids",
             Self::Simple => "whatever was not overwritten; loses slow exchanges",
             Self::Stages => "hash tables in four stages; loses exchanges that wait longest",
             Self::Mis => "several fridges with different lifetimes",
             Self::TimeBloom => "Bloom filters, one per time slot",
-            Self::BloomTime => "the same, the youngest match; for comparison",
+            Self::BloomTime => "as timebloom, but takes the youngest match; for comparison",
             Self::AleU => "counting filters in equal buckets of time; for comparison",
             Self::AleE => "counting filters in buckets of doubling width; for comparison",
             Self::Ddbf => "a Bloom filter of times; for comparison",
