@@ -561,6 +561,7 @@ mod tests {
             let all: [(Draw, f64); 3] = [(normal, 0.0), (exponential, 2.0), (log_normal, 6.2)];
             for (draw, skewness) in all {
                 let (held, narrow, wider) = held(samples, draw);
+                println!("{samples} samples of skewness {skewness}: {held:.3?}");
                 assert!(held[0] >= 0.92 && (samples < 100 || wider < 1.15), "{samples}: {held:?} {wider}");
                 assert!(held[1] >= 0.88 || skewness > 2.0, "{samples}: {held:?}");
                 assert!(narrow[0] < 0.92 || samples > 30 || skewness < 6.0, "{samples}: {narrow:?}");

@@ -154,6 +154,7 @@ pub(crate) fn assert_covered<M: Meter>(make: impl Fn(u64) -> M, settings: &Setti
         shares.iter().all(|&share| share >= least) && shares.iter().sum::<f64>() / shares.len() as f64 <= 0.993
     };
     let Coverage { shares, halved, doubled, .. } = coverage(make, settings, 250);
+    println!("{shares:.3?}");
     assert!(is_right(&shares), "{shares:.4?}");
     assert!(!is_right(&halved) && !is_right(&doubled), "{halved:.4?} {doubled:.4?}");
 }
