@@ -176,7 +176,7 @@ impl HashSample {
     /// Processes a request with the same id as one in the table.
     fn meet(&mut self, at: usize, request: &Event, now: Timestamp) {
         let met = self.open.look(at, request.at);
-        let fates = &mut self.fates[usize::from(met.series)];
+        let fates = &mut self.fates[usize::from(met.tag)];
         match met.meets(self.lifetime, self.exchanges.repeat) {
             Meets::Ignorable => (),
             Meets::Open => {
@@ -215,7 +215,7 @@ impl HashSample {
             // Branchless, since it is unpredictable which entries are dropped.
             let is_old = wait.is_older(lifetime);
             let is_kept_out = !is_old & !gate.admits_rank(slots.rank(at));
-            let fates = &mut fates[usize::from(wait.series)];
+            let fates = &mut fates[usize::from(wait.tag)];
             let is_expired = wait.is_older(expiry);
             fates.expired += u64::from(wait.is_open() & is_expired);
             fates.evicted += u64::from(wait.is_open() & is_old & !is_expired);
@@ -255,7 +255,7 @@ impl HashSample {
         }
         self.open.close(at, &wait, response.at, self.exchanges.repeat);
         let (sample, is_resolved) = wait.sample(response);
-        self.fates[usize::from(wait.series)].answer(is_resolved);
+        self.fates[usize::from(wait.tag)].answer(is_resolved);
         self.delays.update(sample.since_first, self.weight);
         Some(sample.weighted(self.weight))
     }
