@@ -136,7 +136,7 @@ impl HashSample {
             exchanges,
             lifetime: lifetime.min(exchanges.expiry),
             multiple,
-            settled: Timestamp::from_nanos(i64::MIN),
+            settled: Timestamp::MIN,
             gate,
             step: 0,
             weight: 1.0,
@@ -146,8 +146,8 @@ impl HashSample {
             scouts: Scouts::new(exchanges.expiry),
             fates: vec![Fates::default(); usize::from(exchanges.tags)],
             began: None,
-            latest: Timestamp::from_nanos(i64::MIN),
-            before: Timestamp::from_nanos(i64::MAX),
+            latest: Timestamp::MIN,
+            before: Timestamp::MAX,
         })
     }
 
@@ -361,7 +361,7 @@ impl Meter for HashSample {
         let (dropped, unmatched) =
             self.fates.iter().fold((0, 0), |(a, b), fates| (a + fates.evicted, b + fates.unmatched));
         let misses_some = self.probability() < 1.0 || dropped > 0 && unmatched > 0;
-        misses_some.then_some(Timestamp::from_nanos(i64::MIN))
+        misses_some.then_some(Timestamp::MIN)
     }
 
     fn growing_bytes(&self) -> Option<usize> {

@@ -72,7 +72,7 @@ pub trait Meter: Debug + Send {
     /// When answers began to be estimates, at the earliest time that there is if they always were; `None` while every
     /// exchange is measured.
     fn sampled_since(&self) -> Option<Timestamp> {
-        Some(Timestamp::from_nanos(i64::MIN))
+        Some(Timestamp::MIN)
     }
 
     /// Bytes that the data structure holds.

@@ -131,7 +131,7 @@ impl Simple {
             stages: (0..stages).map(places).collect(),
             slots: vec![ArraySlot::default(); (each * stages) as usize],
             fates: vec![Fates::default(); usize::from(exchanges.tags)],
-            latest: Timestamp::from_nanos(i64::MIN),
+            latest: Timestamp::MIN,
         })
     }
 

@@ -93,7 +93,7 @@ impl Dart {
             packets: Packets::new(packets, stages, hash::word(exchanges.seed, 2)),
             rounds,
             fates: vec![Fates::default(); usize::from(exchanges.tags)],
-            latest: Timestamp::from_nanos(i64::MIN),
+            latest: Timestamp::MIN,
         })
     }
 

@@ -45,8 +45,8 @@ impl Exact {
             exchanges,
             open: Table::new(),
             fates: vec![Fates::default(); usize::from(exchanges.tags)],
-            latest: Timestamp::from_nanos(i64::MIN),
-            swept: Timestamp::from_nanos(i64::MIN),
+            latest: Timestamp::MIN,
+            swept: Timestamp::MIN,
         }
     }
 

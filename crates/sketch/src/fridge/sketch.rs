@@ -89,7 +89,7 @@ impl Fridge {
             window,
             next_choice: window,
             fates: vec![Fates::default(); usize::from(exchanges.tags)],
-            latest: Timestamp::from_nanos(i64::MIN),
+            latest: Timestamp::MIN,
         })
     }
 

@@ -108,7 +108,7 @@ impl Horizon {
             fates: vec![Fates::default(); tags],
             until_choice: 0,
             began: None,
-            latest: Timestamp::from_nanos(i64::MIN),
+            latest: Timestamp::MIN,
             sampled_since: None,
             has_bands: false,
         })

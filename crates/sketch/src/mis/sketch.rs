@@ -86,7 +86,7 @@ impl Mis {
             looked: 0,
             tuning: None,
             fates: vec![Fates::default(); usize::from(exchanges.tags)],
-            latest: Timestamp::from_nanos(i64::MIN),
+            latest: Timestamp::MIN,
             eras: Eras::new(ladder, fingerprint_bits, exchanges.seed),
         })
     }

@@ -142,8 +142,8 @@ impl Taps {
             most_sets: most_sets.map(|most| most as u32),
             ways,
             longest,
-            latest: Timestamp::from_nanos(i64::MIN),
-            passed: Timestamp::from_nanos(i64::MIN),
+            latest: Timestamp::MIN,
+            passed: Timestamp::MIN,
             counts: TapCounts::default(),
         }
     }
