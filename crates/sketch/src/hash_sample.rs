@@ -144,7 +144,7 @@ impl HashSample {
             most_kept: room * 3 / 4,
             delays: Octaves::default(),
             scouts: Scouts::new(exchanges.expiry),
-            fates: vec![Fates::default(); usize::from(exchanges.tags)],
+            fates: Fates::none(exchanges.tags),
             began: None,
             latest: Timestamp::MIN,
             before: Timestamp::MAX,
@@ -180,8 +180,7 @@ impl HashSample {
         match met.meets(self.lifetime, self.exchanges.repeat) {
             Meets::Ignorable => (),
             Meets::Open => {
-                fates.seen += 1;
-                fates.ambiguous += 1;
+                fates.repeat();
                 self.repeat(at, request, now);
             }
             Meets::Other => {

@@ -92,7 +92,7 @@ impl Dart {
             ranges: Ranges::new(ranges, exchanges.expiry, hash::word(exchanges.seed, 1)),
             packets: Packets::new(packets, stages, hash::word(exchanges.seed, 2)),
             rounds,
-            fates: vec![Fates::default(); usize::from(exchanges.tags)],
+            fates: Fates::none(exchanges.tags),
             latest: Timestamp::MIN,
         })
     }

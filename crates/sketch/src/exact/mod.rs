@@ -44,7 +44,7 @@ impl Exact {
         Self {
             exchanges,
             open: Table::new(),
-            fates: vec![Fates::default(); usize::from(exchanges.tags)],
+            fates: Fates::none(exchanges.tags),
             latest: Timestamp::MIN,
             swept: Timestamp::MIN,
         }
@@ -123,8 +123,7 @@ impl Exact {
         match met.meets(self.exchanges.expiry, self.exchanges.repeat) {
             Meets::Ignorable => (),
             Meets::Open => {
-                fates.seen += 1;
-                fates.ambiguous += 1;
+                fates.repeat();
                 self.open.repeat(found, request);
             }
             Meets::Other => {

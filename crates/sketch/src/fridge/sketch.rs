@@ -88,7 +88,7 @@ impl Fridge {
             is_filling: true,
             window,
             next_choice: window,
-            fates: vec![Fates::default(); usize::from(exchanges.tags)],
+            fates: Fates::none(exchanges.tags),
             latest: Timestamp::MIN,
         })
     }

@@ -105,7 +105,7 @@ impl Horizon {
             by_tag: vec![AtRisk::default(); tags],
             each: [0.0; BANDS],
             unfolded: 0,
-            fates: vec![Fates::default(); tags],
+            fates: Fates::none(exchanges.tags),
             until_choice: 0,
             began: None,
             latest: Timestamp::MIN,
@@ -208,8 +208,7 @@ impl Horizon {
         match met.meets(self.exchanges.expiry, self.exchanges.repeat) {
             Meets::Ignorable if !is_gone => (),
             Meets::Open if !is_gone => {
-                fates.seen += 1;
-                fates.ambiguous += 1;
+                fates.repeat();
                 let is_noted = self.repeat(at, request, request.at);
                 self.until_choice = self.until_choice.saturating_sub(u64::from(is_noted));
             }

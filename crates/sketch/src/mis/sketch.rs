@@ -85,7 +85,7 @@ impl Mis {
             inserted: 0,
             looked: 0,
             tuning: None,
-            fates: vec![Fates::default(); usize::from(exchanges.tags)],
+            fates: Fates::none(exchanges.tags),
             latest: Timestamp::MIN,
             eras: Eras::new(ladder, fingerprint_bits, exchanges.seed),
         })
@@ -150,9 +150,7 @@ impl Mis {
             Meets::Open => {
                 slot.waiting.repeat(request);
                 slot.inserted = self.inserted;
-                let fates = &mut self.fates[slot.waiting.tag()];
-                fates.seen += 1;
-                fates.ambiguous += 1;
+                self.fates[slot.waiting.tag()].repeat();
             }
             Meets::Other => {
                 if let Some(tuning) = &mut self.tuning {
