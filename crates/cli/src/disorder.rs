@@ -18,7 +18,7 @@ pub(crate) struct Disorder {
 }
 
 /// Earlier than any real time: nothing was seen yet.
-const NEVER: Timestamp = Timestamp::from_nanos(i64::MIN);
+const NEVER: Timestamp = Timestamp::MIN;
 
 /// No frame is this much later than the previous ones, in nanoseconds, unless the capture paused or its time is wrong.
 const FAR: u64 = 3_600_000_000_000;

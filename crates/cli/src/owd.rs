@@ -2,8 +2,7 @@
 
 use crate::Failure;
 use crate::frames::frames;
-use crate::merged::Merged;
-use crate::points::{Point, Seen, changed_between};
+use crate::points::{Point, Seen};
 use crate::signals::Signals;
 use anyhow::Result;
 use dwell_report::facts::{Memory, MethodFacts, Parameter};
@@ -11,7 +10,6 @@ use dwell_report::owd::samples::Sample;
 use dwell_report::owd::{ClockDrift, ClockOffset, Flow, Interval, Line, OwdReport, PointFacts, Points, SCHEMA};
 use dwell_sketch::owd::Side;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 // The command-line arguments.
@@ -38,9 +36,6 @@ mod outputs;
 use outputs::Outputs;
 // Warnings about an answer.
 mod warnings;
-use warnings::{
-    Doubt, UNTRANSLATED, disagreement, doubts, duplicated, is_joined, not_found, not_joined, too_early, without_delay,
-};
 
 pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure> {
     match &arguments.step {
@@ -75,7 +70,7 @@ fn measure(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
     let mut warnings = points.warnings();
     // What became of packets on the way says more than where they were going.
     warnings.extend(beginning.unexamined());
-    warnings.extend(self::warnings(arguments, &points, &pair.paths, [sent, received], &answer));
+    warnings.extend(warnings::of(arguments, &points, &pair.paths, [sent, received], &answer));
     warnings.extend(beginning.unreached());
     warnings.extend(points.is_stopped().then(|| signals.warning()));
     let seen = Points {
@@ -148,73 +143,6 @@ struct Answer {
     has_all_flows: bool,
     /// Warnings of the method.
     warnings: Vec<String>,
-}
-
-/// Warnings about the answer.
-fn warnings(
-    arguments: &Arguments,
-    points: &Merged,
-    paths: &[PathBuf; 2],
-    packets: [u64; 2],
-    answer: &Answer,
-) -> Vec<String> {
-    let point = &arguments.point;
-    let both = || std::iter::once(&answer.total).chain(&answer.reverse);
-    let doubt = doubts(&answer.total, answer.reverse.as_ref(), Some(point.longest));
-    // Delays of different times may be negative in both directions because of a drift.
-    let doubt = doubt.filter(|doubt| *doubt != Doubt::Backwards || answer.clock_drift.is_none());
-    let doubts = || {
-        let doubt = doubt?;
-        let is_half_named = doubt == Doubt::NothingInCommon && point.naming.nat && !point.from.is_empty();
-        Some(if is_half_named { UNTRANSLATED.to_owned() } else { doubt.to_string() })
-    };
-    let changed = || {
-        let (total, unsent) = (&answer.total, answer.unsent[1]?);
-        changed_between(total.sent, total.lost, unsent.saturating_sub(answer.surplus))
-    };
-    // What few packets say that match by chance is of no use.
-    let is_hardly_matched = {
-        let Line { received, lost, uncovered, .. } = answer.total;
-        let is_strange = answer.unsent[1].is_some_and(|unsent| received < unsent / 10);
-        received > 0 && (received < lost / 10 || received < (lost + uncovered) / 10 && is_strange)
-    };
-    let mut warnings = match arguments.method {
-        Method::Auto | Method::Exact => Vec::from_iter(match is_hardly_matched {
-            true => changed().or_else(|| Some(Doubt::HardlyAnythingInCommon.to_string())),
-            false => doubts().or_else(changed),
-        }),
-        Method::Lda => {
-            let mut warnings = Vec::from_iter(not_joined(&answer.total, points.span(), Some(point.interval())));
-            warnings.extend(doubts().filter(|_| is_joined(&answer.total)));
-            warnings
-        }
-    };
-    if packets[0] == 0 && packets[1] > 0 {
-        warnings.push(Doubt::NothingInCommon.to_string());
-    }
-    if packets == [0; 2] && points.elsewhere() > 0 {
-        let elsewhere = points.elsewhere();
-        warnings.push(format!("no packet comes from a --from prefix; {elsewhere} have other sources"));
-    }
-    warnings.extend(arguments.flow.as_ref().filter(|_| packets[0] > 0).and_then(|flow| not_found(flow, answer)));
-    warnings.extend_from_slice(&answer.warnings);
-    warnings.extend(match answer.clock_offset {
-        _ if is_hardly_matched || doubt == Some(Doubt::Backwards) => None,
-        Some(offset) => {
-            let sum = |numbers: [Option<u64>; 2]| numbers.into_iter().flatten().sum::<u64>();
-            let unsent = sum(answer.unsent).saturating_sub(sum(answer.duplicates));
-            let may_be_mismatched = unsent > 0 || both().any(|line| line.ambiguous > 0);
-            disagreement(offset, answer.clock_drift, arguments.clock_offset, points.span(), may_be_mismatched)
-        }
-        None if answer.reverse.is_some() => too_early(both()),
-        None => None,
-    });
-    let duplicated = duplicated(paths, packets, answer);
-    if duplicated.is_empty() {
-        warnings.extend(both().find_map(without_delay));
-    }
-    warnings.extend(duplicated);
-    warnings
 }
 
 /// The parameters that determine how packets are identified.

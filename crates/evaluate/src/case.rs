@@ -1,3 +1,4 @@
+use dwell_sketch::estimate::Estimate;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -109,6 +110,17 @@ pub struct Measurement {
 }
 
 impl Measurement {
+    /// An estimate with its interval, to be compared with the truth.
+    pub(crate) fn compared(
+        quantity: impl Into<String>,
+        scale: Scale,
+        truth: Option<f64>,
+        found: Option<Estimate<f64>>,
+    ) -> Self {
+        let (estimate, interval) = found.map(|Estimate { value, low, high }| (value, (low, high))).unzip();
+        Self { quantity: quantity.into(), scale, truth, estimate, interval }
+    }
+
     /// A fact about the run.
     pub(crate) fn value(quantity: impl Into<String>, estimate: impl Into<Option<f64>>) -> Self {
         let (quantity, estimate) = (quantity.into(), estimate.into());

@@ -18,15 +18,26 @@ pub(crate) fn cases(summaries: &[Summary]) -> Vec<CaseSummaries<'_>> {
     summaries.chunk_by(same).map(|case| case.iter().collect()).collect()
 }
 
-/// The cases; the first case of each workload with the workload's name.
-pub(crate) fn by_workload<'a>(
-    cases: &'a [CaseSummaries<'a>],
-) -> impl Iterator<Item = (&'a CaseSummaries<'a>, Option<&'a str>)> {
-    let mut last = None;
-    cases.iter().filter_map(move |case| {
-        let workload = case.first()?.workload.as_str();
-        Some((case, (last.replace(workload) != Some(workload)).then_some(workload)))
-    })
+/// Writes a block for each workload: its name, `heads` of its first case over the columns, and a `line` for each case,
+/// behind its name; then what the columns are.
+pub(crate) fn write(
+    cases: &[CaseSummaries<'_>],
+    heads: impl Fn(&CaseSummaries<'_>) -> Vec<String>,
+    line: impl Fn(&CaseSummaries<'_>) -> String,
+    columns: &str,
+    to: &mut dyn Write,
+) -> io::Result<()> {
+    let width = cases.iter().map(|case| name(case).chars().count()).max().unwrap_or(0);
+    let mut workload = None;
+    for case in cases {
+        let Some(first) = case.first() else { continue };
+        if workload.replace(&first.workload) != Some(&first.workload) {
+            writeln!(to, "\n{}", first.workload)?;
+            heads(case).iter().try_for_each(|head| writeln!(to, "  {:width$}{head}", ""))?;
+        }
+        writeln!(to, "  {:width$}{}", name(case), line(case))?;
+    }
+    writeln!(to, "\n{columns}")
 }
 
 /// The summary of a quantity.
@@ -45,14 +56,9 @@ pub(crate) fn dash() -> String {
 }
 
 /// Method and parameters of a case.
-pub(crate) fn name(case: &CaseSummaries<'_>) -> String {
+fn name(case: &CaseSummaries<'_>) -> String {
     let first = case.first();
     first.map(|s| format!("{} {}", s.method, label(&s.parameters)).trim_end().to_owned()).unwrap_or_default()
-}
-
-/// The width of the column of names.
-pub(crate) fn width(cases: &[CaseSummaries<'_>]) -> usize {
-    cases.iter().map(|case| name(case).chars().count()).max().unwrap_or(0)
 }
 
 /// A share in percent, or a dash if there is none.

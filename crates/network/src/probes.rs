@@ -33,15 +33,13 @@ pub const AGGREGATOR_BPS: u64 = 72_000;
 impl Probes {
     /// The probes of a network with these segments.
     pub fn new(topology: &Topology, segments: &Segments) -> Self {
-        let mut probed: Vec<Vec<u32>> = segments.iter().map(<[u32]>::to_vec).collect();
-        probed.sort_unstable();
         let degree = |router: u32| {
             let index = petgraph::graph::NodeIndex::new(router as usize);
             topology.graph().neighbors_undirected(index).collect::<std::collections::BTreeSet<_>>().len() as u64
         };
         let instrumented = (0..topology.routers() as u32).filter(|&router| segments.is_instrumented(router));
         Self {
-            segments: probed,
+            segments: segments.sorted(),
             probe_hops: segments.hops(),
             inner_pairs: instrumented.map(|router| degree(router).pow(2)).sum(),
         }

@@ -140,6 +140,13 @@ impl Segments {
         self.paths.iter().zip(&self.cuts).filter(|&(_, &cuts)| cuts == 0).map(|(path, _)| path)
     }
 
+    /// The same, sorted by router numbers.
+    pub(crate) fn sorted(&self) -> Vec<Vec<u32>> {
+        let mut sorted: Vec<Vec<u32>> = self.iter().map(<[u32]>::to_vec).collect();
+        sorted.sort_unstable();
+        sorted
+    }
+
     /// The lengths of the segments; `None` if there are none.
     pub fn granularity(&self) -> Option<Granularity> {
         let present = |(hops, &count): (usize, &u64)| (count > 0).then_some(hops as u64);

@@ -1,12 +1,19 @@
 //! Shared by all OpenMetrics 1.0 output, for Prometheus and compatible tools. Unknown values are left out.
 
-use crate::facts::{Frames, Memory};
+use crate::facts::{Frames, Memory, MethodFacts};
 use crate::round::edge_above;
 use dwell_sketch::estimate::Estimate;
 use std::io::{self, Write};
 
-/// The metrics common to all reports: frames and memory.
-pub(crate) fn common(frames: Option<&Frames>, memory: &Memory, to: &mut impl Write) -> io::Result<()> {
+/// Writes the metrics common to all reports, frames, memory and the method, and the end of the file; `question` is the
+/// command, such as rtt.
+pub(crate) fn end(
+    question: &str,
+    frames: Option<&Frames>,
+    memory: &Memory,
+    method: &MethodFacts,
+    to: &mut impl Write,
+) -> io::Result<()> {
     if let Some(frames) = frames {
         family("dwell_frames", "counter", None, "Frames read, by fate: decoded, or the reason of rejection.", to)?;
         writeln!(to, "dwell_frames_total{{fate=\"decoded\"}} {}", frames.decoded)?;
@@ -20,7 +27,11 @@ pub(crate) fn common(frames: Option<&Frames>, memory: &Memory, to: &mut impl Wri
         family("dwell_memory_budget_bytes", "gauge", Some("bytes"), "What the data structures may hold.", to)?;
         writeln!(to, "dwell_memory_budget_bytes {budget}")?;
     }
-    Ok(())
+    // Not of type "info", which the older text format lacks: node_exporter rejects files that contain it.
+    let info = format!("dwell_{question}_method_info");
+    family(&info, "gauge", None, "How delays were measured, and whether nothing was estimated.", to)?;
+    writeln!(to, "{info}{{method=\"{}\",exact=\"{}\"}} 1", escaped(method.name), method.exact)?;
+    writeln!(to, "# EOF")
 }
 
 /// Writes the header of a metric family.
@@ -98,6 +109,18 @@ fn edges() -> impl Iterator<Item = i64> {
     const FIRST: i64 = 1_000;
     const LAST: i64 = 200_000_000_000_000;
     std::iter::successors(Some(FIRST), |&edge| Some(edge_above(edge))).take_while(|&edge| edge <= LAST)
+}
+
+/// Writes an estimate, if there is one: the three values of a metric with these labels.
+pub(crate) fn estimate<T: Copy>(
+    name: &str,
+    labels: &str,
+    estimate: Option<Estimate<T>>,
+    number: impl Fn(T) -> String,
+    to: &mut impl Write,
+) -> io::Result<()> {
+    let mut all = estimate.iter().flat_map(bounds);
+    all.try_for_each(|(bound, value)| writeln!(to, "{name}{{{labels},bound=\"{bound}\"}} {}", number(value)))
 }
 
 /// Low end, value and high end of an estimate, with their names.

@@ -365,7 +365,7 @@ fn what_cannot_be_is_refused() {
     assert_eq!(error(Settings { v6: 1.5, ..small() }), SettingsError::Share { field: "v6", value: 1.5 });
     assert_eq!(error(Settings { resets: 0.6, silent: 0.5, ..small() }), SettingsError::Ends(1.1));
     assert_eq!(error(Settings { span: Nanos::ZERO, ..small() }), SettingsError::Span(Nanos::ZERO));
-    let late = Timestamp::from_nanos(i64::MAX);
+    let late = Timestamp::MAX;
     assert_eq!(error(Settings { start: late, ..small() }), SettingsError::Start(late));
     let sizes = Sizes { least: 9, most: 8, shape: 1.0 };
     let refused = error(Settings { sizes, ..small() });

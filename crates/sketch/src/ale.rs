@@ -196,7 +196,7 @@ impl Ale {
             ],
             width: exchanges.expiry.get().unsigned_abs().div_ceil(params.least_span() as u64) as i64,
             tick: i64::MIN,
-            next: Timestamp::from_nanos(i64::MIN),
+            next: Timestamp::MIN,
             turn_begin: i64::MIN,
             start: hash::start(hash::word(exchanges.seed, 1)),
             places: Vec::with_capacity(hashes as usize),

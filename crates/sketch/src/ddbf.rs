@@ -137,7 +137,7 @@ impl Ddbf {
             start: hash::start(hash::word(exchanges.seed, 1)),
             places: Vec::with_capacity(hashes as usize),
             counts: Counts::new(exchanges.tags),
-            latest: Timestamp::from_nanos(i64::MIN),
+            latest: Timestamp::MIN,
         })
     }
 

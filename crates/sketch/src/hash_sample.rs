@@ -136,7 +136,7 @@ impl HashSample {
             exchanges,
             lifetime: lifetime.min(exchanges.expiry),
             multiple,
-            settled: Timestamp::from_nanos(i64::MIN),
+            settled: Timestamp::MIN,
             gate,
             step: 0,
             weight: 1.0,
@@ -144,10 +144,10 @@ impl HashSample {
             most_kept: room * 3 / 4,
             delays: Octaves::default(),
             scouts: Scouts::new(exchanges.expiry),
-            fates: vec![Fates::default(); usize::from(exchanges.tags)],
+            fates: Fates::none(exchanges.tags),
             began: None,
-            latest: Timestamp::from_nanos(i64::MIN),
-            before: Timestamp::from_nanos(i64::MAX),
+            latest: Timestamp::MIN,
+            before: Timestamp::MAX,
         })
     }
 
@@ -176,12 +176,11 @@ impl HashSample {
     /// Processes a request with the same id as one in the table.
     fn meet(&mut self, at: usize, request: &Event, now: Timestamp) {
         let met = self.open.look(at, request.at);
-        let fates = &mut self.fates[usize::from(met.series)];
+        let fates = &mut self.fates[usize::from(met.tag)];
         match met.meets(self.lifetime, self.exchanges.repeat) {
             Meets::Ignorable => (),
             Meets::Open => {
-                fates.seen += 1;
-                fates.ambiguous += 1;
+                fates.repeat();
                 self.repeat(at, request, now);
             }
             Meets::Other => {
@@ -215,7 +214,7 @@ impl HashSample {
             // Branchless, since it is unpredictable which entries are dropped.
             let is_old = wait.is_older(lifetime);
             let is_kept_out = !is_old & !gate.admits_rank(slots.rank(at));
-            let fates = &mut fates[usize::from(wait.series)];
+            let fates = &mut fates[usize::from(wait.tag)];
             let is_expired = wait.is_older(expiry);
             fates.expired += u64::from(wait.is_open() & is_expired);
             fates.evicted += u64::from(wait.is_open() & is_old & !is_expired);
@@ -255,7 +254,7 @@ impl HashSample {
         }
         self.open.close(at, &wait, response.at, self.exchanges.repeat);
         let (sample, is_resolved) = wait.sample(response);
-        self.fates[usize::from(wait.series)].answer(is_resolved);
+        self.fates[usize::from(wait.tag)].answer(is_resolved);
         self.delays.update(sample.since_first, self.weight);
         Some(sample.weighted(self.weight))
     }
@@ -361,7 +360,7 @@ impl Meter for HashSample {
         let (dropped, unmatched) =
             self.fates.iter().fold((0, 0), |(a, b), fates| (a + fates.evicted, b + fates.unmatched));
         let misses_some = self.probability() < 1.0 || dropped > 0 && unmatched > 0;
-        misses_some.then_some(Timestamp::from_nanos(i64::MIN))
+        misses_some.then_some(Timestamp::MIN)
     }
 
     fn growing_bytes(&self) -> Option<usize> {

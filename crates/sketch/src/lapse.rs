@@ -95,7 +95,7 @@ fn end_of_step(latest: Timestamp) -> Option<Timestamp> {
 /// everything has expired. Empty if nothing was seen before.
 pub(crate) fn between(latest: Timestamp, now: Timestamp) -> impl Iterator<Item = Timestamp> {
     const ENOUGH: i64 = Exchanges::LONGEST_WAIT.get() / STEP.get() + 2;
-    let is_passed = latest > Timestamp::from_nanos(i64::MIN) && end_of_step(latest).is_some_and(|end| now >= end);
+    let is_passed = latest > Timestamp::MIN && end_of_step(latest).is_some_and(|end| now >= end);
     let steps = (1..ENOUGH).map(move |step| latest + Nanos::new(step * STEP.get()));
     steps.take_while(move |&at| at < now).chain([now]).filter(move |_| is_passed)
 }

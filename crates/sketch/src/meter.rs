@@ -72,7 +72,7 @@ pub trait Meter: Debug + Send {
     /// When answers began to be estimates, at the earliest time that there is if they always were; `None` while every
     /// exchange is measured.
     fn sampled_since(&self) -> Option<Timestamp> {
-        Some(Timestamp::from_nanos(i64::MIN))
+        Some(Timestamp::MIN)
     }
 
     /// Bytes that the data structure holds.
@@ -195,7 +195,8 @@ pub struct Event {
     pub at: Timestamp,
     /// Tells equal requests apart (see [`dwell_types::Sighting::token`]).
     pub token: u32,
-    /// The caller's number for the series, `0..Exchanges::tags`. A sample carries that of the request.
+    /// The caller's number for the series, `0..Exchanges::tags`: that in this meter, not in a store of delays. A sample
+    /// carries that of the request.
     pub tag: u16,
     /// An arbitrary label, which the sample inherits from the response.
     pub mark: u8,

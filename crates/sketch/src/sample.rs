@@ -101,6 +101,18 @@ pub struct Fates {
 }
 
 impl Fates {
+    /// Nothing counted yet, for each of so many series.
+    pub(crate) fn none(tags: u16) -> Vec<Self> {
+        vec![Self::default(); usize::from(tags)]
+    }
+
+    /// Counts a request that repeats an open one.
+    #[inline]
+    pub(crate) fn repeat(&mut self) {
+        self.seen += 1;
+        self.ambiguous += 1;
+    }
+
     /// Counts a response.
     #[inline]
     pub(crate) fn respond(&mut self, is_matched: bool) {

@@ -130,8 +130,8 @@ impl Simple {
             overwrite,
             stages: (0..stages).map(places).collect(),
             slots: vec![ArraySlot::default(); (each * stages) as usize],
-            fates: vec![Fates::default(); usize::from(exchanges.tags)],
-            latest: Timestamp::from_nanos(i64::MIN),
+            fates: Fates::none(exchanges.tags),
+            latest: Timestamp::MIN,
         })
     }
 
@@ -196,9 +196,7 @@ impl Simple {
 
     fn repeat(&mut self, at: usize, request: &Event) {
         self.slots[at].repeat(request);
-        let fates = &mut self.fates[self.slots[at].tag()];
-        fates.seen += 1;
-        fates.ambiguous += 1;
+        self.fates[self.slots[at].tag()].repeat();
     }
 
     #[inline]

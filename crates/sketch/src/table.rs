@@ -1,9 +1,9 @@
 //! An open-addressing hash table with bounded size that is rebuilt in place.
 //!
-//! Linear probing over a flat array, with one byte per slot beside it: zero if the slot is empty, else seven bits of
-//! the key's hash. Eight bytes are compared together, which excludes most absent keys. Removal shifts entries back, so
-//! there are no tombstones. Growing and dropping many entries are one operation, [`Table::rebuild`], which needs no
-//! additional memory.
+//! Linear probing over a flat array, with a fingerprint of one byte per slot beside it: zero if the slot is empty, else
+//! seven bits of the key's hash. Eight bytes are compared together, which excludes most absent keys. Removal shifts
+//! entries back, so there are no tombstones. Growing and dropping many entries are one operation, [`Table::rebuild`],
+//! which needs no additional memory.
 
 use crate::swar::{HIGH, LOW, first};
 use dwell_types::hash;
@@ -39,7 +39,7 @@ pub(crate) enum Place {
 pub(crate) struct Table<E> {
     slots: Vec<E>,
     /// One per slot; the first [`WINDOW`] are repeated at the end.
-    tags: Vec<u8>,
+    fingerprints: Vec<u8>,
     occupied: usize,
     most_slots: usize,
 }
@@ -49,7 +49,7 @@ const LEAST_SLOTS: usize = 64;
 /// Maximum load, so that probes stay short. A table that may still grow does so at `FULLER`.
 const FULLEST: (usize, usize) = (3, 4);
 const FULLER: (usize, usize) = (5, 8);
-/// Tags that are compared together.
+/// Fingerprints that are compared together.
 const WINDOW: usize = 8;
 const EMPTY: u8 = 0;
 /// Marks an entry that has not been placed again yet.
@@ -83,7 +83,7 @@ impl<E: Entry> Table<E> {
     pub(crate) fn new(slots: usize, most_slots: usize) -> Self {
         let most_slots = most_slots.clamp(WINDOW, u32::MAX as usize);
         let slots = slots.clamp(WINDOW, most_slots);
-        Self { slots: vec![E::default(); slots], tags: vec![EMPTY; slots + WINDOW], occupied: 0, most_slots }
+        Self { slots: vec![E::default(); slots], fingerprints: vec![EMPTY; slots + WINDOW], occupied: 0, most_slots }
     }
 
     /// Whether another entry would exceed the load factor.
@@ -94,7 +94,7 @@ impl<E: Entry> Table<E> {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.slots.capacity() * size_of::<E>() + self.tags.capacity()
+        self.slots.capacity() * size_of::<E>() + self.fingerprints.capacity()
     }
 
     pub(crate) fn get(&self, at: usize) -> &E {
@@ -107,10 +107,11 @@ impl<E: Entry> Table<E> {
 
     /// All entries, in arbitrary order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &E> {
-        self.slots.iter().zip(&self.tags).filter(|&(_, &tag)| tag != EMPTY).map(|(entry, _)| entry)
+        let occupied = self.slots.iter().zip(&self.fingerprints).filter(|&(_, &fingerprint)| fingerprint != EMPTY);
+        occupied.map(|(entry, _)| entry)
     }
 
-    /// The home slot of a key, and its tag: different bits of one product.
+    /// The home slot of a key, and its fingerprint: different bits of one product.
     #[inline]
     fn home(&self, key: u64) -> (usize, u8) {
         let hash = key.wrapping_mul(hash::GOLDEN);
@@ -130,26 +131,26 @@ impl<E: Entry> Table<E> {
     }
 
     #[inline]
-    fn set_tag(&mut self, at: usize, tag: u8) {
-        self.tags[at] = tag;
+    fn set_fingerprint(&mut self, at: usize, fingerprint: u8) {
+        self.fingerprints[at] = fingerprint;
         if at < WINDOW {
             let mirror = self.slots.len() + at;
-            self.tags[mirror] = tag;
+            self.fingerprints[mirror] = fingerprint;
         }
     }
 
-    /// The tags from this slot on.
+    /// The fingerprints from this slot on.
     #[inline]
     fn window(&self, at: usize) -> u64 {
-        self.tags[at..].first_chunk().map_or(0, |window: &[u8; WINDOW]| u64::from_le_bytes(*window))
+        self.fingerprints[at..].first_chunk().map_or(0, |window: &[u8; WINDOW]| u64::from_le_bytes(*window))
     }
 
     /// Finds a key, or the vacant slot for it: the table is never entirely full.
     #[inline]
     pub(crate) fn find(&self, key: u64) -> Place {
-        let (mut at, tag) = self.home(key);
+        let (mut at, fingerprint) = self.home(key);
         loop {
-            let (mut same, empty) = matches(self.window(at), tag);
+            let (mut same, empty) = matches(self.window(at), fingerprint);
             while same != 0 {
                 let there = self.wrap(at + first(same));
                 if self.slots[there].key() == key {
@@ -167,9 +168,9 @@ impl<E: Entry> Table<E> {
     /// Inserts an entry into the vacant slot that [`Table::find`] returned.
     #[inline]
     pub(crate) fn put(&mut self, vacant: usize, entry: E) {
-        debug_assert!(self.tags[vacant] == EMPTY);
+        debug_assert!(self.fingerprints[vacant] == EMPTY);
         self.slots[vacant] = entry;
-        self.set_tag(vacant, self.home(entry.key()).1);
+        self.set_fingerprint(vacant, self.home(entry.key()).1);
         self.occupied += 1;
     }
 
@@ -178,17 +179,17 @@ impl<E: Entry> Table<E> {
     pub(crate) fn remove(&mut self, at: usize) -> E {
         let removed = self.slots[at];
         let (mut gap, mut next) = (at, self.wrap(at + 1));
-        while self.tags[next] != EMPTY {
-            let (home, tag) = self.home(self.slots[next].key());
+        while self.fingerprints[next] != EMPTY {
+            let (home, fingerprint) = self.home(self.slots[next].key());
             // The entry may move into the gap unless its home lies behind the gap on the way to `next`.
             if self.distance(home, next) >= self.distance(gap, next) {
                 self.slots[gap] = self.slots[next];
-                self.set_tag(gap, tag);
+                self.set_fingerprint(gap, fingerprint);
                 gap = next;
             }
             next = self.wrap(next + 1);
         }
-        self.set_tag(gap, EMPTY);
+        self.set_fingerprint(gap, EMPTY);
         self.occupied -= 1;
         removed
     }
@@ -199,9 +200,9 @@ impl<E: Entry> Table<E> {
             return false;
         }
         let slots = (self.slots.len() * 2).min(self.most_slots);
-        self.tags.truncate(self.slots.len());
-        self.tags.reserve_exact(slots + WINDOW - self.tags.len());
-        self.tags.resize(slots + WINDOW, EMPTY);
+        self.fingerprints.truncate(self.slots.len());
+        self.fingerprints.reserve_exact(slots + WINDOW - self.fingerprints.len());
+        self.fingerprints.resize(slots + WINDOW, EMPTY);
         self.slots.reserve_exact(slots - self.slots.len());
         self.slots.resize(slots, E::default());
         self.rebuild(|_| true);
@@ -211,40 +212,40 @@ impl<E: Entry> Table<E> {
     /// Places all entries anew that are to be kept.
     pub(crate) fn rebuild(&mut self, mut keep: impl FnMut(&E) -> bool) {
         let slots = self.slots.len();
-        self.tags.truncate(slots);
-        for tag in self.tags.iter_mut().filter(|tag| **tag != EMPTY) {
-            *tag |= UNPLACED;
+        self.fingerprints.truncate(slots);
+        for fingerprint in self.fingerprints.iter_mut().filter(|fingerprint| **fingerprint != EMPTY) {
+            *fingerprint |= UNPLACED;
         }
         self.occupied = 0;
         // Homes keep their order when the table grows: from the last slot down, each new place is free.
         for start in (0..slots).rev() {
-            if self.tags[start] & UNPLACED == 0 {
+            if self.fingerprints[start] & UNPLACED == 0 {
                 continue;
             }
-            self.tags[start] = EMPTY;
+            self.fingerprints[start] = EMPTY;
             let mut carried = Some(self.slots[start]);
             while let Some(entry) = carried.take().filter(&mut keep) {
-                let (mut at, tag) = self.home(entry.key());
-                while self.tags[at] != EMPTY && self.tags[at] & UNPLACED == 0 {
+                let (mut at, fingerprint) = self.home(entry.key());
+                while self.fingerprints[at] != EMPTY && self.fingerprints[at] & UNPLACED == 0 {
                     at = self.wrap(at + 1);
                 }
                 let there = std::mem::replace(&mut self.slots[at], entry);
-                carried = (std::mem::replace(&mut self.tags[at], tag) != EMPTY).then_some(there);
+                carried = (std::mem::replace(&mut self.fingerprints[at], fingerprint) != EMPTY).then_some(there);
                 self.occupied += 1;
             }
         }
-        self.tags.extend_from_within(..WINDOW);
+        self.fingerprints.extend_from_within(..WINDOW);
     }
 }
 
-/// Marks, among eight tags, those equal to `tag` before the first empty slot, and the empty ones, by the highest bit of
-/// each byte. The lowest mark is correct; one above it may be wrong.
+/// Marks, among eight fingerprints, those equal to `fingerprint` before the first empty slot, and the empty ones, by the
+/// highest bit of each byte. The lowest mark is correct; one above it may be wrong.
 #[inline]
-fn matches(window: u64, tag: u8) -> (u64, u64) {
+fn matches(window: u64, fingerprint: u8) -> (u64, u64) {
     let zeros = |bytes: u64| bytes.wrapping_sub(LOW) & !bytes & HIGH;
     let empty = zeros(window);
     let before_empty = empty.wrapping_sub(1) & !empty;
-    (zeros(window ^ (u64::from(tag) * LOW)) & before_empty, empty)
+    (zeros(window ^ (u64::from(fingerprint) * LOW)) & before_empty, empty)
 }
 
 #[cfg(test)]

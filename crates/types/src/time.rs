@@ -13,6 +13,12 @@ pub struct Timestamp(i64);
 pub struct Nanos(i64);
 
 impl Timestamp {
+    /// The first moment of the range: before anything.
+    pub const MIN: Self = Self(i64::MIN);
+
+    /// The last moment of the range: after everything.
+    pub const MAX: Self = Self(i64::MAX);
+
     /// The moment `nanos` nanoseconds after the epoch.
     pub const fn from_nanos(nanos: i64) -> Self {
         Self(nanos)

@@ -1,7 +1,10 @@
 //! Warnings about an answer.
 
 use super::Answer;
+use super::arguments::{Arguments, Method};
+use crate::merged::Merged;
 use crate::messages::{CAPTURED_TWICE, FEW};
+use crate::points::changed_between;
 use dwell_capture::Name;
 use dwell_report::facts::Span;
 use dwell_report::owd::{ClockDrift, ClockOffset, Delays, Flow, Line};
@@ -11,6 +14,92 @@ use dwell_sketch::summary::{Combined, FlowList, Sketch};
 use dwell_types::Nanos;
 use std::fmt;
 use std::path::PathBuf;
+
+/// Warnings about an answer of `dwell owd`; `packets` are those that were seen at the points.
+pub(super) fn of(
+    arguments: &Arguments,
+    points: &Merged,
+    paths: &[PathBuf; 2],
+    packets: [u64; 2],
+    answer: &Answer,
+) -> Vec<String> {
+    let doubt = doubts(&answer.total, answer.reverse.as_ref(), Some(arguments.point.longest));
+    // Delays of different times may be negative in both directions because of a drift.
+    let doubt = doubt.filter(|doubt| *doubt != Doubt::Backwards || answer.clock_drift.is_none());
+    let is_hardly_matched = is_hardly_matched(answer);
+    let mut warnings = of_matching(arguments, points, answer, doubt, is_hardly_matched);
+    if packets[0] == 0 && packets[1] > 0 {
+        warnings.push(Doubt::NothingInCommon.to_string());
+    }
+    if packets == [0; 2] && points.elsewhere() > 0 {
+        let elsewhere = points.elsewhere();
+        warnings.push(format!("no packet comes from a --from prefix; {elsewhere} have other sources"));
+    }
+    warnings.extend(arguments.flow.as_ref().filter(|_| packets[0] > 0).and_then(|flow| not_found(flow, answer)));
+    warnings.extend_from_slice(&answer.warnings);
+    if !is_hardly_matched && doubt != Some(Doubt::Backwards) {
+        warnings.extend(of_clocks(arguments, points.span(), answer));
+    }
+    let duplicated = duplicated(paths, packets, answer);
+    if duplicated.is_empty() {
+        warnings.extend(directions(answer).find_map(without_delay));
+    }
+    warnings.extend(duplicated);
+    warnings
+}
+
+/// The lines of all packets: those of the measured direction, and those of the other one, if it is measured.
+fn directions(answer: &Answer) -> impl Iterator<Item = &Line> {
+    std::iter::once(&answer.total).chain(&answer.reverse)
+}
+
+/// Whether so few packets match that they may do so by chance, and what they say is of no use.
+fn is_hardly_matched(answer: &Answer) -> bool {
+    let Line { received, lost, uncovered, .. } = answer.total;
+    let is_strange = answer.unsent[1].is_some_and(|unsent| received < unsent / 10);
+    received > 0 && (received < lost / 10 || received < (lost + uncovered) / 10 && is_strange)
+}
+
+/// Warns of packets, or sketches, that do not match.
+fn of_matching(
+    arguments: &Arguments,
+    points: &Merged,
+    answer: &Answer,
+    doubt: Option<Doubt>,
+    is_hardly_matched: bool,
+) -> Vec<String> {
+    let (point, total) = (&arguments.point, &answer.total);
+    let doubts = || {
+        let doubt = doubt?;
+        let is_half_named = doubt == Doubt::NothingInCommon && point.naming.nat && !point.from.is_empty();
+        Some(if is_half_named { UNTRANSLATED.to_owned() } else { doubt.to_string() })
+    };
+    let changed = || changed_between(total.sent, total.lost, answer.unsent[1]?.saturating_sub(answer.surplus));
+    match arguments.method {
+        Method::Auto | Method::Exact => Vec::from_iter(match is_hardly_matched {
+            true => changed().or_else(|| Some(Doubt::HardlyAnythingInCommon.to_string())),
+            false => doubts().or_else(changed),
+        }),
+        Method::Lda => {
+            let mut warnings = Vec::from_iter(not_joined(total, points.span(), Some(point.interval())));
+            warnings.extend(doubts().filter(|_| is_joined(total)));
+            warnings
+        }
+    }
+}
+
+/// Warns of clocks that disagree.
+fn of_clocks(arguments: &Arguments, span: Option<Span>, answer: &Answer) -> Option<String> {
+    match answer.clock_offset {
+        Some(offset) => {
+            let sum = |numbers: [Option<u64>; 2]| numbers.into_iter().flatten().sum::<u64>();
+            let unsent = sum(answer.unsent).saturating_sub(sum(answer.duplicates));
+            let may_be_mismatched = unsent > 0 || directions(answer).any(|line| line.ambiguous > 0);
+            disagreement(offset, answer.clock_drift, arguments.clock_offset, span, may_be_mismatched)
+        }
+        None => answer.reverse.as_ref().and_then(|_| too_early(directions(answer))),
+    }
+}
 
 /// Whether sketches of any interval could be joined, so that there is an answer to doubt.
 pub(super) fn is_joined(total: &Line) -> bool {
@@ -76,7 +165,7 @@ pub(super) fn unequal(lengths: [Nanos; 2]) -> Option<String> {
 }
 
 /// Says that no flow has the name that is asked for, or that flows which may have it are among the others.
-pub(super) fn not_found(flow: &str, answer: &Answer) -> Option<String> {
+fn not_found(flow: &str, answer: &Answer) -> Option<String> {
     match (answer.flows.is_empty(), answer.has_all_flows) {
         (true, true) => Some(format!("no flow has a name that contains {flow} (--flow)")),
         (true, false) => Some(format!(
@@ -134,7 +223,7 @@ impl fmt::Display for Doubt {
 }
 
 /// The more likely cause if the points have no packet in common and addresses are known to be translated.
-pub(super) const UNTRANSLATED: &str = "no packet was seen at both points: --from must name the sender's side as either point sees it, with \
+const UNTRANSLATED: &str = "no packet was seen at both points: --from must name the sender's side as either point sees it, with \
                             --nat also by the addresses that it is translated to";
 
 /// What the delays of one direction, or of both, say about captures and clocks. If both are measured, no clock offset can
@@ -161,7 +250,7 @@ pub(super) fn doubts(total: &Line, reverse: Option<&Line>, longest: Option<Nanos
 /// Warns if the delays of both directions cannot be right by the same clocks, from whose difference `removed` was
 /// subtracted, or only if these drift. Clocks cannot drift arbitrarily far while captures last (`span`); and if packets arrived that were not
 /// seen being sent, or some are equal, one may have been matched with another.
-pub(super) fn disagreement(
+fn disagreement(
     offset: ClockOffset,
     drift: Option<ClockDrift>,
     removed: Nanos,
@@ -201,7 +290,7 @@ pub(super) fn disagreement(
 }
 
 /// Warns of negative delays that show that clocks disagree, if one direction has no delays.
-pub(super) fn too_early<'a>(mut lines: impl Iterator<Item = &'a Line>) -> Option<String> {
+fn too_early<'a>(mut lines: impl Iterator<Item = &'a Line>) -> Option<String> {
     lines.any(|line| line.delay_ns.min.is_some_and(|min| min.value < 0)).then(|| {
         "some packets arrived before they were sent: the clocks disagree (--clock-offset), or a packet was \
          matched with an equal one sent later"
@@ -210,7 +299,7 @@ pub(super) fn too_early<'a>(mut lines: impl Iterator<Item = &'a Line>) -> Option
 }
 
 /// Warns of points that see many packets twice, and of the effect on the answer.
-pub(super) fn duplicated(paths: &[PathBuf; 2], packets: [u64; 2], answer: &Answer) -> Vec<String> {
+fn duplicated(paths: &[PathBuf; 2], packets: [u64; 2], answer: &Answer) -> Vec<String> {
     let points = paths.iter().zip(packets).zip(answer.duplicates).zip(answer.are_duplicates_many);
     let many = points.filter_map(|(((path, packets), duplicates), are_many)| {
         let duplicates = duplicates.filter(|_| are_many)?;
@@ -224,7 +313,7 @@ pub(super) fn duplicated(paths: &[PathBuf; 2], packets: [u64; 2], answer: &Answe
 }
 
 /// Warns if too many packets equal others in flight for this to be chance.
-pub(super) fn without_delay(total: &Line) -> Option<String> {
+fn without_delay(total: &Line) -> Option<String> {
     (total.ambiguous > total.received / 4).then(|| {
         format!(
             "{} of {} received packets equal others in flight, and have no delay: {CAPTURED_TWICE} Or does a generator send \

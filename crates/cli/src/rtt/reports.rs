@@ -23,7 +23,7 @@ use dwell_types::{Match, Nanos, Timestamp};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-const NOTHING: (Timestamp, Timestamp) = (Timestamp::from_nanos(i64::MAX), Timestamp::from_nanos(i64::MIN));
+const NOTHING: (Timestamp, Timestamp) = (Timestamp::MAX, Timestamp::MIN);
 
 /// The reports so far, and the state that each of them is made from.
 pub(super) struct Reports {

@@ -114,12 +114,7 @@ fn delays(found: Option<Moments>, truth: &Truth) -> Vec<Measurement> {
     ]
 }
 
-fn relative(quantity: &str, truth: Option<f64>, estimate: Option<Estimate<f64>>, has_interval: bool) -> Measurement {
-    Measurement {
-        quantity: quantity.to_owned(),
-        scale: Scale::Relative,
-        truth,
-        estimate: estimate.map(|estimate| estimate.value),
-        interval: estimate.filter(|_| has_interval).map(|estimate| (estimate.low, estimate.high)),
-    }
+fn relative(quantity: &str, truth: Option<f64>, found: Option<Estimate<f64>>, has_interval: bool) -> Measurement {
+    let compared = Measurement::compared(quantity, Scale::Relative, truth, found);
+    if has_interval { compared } else { Measurement { interval: None, ..compared } }
 }

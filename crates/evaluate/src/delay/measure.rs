@@ -6,6 +6,7 @@ use crate::grid::{BLOCK, Measured, compared, methods_seed, numbered, values};
 use dwell_simulate::Delays;
 use dwell_simulate::exchange::{ExchangeWorkload, Workload};
 use dwell_sketch::distribution::{Ambiguous, Distribution};
+use dwell_sketch::estimate::Estimate;
 use dwell_sketch::rtt::RttMeter;
 use dwell_types::{Nanos, Observation, Sink};
 
@@ -122,19 +123,15 @@ impl Truth {
     /// The number of exchanges, in total and per octave. A method that sampled none in an octave estimates zero there,
     /// which counts in its mean.
     fn counts(&self, found: Option<&Distribution>) -> Vec<Measurement> {
-        let count = |quantity: String, truth: f64, estimate: (f64, Option<(f64, f64)>)| Measurement {
-            quantity,
-            scale: Scale::Ratio,
-            truth: Some(truth),
-            estimate: Some(estimate.0),
-            interval: estimate.1,
+        let count = |quantity: String, truth: f64, found: Option<Estimate<f64>>| {
+            let compared = Measurement::compared(quantity, Scale::Ratio, Some(truth), found);
+            Measurement { estimate: compared.estimate.or(Some(0.0)), ..compared }
         };
-        let all = found.and_then(Distribution::exchanges).map_or((0.0, None), |e| (e.value, Some((e.low, e.high))));
+        let all = found.and_then(Distribution::exchanges);
         let mut counts = vec![count(EXCHANGES.to_owned(), self.exchanges as f64, all)];
         let histogram = found.map(|distribution| distribution.histogram(&self.edges)).unwrap_or_default();
         for (i, (&edge, &truth)) in self.edges.iter().zip(&self.octaves).enumerate() {
-            let estimate = histogram.get(i).map_or((0.0, None), |e| (e.value, Some((e.low, e.high))));
-            counts.push(count(format!("{OCTAVE}{}", edge.ilog2()), truth, estimate));
+            counts.push(count(format!("{OCTAVE}{}", edge.ilog2()), truth, histogram.get(i).copied()));
         }
         counts
     }
@@ -147,13 +144,7 @@ pub(crate) fn compare_quantiles(
 ) -> Vec<Measurement> {
     let compare = |(&(name, share), &truth): (&(&str, f64), &Option<f64>)| {
         let estimate = found.and_then(|distribution| distribution.quantile(share));
-        Measurement {
-            quantity: name.to_owned(),
-            scale: Scale::Log2,
-            truth,
-            estimate: estimate.map(|e| e.value as f64),
-            interval: estimate.map(|e| (e.low as f64, e.high as f64)),
-        }
+        Measurement::compared(name, Scale::Log2, truth, estimate.map(|e| e.map(|ns| ns as f64)))
     };
     QUANTILES.iter().zip(truths).map(compare).collect()
 }

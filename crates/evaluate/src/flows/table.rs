@@ -1,7 +1,7 @@
 use super::measure::{
     COVERED, ERROR, FROM_1_000, FROM_10_000, FROM_100, NONE, OF_1_000, OF_10, OF_100, OF_500, class_name, quantity,
 };
-use crate::table::{CaseSummaries, by_workload, mean, name, percent, width};
+use crate::table::{self, CaseSummaries, mean, percent};
 use std::io::{self, Write};
 
 /// Groups of flows by size, and their column headings.
@@ -18,29 +18,26 @@ const CLASSES: usize = 3;
 
 /// Writes the cases of an experiment on the delays of flows.
 pub(crate) fn write(cases: &[CaseSummaries<'_>], to: &mut dyn Write) -> io::Result<()> {
-    let width = width(cases);
     let of_class = quantity(ERROR, &class_name(0));
     let has_classes = cases.iter().flatten().any(|summary| summary.quantity == of_class);
     let classes = (0..if has_classes { CLASSES } else { 0 }).map(|class| (class_name(class), format!("class {class}")));
     let sizes = SIZES.into_iter().map(|(size, head)| (size.to_owned(), head.to_owned()));
     let columns: Vec<(String, String)> = sizes.chain(classes).collect();
-    for (case, begun) in by_workload(cases) {
-        if let Some(workload) = begun {
-            write!(to, "\n{workload}\n  {:width$}", "")?;
-            columns.iter().try_for_each(|(_, head)| write!(to, " {head:>9}"))?;
-            writeln!(to, "  {:>6} {:>6}", "in 95%", "none")?;
-        }
-        write!(to, "  {:width$}", name(case))?;
-        for (group, _) in &columns {
-            write!(to, " {:>9}", share(case, ERROR, group, 3))?;
-        }
-        writeln!(to, "  {:>6} {:>6}", share(case, COVERED, FROM_100, 0), share(case, NONE, FROM_1_000, 1))?;
-    }
-    writeln!(to)?;
-    writeln!(
-        to,
+    let heads = |_: &CaseSummaries<'_>| {
+        let heads: String = columns.iter().map(|(_, head)| format!(" {head:>9}")).collect();
+        vec![format!("{heads}  {:>6} {:>6}", "in 95%", "none")]
+    };
+    let line = |case: &CaseSummaries<'_>| {
+        let errors: String = columns.iter().map(|(group, _)| format!(" {:>9}", share(case, ERROR, group, 3))).collect();
+        format!("{errors}  {:>6} {:>6}", share(case, COVERED, FROM_100, 0), share(case, NONE, FROM_1_000, 1))
+    };
+    table::write(
+        cases,
+        heads,
+        line,
         "Median of |estimate/truth - 1| over the flows of a size in a run, mean over the runs; classes from 100 packets on.\n\
-         in 95%: share of intervals that contain the truth, from 100 packets on. none: flows without an estimate, from 1,000 on."
+         in 95%: share of intervals that contain the truth, from 100 packets on. none: flows without an estimate, from 1,000 on.",
+        to,
     )
 }
 

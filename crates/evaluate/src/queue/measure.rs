@@ -58,9 +58,8 @@ impl Measured for Configuration {
                     ));
                 }
                 facts.update(&passage.departure);
-                let truth = twin.update(&passage.departure);
-                let is_asked = delay(&passage.departure) >= stream.culprit.delay;
-                block.push((passage.departure, truth.filter(|truth| is_asked && truth.is_complete)));
+                let truth = twin.asked(&passage.departure).filter(|truth| truth.is_complete);
+                block.push((passage.departure, truth));
             }
             if block.is_empty() {
                 break;
@@ -70,10 +69,6 @@ impl Measured for Configuration {
         let answer = |meter: Option<Meter>| meter.map_or_else(|| facts.measurements(), Meter::measurements);
         Ok(meters.into_iter().map(answer).collect())
     }
-}
-
-fn delay(departure: &Departure) -> Nanos {
-    departure.delay().unwrap_or(Nanos::ZERO)
 }
 
 /// A sketch, and the accuracy of its answers for packets that waited long enough.

@@ -1,42 +1,40 @@
 use super::measure::facts::{BITS_PER_SECOND, CULPRITS, FLOWS, LONGEST_DELAY, WAITED};
 use super::measure::{INCOMPLETE, MEDIAN_SIZE_ERROR, PRECISION, RECALL, SIZE_ERROR};
 use crate::case::STATE_BYTES;
-use crate::table::{CaseSummaries, by_workload, dash, find, mean, name, percent, width};
+use crate::table::{self, CaseSummaries, dash, find, mean, percent};
 use std::io::{self, Write};
 
 /// Writes the cases of an experiment on queues.
 pub(crate) fn write(cases: &[CaseSummaries<'_>], to: &mut dyn Write) -> io::Result<()> {
-    let width = width(cases);
-    for (case, begun) in by_workload(cases) {
-        if let Some(workload) = begun {
-            writeln!(to, "\n{workload}")?;
-            write!(to, "  {:width$}  {:>17}  {:>17}", "", "precision", "recall")?;
-            writeln!(to, "  {:>17}  {:>10}  {:>7}", "error of sizes", "incomplete", "bytes")?;
-        }
-        write!(to, "  {:width$}  ", name(case))?;
-        let Some(state) = mean(case, STATE_BYTES) else {
-            facts(case, to)?;
-            continue;
-        };
-        write!(to, "{:>17}  {:>17}", with_error(case, PRECISION), with_error(case, RECALL))?;
-        let [error, median] = [SIZE_ERROR, MEDIAN_SIZE_ERROR].map(|q| kilobytes(mean(case, q)));
-        let incomplete = percent(mean(case, INCOMPLETE), 1);
-        writeln!(to, "  {:>17}  {incomplete:>10}  {state:>7.0}", format!("{error} ({median}) kB"))?;
-    }
-    writeln!(to)?;
-    writeln!(
-        to,
+    let heads = || {
+        let errors = format!("{:>17}  {:>17}  {:>17}", "precision", "recall", "error of sizes");
+        vec![format!("  {errors}  {:>10}  {:>7}", "incomplete", "bytes")]
+    };
+    table::write(
+        cases,
+        |_| heads(),
+        |case| line(case).unwrap_or_else(|| facts(case)),
         "precision, recall: over packets that reached the threshold, mean over the runs ± its standard error. error of sizes:\n\
-         of a flow in the queue, mean and median over packets. incomplete: answers for which windows were missing."
+         of a flow in the queue, mean and median over packets. incomplete: answers for which windows were missing.",
+        to,
     )
 }
 
-/// Properties of the stream, and of the exact reference method.
-fn facts(case: &CaseSummaries<'_>, to: &mut dyn Write) -> io::Result<()> {
+/// The accuracy of a sketch.
+fn line(case: &CaseSummaries<'_>) -> Option<String> {
+    let state = mean(case, STATE_BYTES)?;
+    let [precision, recall] = [PRECISION, RECALL].map(|quantity| with_error(case, quantity));
+    let [error, median] = [SIZE_ERROR, MEDIAN_SIZE_ERROR].map(|quantity| kilobytes(mean(case, quantity)));
+    let error = format!("{error} ({median}) kB");
+    let incomplete = percent(mean(case, INCOMPLETE), 1);
+    Some(format!("  {precision:>17}  {recall:>17}  {error:>17}  {incomplete:>10}  {state:>7.0}"))
+}
+
+/// Properties of the stream, by the exact reference method.
+fn facts(case: &CaseSummaries<'_>) -> String {
     let of = |quantity| mean(case, quantity).unwrap_or(0.0);
-    writeln!(
-        to,
-        "{:.2} Gb/s, longest delay {:.2} ms, {:.1}% of the packets waited, {:.1} flows and {:.1} culprits in a queue",
+    format!(
+        "  {:.2} Gb/s, longest delay {:.2} ms, {:.1}% of the packets waited, {:.1} flows and {:.1} culprits in a queue",
         of(BITS_PER_SECOND) / 1e9,
         of(LONGEST_DELAY) / 1e6,
         of(WAITED) * 100.0,

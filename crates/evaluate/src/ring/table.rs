@@ -1,28 +1,26 @@
 use super::measure::{ERROR, FALSE_SHARE, WRONG_SHARE};
-use crate::table::{CaseSummaries, by_workload, dash, find, mean, name, percent, width};
+use crate::table::{self, CaseSummaries, dash, find, mean, percent};
 use std::io::{self, Write};
 
 /// Writes the cases of an experiment on rings of Bloom filters.
 pub(crate) fn write(cases: &[CaseSummaries<'_>], to: &mut dyn Write) -> io::Result<()> {
-    let width = width(cases);
-    for (case, begun) in by_workload(cases) {
-        if let Some(workload) = begun {
-            writeln!(to, "\n{workload}")?;
-            writeln!(to, "  {:width$}  {:>17}  {:>8}  {:>8}", "", "error, ms", "wrong", "false")?;
-        }
-        let [wrong_share, false_share] = [WRONG_SHARE, FALSE_SHARE].map(|quantity| percent(mean(case, quantity), 2));
-        let error = find(case, ERROR).and_then(|summary| Some((summary.mean?, summary.standard_error)));
-        let error = match error {
-            Some((mean, Some(error))) => format!("{mean:.1} ± {error:.1}"),
-            Some((mean, None)) => format!("{mean:.1}"),
-            None => dash(),
-        };
-        writeln!(to, "  {:width$}  {error:>17}  {wrong_share:>8}  {false_share:>8}", name(case))?;
-    }
-    writeln!(to)?;
-    writeln!(
-        to,
+    table::write(
+        cases,
+        |_| vec![format!("  {:>17}  {:>8}  {:>8}", "error, ms", "wrong", "false")],
+        line,
         "error: mean of |estimate - truth| of the responses, mean over the runs ± its standard error. wrong: responses whose\n\
-         request was looked for in another time slot. false: share of responses without a request that matched one."
+         request was looked for in another time slot. false: share of responses without a request that matched one.",
+        to,
     )
+}
+
+fn line(case: &CaseSummaries<'_>) -> String {
+    let [wrong_share, false_share] = [WRONG_SHARE, FALSE_SHARE].map(|quantity| percent(mean(case, quantity), 2));
+    let error = find(case, ERROR).and_then(|summary| Some((summary.mean?, summary.standard_error)));
+    let error = match error {
+        Some((mean, Some(error))) => format!("{mean:.1} ± {error:.1}"),
+        Some((mean, None)) => format!("{mean:.1}"),
+        None => dash(),
+    };
+    format!("  {error:>17}  {wrong_share:>8}  {false_share:>8}")
 }

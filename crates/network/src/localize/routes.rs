@@ -19,8 +19,7 @@ pub struct Routes {
 impl Routes {
     /// Cuts all paths at the routers that are instrumented in `segments`.
     pub fn new(paths: &Paths, segments: &Segments) -> Self {
-        let mut sorted: Vec<Vec<u32>> = segments.iter().map(<[u32]>::to_vec).collect();
-        sorted.sort_unstable();
+        let sorted = segments.sorted();
         let numbers = sorted.iter().cloned().zip(0..).collect();
         let mut routes = Self { segments: sorted, numbers, parts: Vec::new(), bounds: vec![0] };
         for path in paths.iter() {

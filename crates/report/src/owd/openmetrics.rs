@@ -1,7 +1,7 @@
 //! OpenMetrics 1.0 text: all packets, and each flow. No timestamps: values are current at the time of the scrape.
 
 use super::{Line, OwdReport};
-use crate::openmetrics::{Histogram, bounds, common, escaped, family, number, seconds};
+use crate::openmetrics::{Histogram, end, escaped, estimate, family, number, seconds};
 use crate::quantiles::names;
 use std::io::{self, Write};
 
@@ -17,12 +17,7 @@ pub fn write(report: &OwdReport, to: &mut impl Write) -> io::Result<()> {
     loss_rate(&lines, to)?;
     histograms(&lines, to)?;
     delays(&lines, to)?;
-    common(report.frames.as_ref(), &report.memory, to)?;
-    // Not of type "info", which the older text format lacks: node_exporter rejects files that contain it.
-    family("dwell_owd_method_info", "gauge", None, "How delays were measured, and whether nothing was estimated.", to)?;
-    let (name, exact) = (escaped(report.method.name), report.method.exact);
-    writeln!(to, "dwell_owd_method_info{{method=\"{name}\",exact=\"{exact}\"}} 1")?;
-    writeln!(to, "# EOF")
+    end("owd", report.frames.as_ref(), &report.memory, &report.method, to)
 }
 
 type Lines<'a> = [(String, &'a Line)];
@@ -48,9 +43,7 @@ fn loss_rate(lines: &Lines<'_>, to: &mut impl Write) -> io::Result<()> {
         to,
     )?;
     for (labels, line) in lines {
-        for (bound, value) in line.loss_rate.iter().flat_map(bounds) {
-            writeln!(to, "{NAME}{{{labels},bound=\"{bound}\"}} {}", number(value))?;
-        }
+        estimate(NAME, labels, line.loss_rate, number, to)?;
     }
     Ok(())
 }
@@ -87,10 +80,8 @@ fn delays(lines: &Lines<'_>, to: &mut impl Write) -> io::Result<()> {
         let d = &line.delay_ns;
         let whole = names().into_iter().zip(d.quantiles).chain([("min", d.min), ("max", d.max)]);
         let real = whole.map(|(name, e)| (name, e.map(|e| e.map(|ns| ns as f64))));
-        for (name, estimate) in [("mean", d.mean), ("std", d.std)].into_iter().chain(real) {
-            for (bound, value) in estimate.iter().flat_map(bounds) {
-                writeln!(to, "{NAME}{{{labels},statistic=\"{name}\",bound=\"{bound}\"}} {}", seconds(value))?;
-            }
+        for (name, delay) in [("mean", d.mean), ("std", d.std)].into_iter().chain(real) {
+            estimate(NAME, &format!("{labels},statistic=\"{name}\""), delay, seconds, to)?;
         }
     }
     Ok(())

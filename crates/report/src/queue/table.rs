@@ -1,6 +1,6 @@
 //! The human-readable table: episodes and their culprits; below, what the numbers are based on.
 
-use super::{Culprit, Depth, Episode, Packets, QueueReport};
+use super::{AgainstExact, Culprit, Depth, Episode, Packets, QueueReport};
 use crate::footing::{self, WIDTH, item};
 use crate::grid::Grid;
 use crate::text;
@@ -140,26 +140,8 @@ fn footing(report: &QueueReport, to: &mut impl Write) -> io::Result<()> {
         let deepest = depth(report.peak_queue);
         item("queue", &format!("longest delay {}, deepest queue {deepest}", Nanos::new(longest)), to)?;
     }
-    if let Some(scores) = report.against_exact {
-        let share = |share: Option<f64>| share.map_or_else(|| "–".to_owned(), text::percent);
-        let error = scores.mean_error.map_or_else(
-            || "–".to_owned(),
-            |error| match report.unit {
-                Unit::Bytes => text::bytes(error.round() as u64),
-                Unit::Packets => format!("{error:.1} packets"),
-            },
-        );
-        let words = format!(
-            "{} packets over the threshold: precision {}, recall {}, mean error of sizes {error}",
-            text::count(scores.packets),
-            share(scores.precision),
-            share(scores.recall),
-        );
-        let unknown = match scores.unknown {
-            0 => String::new(),
-            unknown => format!("; {} waited for more than --longest", text::count(unknown)),
-        };
-        item("compared", &(words + &unknown), to)?;
+    if let Some(scores) = &report.against_exact {
+        item("compared", &compared(scores, report.unit), to)?;
     }
     if let Some(frames) = &report.frames {
         footing::frames(frames, to)?;
@@ -172,4 +154,24 @@ fn footing(report: &QueueReport, to: &mut impl Write) -> io::Result<()> {
     };
     footing::method(&report.method, exact, to)?;
     footing::warnings(&report.warnings, to)
+}
+
+/// How accurate snapshots are, by the exact queue.
+fn compared(scores: &AgainstExact, unit: Unit) -> String {
+    let share = |share: Option<f64>| share.map_or_else(|| "–".to_owned(), text::percent);
+    let size = |size: f64| match unit {
+        Unit::Bytes => text::bytes(size.round() as u64),
+        Unit::Packets => format!("{size:.1} packets"),
+    };
+    let unknown = match scores.unknown {
+        0 => String::new(),
+        unknown => format!("; {} waited for more than --longest", text::count(unknown)),
+    };
+    format!(
+        "{} packets over the threshold: precision {}, recall {}, mean error of sizes {}{unknown}",
+        text::count(scores.packets),
+        share(scores.precision),
+        share(scores.recall),
+        scores.mean_error.map_or_else(|| "–".to_owned(), size),
+    )
 }

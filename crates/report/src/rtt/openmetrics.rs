@@ -2,7 +2,7 @@
 
 use super::{Flow, OF_FLOWS, Quic, Requests, Responses, ResultLine, RttReport};
 use crate::facts::Frames;
-use crate::openmetrics::{Histogram, bounds, common, escaped, family, number, seconds};
+use crate::openmetrics::{Histogram, bounds, end, escaped, estimate, family, number, seconds};
 use crate::quantiles::QUANTILES;
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -59,18 +59,7 @@ impl Counted {
         if let Some(quic) = &last.quic {
             connections(quic, to)?;
         }
-        common(self.frames.as_ref(), &last.memory, to)?;
-        // Not of type "info", which the older text format lacks: node_exporter rejects files that contain it.
-        family(
-            "dwell_rtt_method_info",
-            "gauge",
-            None,
-            "How delays were measured, and whether nothing was estimated.",
-            to,
-        )?;
-        let (name, exact) = (escaped(last.method.name), last.method.exact);
-        writeln!(to, "dwell_rtt_method_info{{method=\"{name}\",exact=\"{exact}\"}} 1")?;
-        writeln!(to, "# EOF")
+        end("rtt", self.frames.as_ref(), &last.memory, &last.method, to)
     }
 
     fn delay(&self, to: &mut impl Write) -> io::Result<()> {
@@ -145,10 +134,7 @@ fn quantiles(results: &[ResultLine], to: &mut impl Write) -> io::Result<()> {
     for line in results {
         let labels = labels(line);
         for ((_, share), quantile) in QUANTILES.into_iter().zip(line.delay_ns.quantiles) {
-            for (bound, value) in quantile.iter().flat_map(bounds) {
-                let value = seconds(value as f64);
-                writeln!(to, "{NAME}{{{labels},quantile=\"{share}\",bound=\"{bound}\"}} {value}")?;
-            }
+            estimate(NAME, &format!("{labels},quantile=\"{share}\""), quantile, |ns| seconds(ns as f64), to)?;
         }
     }
     Ok(())
@@ -191,11 +177,8 @@ fn flows(flows: &[Flow], to: &mut impl Write) -> io::Result<()> {
         let d = &line.delay_ns;
         let quantiles = OF_FLOWS.map(|q| (QUANTILES[q].0, d.quantiles[q]));
         let statistics = [("mean", d.mean)].into_iter().chain(quantiles).chain([("min", d.min), ("max", d.max)]);
-        for (name, estimate) in statistics {
-            for (bound, value) in estimate.iter().flat_map(bounds) {
-                let value = seconds(value as f64);
-                writeln!(to, "{DELAY}{{{labels},statistic=\"{name}\",bound=\"{bound}\"}} {value}")?;
-            }
+        for (name, delay) in statistics {
+            estimate(DELAY, &format!("{labels},statistic=\"{name}\""), delay, |ns| seconds(ns as f64), to)?;
         }
     }
     Ok(())

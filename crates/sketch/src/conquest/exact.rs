@@ -239,6 +239,11 @@ impl Exact {
         Some(self.culprit.judge(departure.departed - arrived, flow as f64, queue as f64, is_complete))
     }
 
+    /// The same for the packets by which sketches are judged ([`super::Scores`]): those that waited for *τ*.
+    pub fn asked(&mut self, departure: &Departure) -> Option<Queued> {
+        self.update(departure).filter(|_| departure.delay() >= Some(self.culprit.delay))
+    }
+
     /// See [`super::Conquest::rate_change`], with windows of this length. Also `None` if two of them are longer than
     /// departures are kept.
     pub fn rate_change(&self, flow: FlowId, window: Nanos) -> Option<f64> {

@@ -70,8 +70,7 @@ impl Trial {
     pub fn and(mut self, departures: impl Iterator<Item = Departure>) -> Self {
         let mut twin = Exact::new(self.longest, Unit::Bytes, self.culprit);
         let mut judge = |departure: Departure| {
-            let waited = departure.delay() >= Some(self.culprit.delay);
-            let truth = twin.update(&departure).filter(|truth| waited && truth.is_complete);
+            let truth = twin.asked(&departure).filter(|truth| truth.is_complete);
             (departure, truth)
         };
         self.streams.push(departures.map(&mut judge).collect());

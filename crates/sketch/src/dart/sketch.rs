@@ -92,8 +92,8 @@ impl Dart {
             ranges: Ranges::new(ranges, exchanges.expiry, hash::word(exchanges.seed, 1)),
             packets: Packets::new(packets, stages, hash::word(exchanges.seed, 2)),
             rounds,
-            fates: vec![Fates::default(); usize::from(exchanges.tags)],
-            latest: Timestamp::from_nanos(i64::MIN),
+            fates: Fates::none(exchanges.tags),
+            latest: Timestamp::MIN,
         })
     }
 

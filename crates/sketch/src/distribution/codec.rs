@@ -55,67 +55,74 @@ impl DelayStore {
             UNBOUNDED => None,
             most => Some(u32::try_from(most).ok().and_then(NonZeroU32::new).ok_or(CodecError::Value("bound"))?),
         };
-        let number = from.count(SERIES_BYTES)?;
-        if number > Self::MOST_SERIES {
-            return Err(CodecError::Value("number of series"));
-        }
-        let mut series = vec![PerSeries::EMPTY; number];
-        for PerSeries { bits, parts } in &mut series {
-            *bits = from.u8()? as i8;
-            if !(COARSEST..=FINEST).contains(bits) {
-                return Err(CodecError::Value("resolution"));
-            }
-            for part in parts {
-                *part = Part { samples: from.u64()?, min: from.i64()?, max: from.i64()? };
-                if (part.samples == 0) != (part.min > part.max) {
-                    return Err(CodecError::Value("extremes"));
-                }
-            }
-        }
-        if series.iter().any(|PerSeries { parts, .. }| parts[SINCE_LAST].samples != parts[SINCE_FIRST].samples) {
-            // Every ambiguous sample counts in both parts.
-            return Err(CodecError::Value("ambiguous samples"));
-        }
-        let cells = from.count(CELL_BYTES)?;
-        let least = cells.max(Self::LEAST_BINS * number.max(1));
+        let series = read_series(&mut from)?;
+        let number = from.count(CELL_BYTES)?;
+        let least = number.max(Self::LEAST_BINS * series.len().max(1));
         if most.is_some_and(|most| (most.get() as usize) < least) {
             return Err(CodecError::Value("bound"));
         }
-        let mut read: Vec<Cell> = Vec::with_capacity(cells);
-        let mut has_bins = vec![[false; PARTS]; number];
-        for _ in 0..cells {
-            let cell =
-                Cell { key: from.u64()?, weight: from.small_amount("weight")?, excess: from.small_amount("variance")? };
-            let Some(PerSeries { bits, parts }) = series.get(cell.series()) else {
-                return Err(CodecError::Value("series"));
-            };
-            let Some(&Part { samples: 1.., min, max }) = parts.get(cell.part()) else {
-                return Err(CodecError::Value("part"));
-            };
-            has_bins[cell.series()][cell.part()] = true;
-            let (low, high) = code::range(cell.code(), *bits);
-            if high < min || max < low {
-                return Err(CodecError::Value("bin beside its extremes"));
-            }
-            if cell.weight == 0.0 {
-                return Err(CodecError::Value("empty bin"));
-            }
-            if read.last().is_some_and(|before| before.key >= cell.key) {
-                return Err(CodecError::Value("order of bins"));
-            }
-            read.push(cell);
-        }
-        if series
-            .iter()
-            .flat_map(|series| &series.parts)
-            .zip(has_bins.iter().flatten())
-            .any(|(part, has_bins)| part.samples > 0 && !has_bins)
-        {
-            return Err(CodecError::Value("samples without bins"));
-        }
+        let cells = read_cells(number, &series, &mut from)?;
         from.finish()?;
-        Ok(Self::of(read, most, series))
+        Ok(Self::of(cells, most, series))
     }
+}
+
+fn read_series(from: &mut Reader<'_>) -> Result<Vec<PerSeries>, CodecError> {
+    let number = from.count(SERIES_BYTES)?;
+    if number > DelayStore::MOST_SERIES {
+        return Err(CodecError::Value("number of series"));
+    }
+    let mut series = vec![PerSeries::EMPTY; number];
+    for PerSeries { bits, parts } in &mut series {
+        *bits = from.u8()? as i8;
+        if !(COARSEST..=FINEST).contains(bits) {
+            return Err(CodecError::Value("resolution"));
+        }
+        for part in parts {
+            *part = Part { samples: from.u64()?, min: from.i64()?, max: from.i64()? };
+            if (part.samples == 0) != (part.min > part.max) {
+                return Err(CodecError::Value("extremes"));
+            }
+        }
+    }
+    if series.iter().any(|PerSeries { parts, .. }| parts[SINCE_LAST].samples != parts[SINCE_FIRST].samples) {
+        // Every ambiguous sample counts in both parts.
+        return Err(CodecError::Value("ambiguous samples"));
+    }
+    Ok(series)
+}
+
+/// Reads the bins: every part of a series with samples has some.
+fn read_cells(number: usize, series: &[PerSeries], from: &mut Reader<'_>) -> Result<Vec<Cell>, CodecError> {
+    let mut read: Vec<Cell> = Vec::with_capacity(number);
+    let mut has_bins = vec![[false; PARTS]; series.len()];
+    for _ in 0..number {
+        let cell =
+            Cell { key: from.u64()?, weight: from.small_amount("weight")?, excess: from.small_amount("variance")? };
+        let Some(PerSeries { bits, parts }) = series.get(cell.series()) else {
+            return Err(CodecError::Value("series"));
+        };
+        let Some(&Part { samples: 1.., min, max }) = parts.get(cell.part()) else {
+            return Err(CodecError::Value("part"));
+        };
+        has_bins[cell.series()][cell.part()] = true;
+        let (low, high) = code::range(cell.code(), *bits);
+        if high < min || max < low {
+            return Err(CodecError::Value("bin beside its extremes"));
+        }
+        if cell.weight == 0.0 {
+            return Err(CodecError::Value("empty bin"));
+        }
+        if read.last().is_some_and(|before| before.key >= cell.key) {
+            return Err(CodecError::Value("order of bins"));
+        }
+        read.push(cell);
+    }
+    let mut parts = series.iter().flat_map(|series| &series.parts).zip(has_bins.iter().flatten());
+    if parts.any(|(part, has_bins)| part.samples > 0 && !has_bins) {
+        return Err(CodecError::Value("samples without bins"));
+    }
+    Ok(read)
 }
 
 #[cfg(test)]

@@ -28,8 +28,8 @@ pub(super) struct Key(u32);
 pub(super) struct Slot {
     bucket: usize,
     way: usize,
-    /// The bits of the number other than the entry.
-    tag: u32,
+    /// The bits of the number other than the entry: the fingerprint of its id, and [`DISPLACED`].
+    rest: u32,
 }
 
 const WAYS: usize = 8;
@@ -138,7 +138,7 @@ impl Index {
 
     /// The key bits stored with an entry: those after the bits that select the bucket.
     #[inline]
-    fn tag(&self, key: Key) -> u32 {
+    fn fingerprint(&self, key: Key) -> u32 {
         key.0 << MORE_BITS & !self.entry_mask & !DISPLACED
     }
 
@@ -156,32 +156,32 @@ impl Index {
     /// The first entry with this key that satisfies the predicate, and its place; or [`NONE`], and where it would be.
     #[inline(always)]
     pub(super) fn find(&self, key: Key, is_right: impl Fn(u32) -> bool) -> (u32, Slot) {
-        let (mask, mut tag) = (self.entry_mask, self.tag(key));
+        let (mask, mut rest) = (self.entry_mask, self.fingerprint(key));
         let mut bucket = self.home(key);
         loop {
             let numbers = &self.buckets[bucket];
-            let mut same = numbers.equal(tag, !mask);
+            let mut same = numbers.equal(rest, !mask);
             while same != 0 {
                 let way = same.trailing_zeros() as usize;
                 let entry = (numbers.0[way] & mask).wrapping_sub(1);
                 if entry != NONE && is_right(entry) {
-                    return (entry, Slot { bucket, way, tag });
+                    return (entry, Slot { bucket, way, rest });
                 }
                 same &= same - 1;
             }
             let empty = numbers.empty();
             if empty != 0 {
-                return (NONE, Slot { bucket, way: empty.trailing_zeros() as usize, tag });
+                return (NONE, Slot { bucket, way: empty.trailing_zeros() as usize, rest });
             }
             bucket = self.next(bucket);
-            tag |= DISPLACED;
+            rest |= DISPLACED;
         }
     }
 
     /// Inserts an entry at the place returned by an unsuccessful search.
     #[inline]
-    pub(super) fn put(&mut self, Slot { bucket, way, tag }: Slot, entry: u32) {
-        self.buckets[bucket].0[way] = tag | (entry + 1);
+    pub(super) fn put(&mut self, Slot { bucket, way, rest }: Slot, entry: u32) {
+        self.buckets[bucket].0[way] = rest | (entry + 1);
         self.used += 1;
     }
 

@@ -44,9 +44,9 @@ impl Exact {
         Self {
             exchanges,
             open: Table::new(),
-            fates: vec![Fates::default(); usize::from(exchanges.tags)],
-            latest: Timestamp::from_nanos(i64::MIN),
-            swept: Timestamp::from_nanos(i64::MIN),
+            fates: Fates::none(exchanges.tags),
+            latest: Timestamp::MIN,
+            swept: Timestamp::MIN,
         }
     }
 
@@ -100,7 +100,7 @@ impl Exact {
         self.open.retain(now, |wait| {
             let is_expired = wait.is_older(expiry);
             if is_expired && wait.is_open() {
-                fates[usize::from(wait.series)].expired += 1;
+                fates[usize::from(wait.tag)].expired += 1;
             }
             !is_expired
         });
@@ -119,12 +119,11 @@ impl Exact {
     #[inline(never)]
     fn meet(&mut self, found: Found, request: &Event) {
         let met = self.open.look(found, request.at);
-        let fates = &mut self.fates[usize::from(met.series)];
+        let fates = &mut self.fates[usize::from(met.tag)];
         match met.meets(self.exchanges.expiry, self.exchanges.repeat) {
             Meets::Ignorable => (),
             Meets::Open => {
-                fates.seen += 1;
-                fates.ambiguous += 1;
+                fates.repeat();
                 self.open.repeat(found, request);
             }
             Meets::Other => {
@@ -144,7 +143,7 @@ impl Exact {
         let wait = known?;
         self.open.close(found, self.exchanges.repeat);
         let (sample, is_resolved) = wait.sample(response);
-        self.fates[usize::from(wait.series)].answer(is_resolved);
+        self.fates[usize::from(wait.tag)].answer(is_resolved);
         Some(sample)
     }
 }

@@ -25,7 +25,7 @@ struct Entry {
     at: Timestamp,
     /// The entry of the last of equal requests; [`NONE`] if there was only one. For a free entry, the next free one.
     last: u32,
-    series: u16,
+    tag: u16,
     /// One byte of the request's token.
     token: u8,
     kind: Kind,
@@ -105,7 +105,7 @@ impl Table {
     #[inline]
     fn add(&mut self, request: &Event, kind: Kind) -> u32 {
         let entry =
-            Entry { id: request.id, at: request.at, last: NONE, series: request.tag, token: byte(request.token), kind };
+            Entry { id: request.id, at: request.at, last: NONE, tag: request.tag, token: byte(request.token), kind };
         let at = self.free;
         let Some(free) = self.entries.get_mut(at as usize) else { return self.push(entry) };
         self.free = free.last;
@@ -142,7 +142,7 @@ impl Table {
 
     #[inline]
     fn wait(&self, first: &Entry, now: Timestamp) -> Wait {
-        let mut wait = Wait::new(now - first.at, first.series, first.token, first.kind == Kind::Open);
+        let mut wait = Wait::new(now - first.at, first.tag, first.token, first.kind == Kind::Open);
         if let Some(last) = self.entries.get(first.last as usize) {
             wait.repeat(now - last.at, last.token);
         }
@@ -163,7 +163,7 @@ impl Table {
     pub(super) fn replace(&mut self, found: Found, request: &Event) {
         self.forget_last(found.at);
         let entry = &mut self.entries[found.at as usize];
-        (entry.at, entry.series, entry.token, entry.kind) = (request.at, request.tag, byte(request.token), Kind::Open);
+        (entry.at, entry.tag, entry.token, entry.kind) = (request.at, request.tag, byte(request.token), Kind::Open);
     }
 
     /// Ends a wait. The entry remains only if later equal requests are to be ignored.
@@ -213,7 +213,7 @@ impl Table {
         const BIT: usize = 1 << 15;
         let Self { mut entries, index, .. } = self;
         drop(index);
-        let record = |&Entry { at, series, token, .. }: &Entry, state| Record { at, series, token, state };
+        let record = |&Entry { at, tag, token, .. }: &Entry, state| Record { at, tag, token, state };
         let mut give = |first: &Entry, last: Option<&Entry>| {
             let state = match (first.kind, last) {
                 (Kind::Hidden, _) => return,
@@ -247,7 +247,7 @@ impl Table {
     /// Counts all open requests: as expired if they are older than the expiry, else as pending.
     pub(super) fn count_open(&self, fates: &mut [Fates], now: Timestamp, expiry: Nanos) {
         for first in self.entries.iter().filter(|entry| entry.kind == Kind::Open) {
-            fates[usize::from(first.series)].wait(self.wait(first, now).is_older(expiry));
+            fates[usize::from(first.tag)].wait(self.wait(first, now).is_older(expiry));
         }
     }
 

@@ -130,7 +130,7 @@ impl Profile {
             offered: 0.0,
             began: None,
             first: None,
-            latest: Timestamp::from_nanos(i64::MIN),
+            latest: Timestamp::MIN,
             rate: 0.0,
         }
     }

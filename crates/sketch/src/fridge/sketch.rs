@@ -88,8 +88,8 @@ impl Fridge {
             is_filling: true,
             window,
             next_choice: window,
-            fates: vec![Fates::default(); usize::from(exchanges.tags)],
-            latest: Timestamp::from_nanos(i64::MIN),
+            fates: Fates::none(exchanges.tags),
+            latest: Timestamp::MIN,
         })
     }
 

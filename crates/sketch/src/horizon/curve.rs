@@ -18,7 +18,7 @@ pub(super) struct Curve {
     next_rise: Timestamp,
 }
 
-const SETTLED: Timestamp = Timestamp::from_nanos(i64::MAX);
+const SETTLED: Timestamp = Timestamp::MAX;
 /// Will rise, at a time that is not known yet.
 const UNKNOWN: Timestamp = Timestamp::from_nanos(i64::MAX - 1);
 

@@ -105,10 +105,10 @@ impl Horizon {
             by_tag: vec![AtRisk::default(); tags],
             each: [0.0; BANDS],
             unfolded: 0,
-            fates: vec![Fates::default(); tags],
+            fates: Fates::none(exchanges.tags),
             until_choice: 0,
             began: None,
-            latest: Timestamp::from_nanos(i64::MIN),
+            latest: Timestamp::MIN,
             sampled_since: None,
             has_bands: false,
         })
@@ -149,7 +149,7 @@ impl Horizon {
             }
         });
         for request in without_slot.iter().filter(|request| request.state.is_open()) {
-            self.fates[usize::from(request.series)].let_go(false);
+            self.fates[usize::from(request.tag)].let_go(false);
         }
     }
 
@@ -203,13 +203,12 @@ impl Horizon {
     /// Processes a request with the same id as one in the table.
     fn meet(&mut self, at: usize, request: &Event) {
         let met = self.open.look(at, request.at);
-        let fates = &mut self.fates[usize::from(met.series)];
+        let fates = &mut self.fates[usize::from(met.tag)];
         let is_gone = !self.curve.keeps(request.id, met.since_last);
         match met.meets(self.exchanges.expiry, self.exchanges.repeat) {
             Meets::Ignorable if !is_gone => (),
             Meets::Open if !is_gone => {
-                fates.seen += 1;
-                fates.ambiguous += 1;
+                fates.repeat();
                 let is_noted = self.repeat(at, request, request.at);
                 self.until_choice = self.until_choice.saturating_sub(u64::from(is_noted));
             }
@@ -298,7 +297,7 @@ impl Horizon {
             if stays {
                 ages[curve.band(wait.since_last)] += 1;
             } else if wait.is_open() {
-                let fates = &mut fates[usize::from(wait.series)];
+                let fates = &mut fates[usize::from(wait.tag)];
                 fates.let_go(is_expired);
             }
             stays
@@ -325,7 +324,7 @@ impl Horizon {
         let band = self.curve.band(sample.since_last);
         self.count(response.tag, band);
         self.open.close(at, &wait, response.at, self.exchanges.repeat);
-        self.fates[usize::from(wait.series)].answer(is_resolved);
+        self.fates[usize::from(wait.tag)].answer(is_resolved);
         let sample = sample.weighted(self.curve.weight(band));
         let sample = if sample.is_ambiguous() { self.repeated(sample, (band, last)) } else { sample };
         self.chooser.sample(self.curve.band(sample.since_first), sample.repeat_weight);

@@ -37,8 +37,6 @@ pub(super) struct Eras {
 /// Where the entry of an id is.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
-    /// The fridge.
-    pub(super) rung: usize,
     /// The slot, in the common array.
     pub(super) at: usize,
     pub(super) fingerprint: u32,
@@ -199,10 +197,9 @@ impl Era {
     #[inline]
     fn place(&self, id: ExchangeId, factor: u64) -> Place {
         let chooser = (id.0.wrapping_mul(factor) >> 32) as u32;
-        let rung = self.parts.iter().map(|part| usize::from(chooser > part.threshold)).sum();
-        let part: &Part = &self.parts[rung];
-        let (at, fingerprint) = part.places.of(id);
-        Place { rung, at, fingerprint }
+        let rung: usize = self.parts.iter().map(|part| usize::from(chooser > part.threshold)).sum();
+        let (at, fingerprint) = self.parts[rung].places.of(id);
+        Place { at, fingerprint }
     }
 }
 

@@ -150,11 +150,6 @@ impl Ladder {
     pub fn weight(&self, admitted_since: u64) -> f64 {
         1.0 / (0..self.rungs.len()).map(|k| self.survival(k, admitted_since)).sum::<f64>()
     }
-
-    /// One over the probability that rung `k` samples it: with this weight each rung alone is unbiased.
-    pub fn weight_alone(&self, k: usize, admitted_since: u64) -> f64 {
-        1.0 / self.survival(k, admitted_since)
-    }
 }
 
 #[cfg(test)]
@@ -170,7 +165,6 @@ mod tests {
         let ladder = Ladder::new(vec![rung(1 << 10, 0.25)]).unwrap();
         let expected = 4.0 * (1.0f64 - 1.0 / 1024.0).powi(-2_000);
         assert!((ladder.weight(2_000) / expected - 1.0).abs() < 1e-9);
-        assert_eq!(ladder.weight(2_000), ladder.weight_alone(0, 2_000));
     }
 
     /// With R = 1, admitted requests are all requests: the weight is exactly 1/Σ r (1 − r/M)^x.

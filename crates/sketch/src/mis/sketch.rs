@@ -48,15 +48,6 @@ pub struct Mis {
     latest: Timestamp,
 }
 
-/// A sample and the fridge in which it was found.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Drawn {
-    /// With the weight of the balance heuristic; `inserted_since` counts insertions into any fridge.
-    pub sample: Sample,
-    /// Number of the fridge.
-    pub rung: usize,
-}
-
 /// An entry of any fridge.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
@@ -85,8 +76,8 @@ impl Mis {
             inserted: 0,
             looked: 0,
             tuning: None,
-            fates: vec![Fates::default(); usize::from(exchanges.tags)],
-            latest: Timestamp::from_nanos(i64::MIN),
+            fates: Fates::none(exchanges.tags),
+            latest: Timestamp::MIN,
             eras: Eras::new(ladder, fingerprint_bits, exchanges.seed),
         })
     }
@@ -116,7 +107,7 @@ impl Mis {
 
     /// Processes one event; returns a sample if it is a response that finds its request.
     #[inline]
-    pub fn draw(&mut self, event: &Event) -> Option<Drawn> {
+    fn take(&mut self, event: &Event) -> Option<Sample> {
         if self.gate.admits(event.id) {
             return self.admit(event);
         }
@@ -130,29 +121,27 @@ impl Mis {
     }
 
     #[inline(never)]
-    fn admit(&mut self, event: &Event) -> Option<Drawn> {
+    fn admit(&mut self, event: &Event) -> Option<Sample> {
         if event.is_request {
             self.request(event);
             return None;
         }
-        let drawn = self.response(event);
-        self.fates[usize::from(event.tag)].respond(drawn.is_some());
-        drawn
+        let sample = self.response(event);
+        self.fates[usize::from(event.tag)].respond(sample.is_some());
+        sample
     }
 
     #[inline]
     fn request(&mut self, request: &Event) {
         self.latest = self.latest.max(request.at);
-        let Place { at, fingerprint, .. } = self.eras.place(request.id);
+        let Place { at, fingerprint } = self.eras.place(request.id);
         let slot = &mut self.slots[at];
         match slot.waiting.meets(fingerprint, request.at, &self.exchanges) {
             Meets::Ignorable => (),
             Meets::Open => {
                 slot.waiting.repeat(request);
                 slot.inserted = self.inserted;
-                let fates = &mut self.fates[slot.waiting.tag()];
-                fates.seen += 1;
-                fates.ambiguous += 1;
+                self.fates[slot.waiting.tag()].repeat();
             }
             Meets::Other => {
                 if let Some(tuning) = &mut self.tuning {
@@ -167,13 +156,13 @@ impl Mis {
     }
 
     #[inline]
-    fn response(&mut self, response: &Event) -> Option<Drawn> {
+    fn response(&mut self, response: &Event) -> Option<Sample> {
         self.latest = self.latest.max(response.at);
         if let Some(tuning) = &mut self.tuning {
             tuning.scouts.response(response.id, response.at);
         }
         let slots = &self.slots;
-        let (era, Place { rung, at, .. }) = self.eras.find(response.id, |Place { at, fingerprint, .. }| {
+        let (era, Place { at, .. }) = self.eras.find(response.id, |Place { at, fingerprint }| {
             let slot = &slots[at];
             slot.waiting.awaits(fingerprint).then_some(slot.inserted)
         })?;
@@ -192,7 +181,7 @@ impl Mis {
         if let Some(tuning) = &mut self.tuning {
             tuning.sample(self.eras.offered_since(era, found.inserted, self.inserted), weight);
         }
-        Some(Drawn { sample: sample.weighted(weight), rung })
+        Some(sample.weighted(weight))
     }
 
     /// Searches new lifetimes, if it is time to.
@@ -243,7 +232,7 @@ impl Meter for Mis {
                     self.prefetch(batch);
                 }
                 for event in batch {
-                    samples.extend(self.draw(event).map(|drawn| drawn.sample));
+                    samples.extend(self.take(event));
                 }
             }
         }
@@ -318,14 +307,11 @@ mod tests {
     /// Shares by slots must fail.
     #[test]
     fn shares_are_met() {
-        let rungs = [(64, 0.3), (1_000, 0.15), (128, 0.05)];
-        let mis = mis(&rungs, Match::Dns);
+        let mis = mis(&[(64, 0.3), (1_000, 0.15), (128, 0.05)], Match::Dns);
         let mut seen = [0.0; 4];
         for i in 0..100_000 {
             let id = ExchangeId(hash::finish(i));
-            let Place { rung, at, .. } = mis.eras.place(id);
-            let first: u32 = rungs[..rung].iter().map(|&(slots, _)| slots).sum();
-            assert!((first as usize..(first + rungs[rung].0) as usize).contains(&at));
+            let rung = mis.ladder().rung_at(mis.eras.place(id).at as u32).unwrap();
             seen[if mis.gate().admits(id) { rung } else { 3 }] += 1.0;
         }
         let are_near =

@@ -1,15 +1,15 @@
 //! The open requests, in few bytes each.
 //!
 //! **Model**: buckets of eight slots. A request is in one of two buckets determined by the hash of its id: the emptier
-//! one when it came. If both are full, entries are moved to their other buckets. Each slot has a byte beside it, zero
-//! if the slot is empty, else bits of the hash, so that two words exclude most absent ids. Removal clears a byte;
+//! one when it came. If both are full, entries are moved to their other buckets. Beside each slot is a fingerprint, a
+//! byte of the hash, or zero if the slot is empty, so that two words exclude most absent ids. Removal clears a byte;
 //! dropping many entries is one scan that moves nothing, and growth is one scan in the order of the slots.
 //!
 //! A repeated request takes a second slot, for the time and the token of the last copy.
 //!
 //! **State**: slots of 11 to 16 bytes ([`Slots`]) and one byte each; at most 15 of 16 are occupied.
 //!
-//! **Source**: Dietzfelbinger and Weidling 2007 (buckets of two choices); tags as in Fan et al. 2014 (`MemC3`).
+//! **Source**: Dietzfelbinger and Weidling 2007 (buckets of two choices); fingerprints as in Fan et al. 2014 (`MemC3`).
 
 mod buckets;
 mod slots;
@@ -141,8 +141,8 @@ impl Open {
     pub(crate) const LEAST_BYTES: usize = 32 * Slots::MOST_SLOT_BYTES + Slots::END_BYTES;
 
     /// A table that grows to at most `bytes`, and the most entries that it may hold.
-    pub(crate) fn bounded(bytes: usize, series: u16, has_tokens: bool, gate: Gate) -> (Self, usize) {
-        let slots = Slots::new(bytes, series, has_tokens, gate);
+    pub(crate) fn bounded(bytes: usize, tags: u16, has_tokens: bool, gate: Gate) -> (Self, usize) {
+        let slots = Slots::new(bytes, tags, has_tokens, gate);
         let most_slots = bytes.saturating_sub(Slots::END_BYTES) / slots.slot_bytes();
         (Self { buckets: Buckets::new(slots, most_slots) }, Buckets::fitting(most_slots).1)
     }
@@ -281,7 +281,7 @@ impl Open {
     /// Counts all open requests: as expired if they are older than the expiry, else as pending.
     pub(crate) fn count_open(&self, fates: &mut [Fates], latest: Timestamp, expiry: Nanos) {
         for wait in self.buckets.occupied().map(|at| self.look(at, latest)).filter(Wait::is_open) {
-            fates[usize::from(wait.series)].wait(wait.is_older(expiry));
+            fates[usize::from(wait.tag)].wait(wait.is_older(expiry));
         }
     }
 
@@ -305,7 +305,7 @@ impl Open {
 /// The record of a request that was just seen.
 #[inline]
 fn record(request: &Event, state: State) -> Record {
-    Record { at: request.at, series: request.tag, token: byte(request.token), state }
+    Record { at: request.at, tag: request.tag, token: byte(request.token), state }
 }
 
 /// The slot of the last request with this key, if there were several.
@@ -317,15 +317,15 @@ fn find_last(buckets: &Buckets, key: Key) -> Option<usize> {
 /// The request in a slot.
 #[inline]
 fn look(buckets: &Buckets, at: usize, now: Timestamp) -> Wait {
-    let Record { at: first, series, token, state } = buckets.slots().get(at, now);
-    let mut wait = Wait::new(now - first, series, token, state.is_open());
+    let Record { at: first, tag, token, state } = buckets.slots().get(at, now);
+    let mut wait = Wait::new(now - first, tag, token, state.is_open());
     if state == State::Repeated
         && let Some(last) = find_last(buckets, buckets.key(at))
     {
         let last = buckets.slots().get(last, now);
         // Both the first request and now are within ±39 h of the last one, but may be farther apart.
         let first = buckets.slots().get(at, last.at).at;
-        wait = Wait::new(now - first, series, token, true);
+        wait = Wait::new(now - first, tag, token, true);
         wait.repeat(now - last.at, last.token);
     }
     wait
@@ -390,7 +390,7 @@ mod tests {
             let times =
                 found.map(|wait| (now.as_nanos() - wait.since_first.get(), now.as_nanos() - wait.since_last.get()));
             assert_eq!(times, Some((first, last)), "{number}");
-            assert_eq!(found.map(|wait| wait.series), Some((number % 5) as u16));
+            assert_eq!(found.map(|wait| wait.tag), Some((number % 5) as u16));
         }
         let mut fates = [Fates::default(); 5];
         open.count_open(&mut fates, now, Nanos::new(i64::MAX));
@@ -441,14 +441,14 @@ mod tests {
         assert!(are_few(absent.iter().filter(|event| find(&open, event.id).is_some()).count()));
         let mut kept = 0;
         absent.chunks(BATCH).for_each(|batch| _ = open.look_ahead(batch, |_, is_kept| kept += usize::from(is_kept)));
-        assert!(!are_few(kept) && kept < 300_000, "{kept}: 16 tags at most, and 1 of 255 fits each");
+        assert!(!are_few(kept) && kept < 300_000, "{kept}: 16 fingerprints at most, and 1 of 255 fits each");
     }
 
-    /// A slot takes 12 bytes, tag included, in small tables, and 13 in 32 MiB, the share of acknowledgements in 64; ids
+    /// A slot takes 12 bytes, fingerprint included, in small tables, and 13 in 32 MiB, the share of acknowledgements in 64; ids
     /// of handshakes with equal upper halves are told apart.
     #[test]
     fn slots_are_small() {
-        let slot_bytes = |bytes, series, has_tokens| Slots::new(bytes, series, has_tokens, Gate::OPEN).slot_bytes();
+        let slot_bytes = |bytes, tags, has_tokens| Slots::new(bytes, tags, has_tokens, Gate::OPEN).slot_bytes();
         assert_eq!((slot_bytes(1 << 14, 1, false), slot_bytes(1 << 20, 1, false)), (12, 13));
         assert_eq!((slot_bytes(32 << 20, 1, false), slot_bytes(8 << 20, 3, true)), (13, 14));
         assert_eq!(slot_bytes(64 << 20, u16::MAX, true), Slots::MOST_SLOT_BYTES);

@@ -3,12 +3,12 @@ use crate::Gate;
 use crate::lapse::{TIME_BITS, since};
 use dwell_types::{ExchangeId, Timestamp};
 
-/// The stored form of an id: the word in the slot, and the tag beside it.
+/// The stored form of an id: the word in the slot, and the fingerprint beside it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Key {
     pub(super) word: u64,
     /// Not zero.
-    pub(super) tag: u8,
+    pub(super) fingerprint: u8,
 }
 
 /// A request as read from an entry.
@@ -16,7 +16,7 @@ pub(crate) struct Key {
 pub(crate) struct Record {
     pub(crate) at: Timestamp,
     /// The number of its series: [`crate::Event::tag`].
-    pub(crate) series: u16,
+    pub(crate) tag: u16,
     /// The request's token, reduced to one byte.
     pub(crate) token: u8,
     pub(crate) state: State,
@@ -38,17 +38,17 @@ fn near(bits: u64, now: Timestamp) -> Timestamp {
 ///
 /// ```text
 /// u64    nanoseconds modulo 2⁴⁸ (48 bits), rank as a floating-point number (5 + 9), state (2)
-/// 3 to 8 bytes    part of the id's hash (K bits), series (S), token (0 or 8)
+/// 3 to 8 bytes    part of the id's hash (K bits), tag (S), token (0 or 8)
 /// ```
 ///
 /// An absent id is mistaken for one of *n* in the table with probability *n* 2^−(18 + *K*) at most, where 8 bits are
-/// from the tag and 10 from the rank. *K* is chosen so that this is 2⁻²⁸, but at most 40.
+/// from the fingerprint and 10 from the rank. *K* is chosen so that this is 2⁻²⁸, but at most 40.
 #[derive(Clone, Debug)]
 pub(crate) struct Slots {
     bytes: Vec<u8>,
     stride: usize,
     key_bits: u32,
-    series_bits: u32,
+    tag_bits: u32,
     /// All ones, or zero where requests have no tokens.
     token_mask: u8,
     gate: Gate,
@@ -59,30 +59,30 @@ const RANK_BITS: u32 = 14;
 const MANTISSA_BITS: u32 = 9;
 const STATE_SHIFT: u32 = TIME_BITS + RANK_BITS;
 const MOST_KEY_BITS: u32 = 40;
-/// Bits for a probability of 2⁻²⁸, less those of tag and rank; the logarithm of the entries is added.
+/// Bits for a probability of 2⁻²⁸, less those of fingerprint and rank; the logarithm of the entries is added.
 const LEAST_KEY_BITS: u32 = 10;
 const WORD: usize = size_of::<u64>();
 
 impl Slots {
     /// Slots for requests of this many series in a table of at most `most_bytes`.
-    pub(super) fn new(most_bytes: usize, series: u16, has_tokens: bool, gate: Gate) -> Self {
+    pub(super) fn new(most_bytes: usize, tags: u16, has_tokens: bool, gate: Gate) -> Self {
         let entries = most_bytes / Self::LEAST_SLOT_BYTES;
         let least_key_bits = (entries.max(1).ilog2() + 1 + LEAST_KEY_BITS).min(MOST_KEY_BITS);
-        let series_bits = u16::BITS - series.saturating_sub(1).leading_zeros();
+        let tag_bits = u16::BITS - tags.saturating_sub(1).leading_zeros();
         let token_mask = if has_tokens { u8::MAX } else { 0 };
-        let other_bits = series_bits + token_mask.count_ones();
+        let other_bits = tag_bits + token_mask.count_ones();
         let rest = (least_key_bits + other_bits).div_ceil(8).min(8);
         let key_bits = (8 * rest - other_bits).min(MOST_KEY_BITS);
-        Self { bytes: vec![0; WORD], stride: WORD + rest as usize, key_bits, series_bits, token_mask, gate }
+        Self { bytes: vec![0; WORD], stride: WORD + rest as usize, key_bits, tag_bits, token_mask, gate }
     }
 
-    /// The least and the most bytes of a slot, its tag included.
+    /// The least and the most bytes of a slot, its fingerprint included.
     const LEAST_SLOT_BYTES: usize = WORD + 3 + 1;
     pub(super) const MOST_SLOT_BYTES: usize = 2 * WORD + 1;
     /// Padding behind the last slot, so that every slot can be read as two words.
     pub(super) const END_BYTES: usize = WORD;
 
-    /// Bytes of a slot and its tag.
+    /// Bytes of a slot and its fingerprint.
     pub(super) fn slot_bytes(&self) -> usize {
         self.stride + 1
     }
@@ -109,7 +109,7 @@ impl Slots {
     pub(super) fn key(&self, id: ExchangeId) -> Key {
         let hash = id.0.wrapping_mul(dwell_types::hash::INDEPENDENT);
         let class = u64::from(class(self.gate.rank(id)));
-        Key { word: hash >> (u64::BITS - self.key_bits) | class << MOST_KEY_BITS, tag: tag(hash) }
+        Key { word: hash >> (u64::BITS - self.key_bits) | class << MOST_KEY_BITS, fingerprint: fingerprint(hash) }
     }
 
     /// The id's word in a slot.
@@ -127,8 +127,8 @@ impl Slots {
         let rest = rest >> self.key_bits;
         Record {
             at: near(first, now),
-            series: (rest & ((1 << self.series_bits) - 1)) as u16,
-            token: (rest >> self.series_bits) as u8 & self.token_mask,
+            tag: (rest & ((1 << self.tag_bits) - 1)) as u16,
+            token: (rest >> self.tag_bits) as u8 & self.token_mask,
             state: State::of((first >> STATE_SHIFT) as u8),
         }
     }
@@ -140,7 +140,7 @@ impl Slots {
         let (time, class) = (lowest(record.at), word >> MOST_KEY_BITS);
         self.store(start, time | class << TIME_BITS | (record.state as u64) << STATE_SHIFT);
         let token = record.token & self.token_mask;
-        let other = u64::from(record.series) | u64::from(token) << self.series_bits;
+        let other = u64::from(record.tag) | u64::from(token) << self.tag_bits;
         let rest = word & ((1 << self.key_bits) - 1) | other << self.key_bits;
         // The bytes behind belong to the next slot.
         let own = u64::MAX >> (8 * (2 * WORD - self.stride));
@@ -171,10 +171,10 @@ fn class(rank: u32) -> u32 {
     (exponent << MANTISSA_BITS) + (rank >> exponent)
 }
 
-const TAG_SHIFT: u32 = 16;
+const FINGERPRINT_SHIFT: u32 = 16;
 
 /// Eight bits of a hash, but not zero.
 #[inline]
-fn tag(hash: u64) -> u8 {
-    ((hash >> TAG_SHIFT) as u8).max(1)
+fn fingerprint(hash: u64) -> u8 {
+    ((hash >> FINGERPRINT_SHIFT) as u8).max(1)
 }

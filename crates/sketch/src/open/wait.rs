@@ -10,17 +10,17 @@ pub(crate) struct Wait {
     /// Time since the last.
     pub(crate) since_last: Nanos,
     tokens: Tokens,
-    pub(crate) series: u16,
+    pub(crate) tag: u16,
     is_open: bool,
     is_repeated: bool,
 }
 
 impl Wait {
-    /// A request that was seen once, this long ago, with its series and one byte of its token.
+    /// A request that was seen once, this long ago, with the tag of its series and one byte of its token.
     #[inline]
-    pub(crate) fn new(since: Nanos, series: u16, token: u8, is_open: bool) -> Self {
+    pub(crate) fn new(since: Nanos, tag: u16, token: u8, is_open: bool) -> Self {
         let tokens = Tokens { first: token, last: token };
-        Self { since_first: since, since_last: since, tokens, series, is_open, is_repeated: false }
+        Self { since_first: since, since_last: since, tokens, tag, is_open, is_repeated: false }
     }
 
     /// Records that it was repeated, last this long ago.
@@ -58,11 +58,11 @@ impl Wait {
     /// it answers.
     #[inline]
     pub(crate) fn sample(&self, response: &Event) -> (Sample, bool) {
-        let &Self { since_first, since_last, series, .. } = self;
+        let &Self { since_first, since_last, tag, .. } = self;
         if !self.is_repeated {
-            return (Sample::answer(response, series, since_first), false);
+            return (Sample::answer(response, tag, since_first), false);
         }
-        let mut sample = Sample { since_last, ..Sample::answer(response, series, since_first) };
+        let mut sample = Sample { since_last, ..Sample::answer(response, tag, since_first) };
         let is_resolved = sample.resolve(self.tokens.answered(response.token));
         // If time went back between the requests, the last one is the older one.
         let (shorter, longer) = (sample.since_last.min(sample.since_first), sample.since_last.max(sample.since_first));

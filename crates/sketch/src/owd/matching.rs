@@ -1,3 +1,9 @@
+//! Matches each packet sent with its arrival.
+//!
+//! Packets are in a queue, in the order of sending, until their fates are known; one that arrives before it is seen at
+//! the sender has a place there, too. A table says where the packets of an id are: equal ones are linked from the first
+//! to the last. After a match the id's entry refers to the recent matches, by which duplicates are recognised.
+
 use super::latest::Latest;
 use crate::reuse::Reuse;
 use crate::table::{Entry, Place, Table};
@@ -273,69 +279,82 @@ impl Matching {
 
     /// The state of a packet being sent now whose id has an entry in the table.
     fn sent_again(&mut self, slot: usize, at: Timestamp, back: Option<&Latest>) -> State {
-        let (number, weight, window) = (self.number(), self.weight(), self.window);
+        match self.open.get(slot).kind() {
+            Kind::Sent | Kind::Shared => self.sent_beside(slot, at),
+            Kind::Matched => self.sent_after_match(slot, at),
+            Kind::Early => self.sent_after_arrival(slot, at, back),
+        }
+    }
+
+    /// The same while equal packets are in flight.
+    fn sent_beside(&mut self, slot: usize, at: Timestamp) -> State {
+        let (number, weight) = (self.number(), self.weight());
         let open = self.open.get_mut(slot);
-        match open.kind() {
-            Kind::Sent | Kind::Shared => {
-                let there = open.last.wrapping_sub(self.front) as usize;
-                let before = &mut self.queue[there];
-                before.state = State::Shared { next: number.wrapping_sub(open.last) };
-                if is_within(window, at, before.sent.at) {
-                    self.sender_duplicates += weight;
-                }
-                if open.kind() == Kind::Sent {
-                    open.received = 0;
-                }
-                open.copies += 1;
-                open.last = number;
-                State::Shared { next: 0 }
-            }
-            Kind::Matched => {
-                let there = open.first.wrapping_sub(self.first_recent) as usize;
-                let before = &mut self.recent[there];
-                if is_within(window, at, before.sent) {
-                    self.sender_duplicates += weight;
-                    if before.copies > 0 {
-                        before.copies -= 1;
-                        self.count_copy(-weight);
-                        self.last = self.last.max(Some(at));
-                        return State::Arrived;
-                    }
-                }
-                *open = Open::sent(open.packet, number);
-                State::Waiting
-            }
-            Kind::Early => {
-                let packet = open.packet;
-                let there = open.first.wrapping_sub(self.front) as usize;
-                let early = &mut self.queue[there];
-                let State::Early { next, copies, is_shared } = &mut early.state else {
-                    // Unreachable: an early entry always points to an early place.
-                    *open = Open::sent(packet, number);
-                    return State::Waiting;
-                };
-                let (next, received) = (*next, early.sent.at);
+        let there = open.last.wrapping_sub(self.front) as usize;
+        let before = &mut self.queue[there];
+        before.state = State::Shared { next: number.wrapping_sub(open.last) };
+        if is_within(self.window, at, before.sent.at) {
+            self.sender_duplicates += weight;
+        }
+        if open.kind() == Kind::Sent {
+            open.received = 0;
+        }
+        open.copies += 1;
+        open.last = number;
+        State::Shared { next: 0 }
+    }
+
+    /// The same after an equal packet was matched: a duplicate of that is matched with a duplicate that has arrived.
+    fn sent_after_match(&mut self, slot: usize, at: Timestamp) -> State {
+        let (number, weight) = (self.number(), self.weight());
+        let open = self.open.get_mut(slot);
+        let there = open.first.wrapping_sub(self.first_recent) as usize;
+        let before = &mut self.recent[there];
+        if is_within(self.window, at, before.sent) {
+            self.sender_duplicates += weight;
+            if before.copies > 0 {
+                before.copies -= 1;
+                self.count_copy(-weight);
                 self.last = self.last.max(Some(at));
-                if next > 0 && *copies > 0 {
-                    // Which of them are duplicates is unknown, unless as many are sent as arrived.
-                    *copies -= 1;
-                    *is_shared = true;
-                    self.count_copy(-weight);
-                    return State::Arrived;
-                }
-                let (copies, is_shared) = (*copies, *is_shared);
-                early.state = State::Gone;
-                if next > 0 {
-                    open.first = open.first.wrapping_add(next);
-                    return State::Arrived;
-                }
-                self.remember(slot, Recent { packet, sent: at, received, copies });
-                let delay = received - at;
-                // An earlier equal packet arrived, which was not seen at the sender.
-                let is_impossible = || back.is_some_and(|back| back.excludes(delay, at));
-                if is_shared || is_impossible() { State::Arrived } else { State::Received(delay) }
+                return State::Arrived;
             }
         }
+        *open = Open::sent(open.packet, number);
+        State::Waiting
+    }
+
+    /// The same after an equal packet, probably this one, has arrived.
+    fn sent_after_arrival(&mut self, slot: usize, at: Timestamp, back: Option<&Latest>) -> State {
+        let (number, weight) = (self.number(), self.weight());
+        let open = self.open.get_mut(slot);
+        let packet = open.packet;
+        let there = open.first.wrapping_sub(self.front) as usize;
+        let early = &mut self.queue[there];
+        let State::Early { next, copies, is_shared } = &mut early.state else {
+            // Unreachable: an early entry always points to an early place.
+            *open = Open::sent(packet, number);
+            return State::Waiting;
+        };
+        let (next, received) = (*next, early.sent.at);
+        self.last = self.last.max(Some(at));
+        if next > 0 && *copies > 0 {
+            // Which of them are duplicates is unknown, unless as many are sent as arrived.
+            *copies -= 1;
+            *is_shared = true;
+            self.count_copy(-weight);
+            return State::Arrived;
+        }
+        let (copies, is_shared) = (*copies, *is_shared);
+        early.state = State::Gone;
+        if next > 0 {
+            open.first = open.first.wrapping_add(next);
+            return State::Arrived;
+        }
+        self.remember(slot, Recent { packet, sent: at, received, copies });
+        let delay = received - at;
+        // An earlier equal packet arrived, which was not seen at the sender.
+        let is_impossible = || back.is_some_and(|back| back.excludes(delay, at));
+        if is_shared || is_impossible() { State::Arrived } else { State::Received(delay) }
     }
 
     /// A packet was seen at the receiver; `back` are the latest delays of the opposite direction, if that is measured.

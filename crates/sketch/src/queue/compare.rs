@@ -5,7 +5,6 @@ use dwell_types::{Departure, Nanos};
 #[derive(Clone, Debug)]
 pub struct Comparison {
     twin: Exact,
-    threshold: Nanos,
     scores: Scores,
     pairs: Vec<Pair>,
     /// One pair is kept per this many packets.
@@ -28,7 +27,6 @@ impl Comparison {
     pub(super) fn new(params: &Params, longest: Nanos) -> Self {
         Self {
             twin: Exact::new(longest, params.unit, params.culprit),
-            threshold: params.culprit.delay,
             scores: Scores::default(),
             pairs: Vec::new(),
             every: 1,
@@ -36,10 +34,7 @@ impl Comparison {
     }
 
     pub(super) fn update(&mut self, departure: &Departure, queued: Option<&Queued>) {
-        let Some((exact, queued)) = self.twin.update(departure).zip(queued) else { return };
-        if departure.delay() < Some(self.threshold) {
-            return;
-        }
+        let Some((exact, queued)) = self.twin.asked(departure).zip(queued) else { return };
         if !exact.is_complete {
             self.scores.unknown += 1;
             return;

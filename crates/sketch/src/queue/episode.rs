@@ -88,7 +88,7 @@ impl Sum {
 impl Episodes {
     pub(super) fn new(params: EpisodeParams) -> Self {
         let flows = Flows::new(params.flows);
-        Self { params, latest: Timestamp::from_nanos(i64::MIN), open: None, flows, ended: Vec::new() }
+        Self { params, latest: Timestamp::MIN, open: None, flows, ended: Vec::new() }
     }
 
     /// Processes the next departure, with what was in the queue with it; `name` is called if its flow is new to an

@@ -83,6 +83,11 @@ pub struct TapCounts {
     pub ambiguous: u64,
 }
 
+/// Minimum and maximum of so many times, and of another one.
+fn with(number: u64, (least, most): (Nanos, Nanos), another: Nanos) -> (Nanos, Nanos) {
+    if number == 0 { (another, another) } else { (least.min(another), most.max(another)) }
+}
+
 impl Slot {
     const EMPTY: Self = Self { packet: 0, at: FREE };
 
@@ -142,8 +147,8 @@ impl Taps {
             most_sets: most_sets.map(|most| most as u32),
             ways,
             longest,
-            latest: Timestamp::from_nanos(i64::MIN),
-            passed: Timestamp::from_nanos(i64::MIN),
+            latest: Timestamp::MIN,
+            passed: Timestamp::MIN,
             counts: TapCounts::default(),
         }
     }
@@ -227,10 +232,7 @@ impl Taps {
         let ahead = arrived - Timestamp::from_nanos(self.slots[at].at);
         self.slots[at] = Slot::EMPTY;
         let counts = &mut self.counts;
-        counts.ahead = match counts.backwards {
-            0 => (ahead, ahead),
-            _ => (counts.ahead.0.min(ahead), counts.ahead.1.max(ahead)),
-        };
+        counts.ahead = with(counts.backwards, counts.ahead, ahead);
         counts.backwards += 1;
     }
 
@@ -276,10 +278,7 @@ impl Taps {
         }
         let wait = departed - Timestamp::from_nanos(slot.at);
         let counts = &mut self.counts;
-        counts.overdue_waits = match counts.overdue {
-            0 => (wait, wait),
-            _ => (counts.overdue_waits.0.min(wait), counts.overdue_waits.1.max(wait)),
-        };
+        counts.overdue_waits = with(counts.overdue, counts.overdue_waits, wait);
         counts.expired += 1;
         counts.overdue += 1;
     }

@@ -1,34 +1,34 @@
 use super::measure::{LARGE_DROPPED, LARGE_MARKED, PEAK, SMALL_DELAY, SMALL_DROPPED, SMALL_MARKED};
-use crate::table::{CaseSummaries, by_workload, find, mean, name, width};
+use crate::table::{self, CaseSummaries, find, mean};
 use std::io::{self, Write};
 
 /// Writes the cases of an experiment on actions at a queue.
 pub(crate) fn write(cases: &[CaseSummaries<'_>], to: &mut dyn Write) -> io::Result<()> {
-    let width = width(cases);
-    for (case, begun) in by_workload(cases) {
-        if let Some(workload) = begun {
-            writeln!(to, "\n{workload}")?;
-            writeln!(
-                to,
-                "  {:width$}  {:>15}  {:^17}  {:^17}  {:>8}",
-                "", "longest", "small flows", "bursts", "small"
-            )?;
-            write!(to, "  {:width$}  {:>15}  {:>8} {:>8}", "", "queue", "dropped", "marked")?;
-            writeln!(to, "  {:>8} {:>8}  {:>8}", "dropped", "marked", "delay")?;
-        }
-        let mean = |quantity: &str| mean(case, quantity).unwrap_or(0.0);
-        let error = find(case, PEAK).and_then(|summary| summary.standard_error).unwrap_or(0.0);
-        let peak = format!("{:.2} ± {:.2} MB", mean(PEAK) / 1e6, error / 1e6);
-        write!(to, "  {:width$}  {peak:>15}", name(case))?;
-        for of_kind in [[SMALL_DROPPED, SMALL_MARKED], [LARGE_DROPPED, LARGE_MARKED]] {
-            let [dropped, marked] = of_kind.map(|quantity| 100.0 * mean(quantity));
-            write!(to, "  {dropped:>7.3}% {marked:>7.3}%")?;
-        }
-        writeln!(to, "  {:>5.1} µs", mean(SMALL_DELAY) / 1e3)?;
-    }
-    writeln!(to)?;
-    writeln!(
+    table::write(
+        cases,
+        |_| heads(),
+        line,
+        "longest queue: mean of the runs' ± its standard error. dropped, marked: shares of bytes. small delay: mean over packets.",
         to,
-        "longest queue: mean of the runs' ± its standard error. dropped, marked: shares of bytes. small delay: mean over packets."
     )
+}
+
+fn heads() -> Vec<String> {
+    let of_kind = format!("{:>8} {:>8}", "dropped", "marked");
+    vec![
+        format!("  {:>15}  {:^17}  {:^17}  {:>8}", "longest", "small flows", "bursts", "small"),
+        format!("  {:>15}  {of_kind}  {of_kind}  {:>8}", "queue", "delay"),
+    ]
+}
+
+fn line(case: &CaseSummaries<'_>) -> String {
+    let mean = |quantity: &str| mean(case, quantity).unwrap_or(0.0);
+    let error = find(case, PEAK).and_then(|summary| summary.standard_error).unwrap_or(0.0);
+    let peak = format!("{:.2} ± {:.2} MB", mean(PEAK) / 1e6, error / 1e6);
+    let of_kind = |quantities: [&str; 2]| {
+        let [dropped, marked] = quantities.map(|quantity| 100.0 * mean(quantity));
+        format!("{dropped:>7.3}% {marked:>7.3}%")
+    };
+    let (small, large) = (of_kind([SMALL_DROPPED, SMALL_MARKED]), of_kind([LARGE_DROPPED, LARGE_MARKED]));
+    format!("  {peak:>15}  {small}  {large}  {:>5.1} µs", mean(SMALL_DELAY) / 1e3)
 }

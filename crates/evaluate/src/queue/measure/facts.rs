@@ -1,4 +1,4 @@
-use super::{delay, share};
+use super::share;
 use crate::case::{Measurement, Quantity};
 use crate::grid::{shares, values};
 use dwell_sketch::conquest::Culprit;
@@ -58,7 +58,7 @@ impl Facts {
     }
 
     pub(super) fn update(&mut self, departure: &Departure) {
-        let waited = delay(departure);
+        let waited = departure.delay().unwrap_or(Nanos::ZERO);
         self.packets += 1;
         self.bytes += u64::from(departure.bytes);
         self.span = Some((self.span.map_or(departure.departed, |span| span.0), departure.departed));

@@ -21,7 +21,7 @@ impl Answered {
     fn of(places: usize) -> Self {
         // Each place begins with an id that belongs elsewhere.
         let ids = (0..places as u64).map(|place| ExchangeId(place ^ 1)).collect();
-        Self { ids, latest: Timestamp::from_nanos(i64::MIN) }
+        Self { ids, latest: Timestamp::MIN }
     }
 
     #[inline(always)]

@@ -36,7 +36,7 @@ impl Asked {
     pub(super) fn within(bytes: usize, expiry: Nanos) -> Option<Self> {
         let most = bytes / WORD_BYTES;
         let (all, young) = (vec![0; FIRST_WORDS], vec![0; FIRST_WORDS]);
-        let began = Timestamp::from_nanos(i64::MIN);
+        let began = Timestamp::MIN;
         let mut asked = Self { all, young, left: 0, began, expiry, most };
         asked.left = asked.room();
         (most >= FIRST_WORDS).then_some(asked)

@@ -21,7 +21,7 @@ impl Recent {
     /// A set in at most this many bytes, but at least one bucket.
     pub(super) fn within(bytes: usize, expiry: Nanos) -> Self {
         let buckets = 1 << (bytes / size_of::<[u32; WAYS]>()).clamp(1, MOST).ilog2();
-        Self { asked: vec![[0; WAYS]; buckets].into(), began: Timestamp::from_nanos(i64::MIN), expiry }
+        Self { asked: vec![[0; WAYS]; buckets].into(), began: Timestamp::MIN, expiry }
     }
 
     /// Adds a request; true if an equal one came recently.
