@@ -12,7 +12,7 @@ use dwell_report::facts::{Memory, MethodFacts, Span};
 use dwell_report::owd::{Interval, Line, OwdReport, PointFacts, Points, SCHEMA};
 use dwell_report::text;
 use dwell_sketch::lds::Lds;
-use dwell_sketch::summary::{Combined, FlowList, FlowMeans, Join, Message, Messages, Summary};
+use dwell_sketch::summary::{FlowList, FlowMeans, Join, Message, Messages, Summary};
 use dwell_types::Nanos;
 use std::path::Path;
 use std::process::ExitCode;
@@ -39,9 +39,8 @@ pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
 
     let mut join = Join::all(sent, received);
     let joined = join.take();
-    let (mut total, mut means) = (Combined::default(), FlowMeans::default());
+    let (total, mut means) = (join.total(), FlowMeans::default());
     for joined in &joined {
-        total.add(joined);
         if let Some(flows) = &joined.flows {
             means.add(flows, &list);
         }

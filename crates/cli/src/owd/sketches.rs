@@ -15,7 +15,7 @@ use dwell_report::owd::{Flow, Interval, Line};
 use dwell_sketch::lda;
 use dwell_sketch::lds;
 use dwell_sketch::owd::Side;
-use dwell_sketch::summary::{Combined, Cutter, FlowList, FlowMeans, Join, Params, Shares, Sketch};
+use dwell_sketch::summary::{Cutter, FlowList, FlowMeans, Join, Params, Shares, Sketch};
 use dwell_types::Nanos;
 use std::collections::BTreeMap;
 
@@ -98,8 +98,6 @@ pub(super) struct Sketches<'a> {
     flows: FlowList,
     means: FlowMeans,
     join: Join,
-    /// Sum over all joined intervals.
-    total: Combined,
     /// Joined intervals not yet taken.
     done: Vec<Interval>,
 }
@@ -144,7 +142,6 @@ impl<'a> Sketches<'a> {
             means: FlowMeans::default(),
             join: Join::bounded(memory - shares.held_bytes(sketch_bytes(&sender))),
             points: [sender, receiver],
-            total: Combined::default(),
             done: Vec::new(),
         })
     }
@@ -164,7 +161,6 @@ impl<'a> Sketches<'a> {
             if let Some(flows) = &joined.flows {
                 self.means.add(flows, &self.flows);
             }
-            self.total.add(&joined);
             self.done.push(Interval::from(&joined));
         }
     }
@@ -196,8 +192,9 @@ impl Comparer for Sketches<'_> {
         let mut parameters = describe(&self.arguments.point);
         parameters.extend(self.arguments.expected.parameters());
         parameters.extend(describe_sketch(&self.params.lda, self.params.lds.as_ref()));
-        let total = Line::from(&self.total);
-        let unlisted = self.arguments.wants_flows().then(|| unlisted(&self.total, &self.flows)).flatten();
+        let all = self.join.total();
+        let total = Line::from(&all);
+        let unlisted = self.arguments.wants_flows().then(|| unlisted(&all, &self.flows)).flatten();
         let mut flows = flows(&self.means, &self.flows);
         let renamed = renamed(&total, &flows);
         flows.retain(|flow| self.arguments.is_wanted(&flow.flow));
@@ -220,7 +217,7 @@ impl Comparer for Sketches<'_> {
                 + self.join.most_bytes(),
             parameters,
             has_all_flows: unlisted.is_none(),
-            warnings: surplus(&self.total).into_iter().chain(unlisted).chain(renamed).collect(),
+            warnings: surplus(&all).into_iter().chain(unlisted).chain(renamed).collect(),
         }
     }
 }

@@ -352,6 +352,16 @@ pub(super) fn surplus(total: &Combined) -> Option<String> {
              To count them, compare packets (--method auto)"
         ));
     }
+    if let Some(too_low) =
+        total.too_low().filter(|too_low| total.mean().is_some_and(|mean| *too_low > mean.value / 100.0))
+    {
+        return Some(format!(
+            "delays are not short compared with intervals: the mean of single intervals is {} too low, since they miss \
+             packets that are in flight when they begin and end, mostly slow ones. That of all packets is corrected by longer \
+             spans of time; use longer intervals (--interval), or compare packets (--method auto)",
+            Nanos::new(too_low.round() as i64)
+        ));
+    }
     total.is_unordered().then(|| {
         format!(
             "in {unordered} of {intervals} intervals more packets were received than sent: some are reordered across interval \

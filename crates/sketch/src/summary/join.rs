@@ -1,10 +1,9 @@
-use super::{FlowCounts, Sketch, Summary};
+use super::combined::passing;
+use super::spans::{Span, Spans};
+use super::{Combined, FlowCounts, Sketch, Summary};
 use crate::Foreign;
-use crate::estimate::{Estimate, Z95};
-use crate::lda::{self, OneWay};
+use crate::lda::{Lda, OneWay};
 use crate::lds::Lds;
-use crate::moments::Level;
-use core::f64::consts::SQRT_2;
 use core::fmt;
 use dwell_types::{Nanos, Timestamp};
 use std::collections::{HashMap, VecDeque};
@@ -71,9 +70,12 @@ pub struct Join {
     done: Vec<Joined>,
     duplicates: u64,
     unjoined: u64,
-    /// Whether packets arrived in an interval in which they were not sent.
-    has_surplus: bool,
-    /// Maximum bytes of waiting summaries, of which there are at most [`MOST_WAITING`] per point; `None` without a bound.
+    /// All intervals so far.
+    total: Combined,
+    /// Longer spans of time, once packets arrived in an interval in which they were not sent.
+    spans: Option<Spans>,
+    /// Maximum bytes of longer spans, and of waiting summaries, of which there are at most [`MOST_WAITING`] per point; `None`
+    /// without a bound.
     bound: Option<usize>,
     most_bytes: usize,
 }
@@ -217,37 +219,62 @@ impl Join {
         let (Some((sender, start, end)), Some((receiver, received_start, received_end))) = (sender, receiver) else {
             return;
         };
-        // Each border is a packet that both points saw, so the differences are delays.
-        let later = midpoint(received_start - start, received_end - end);
+        let ends = [[start, end], [received_start, received_end]];
+        let later = Span::later(ends);
         let (sent, answer) = match (sender, receiver) {
             (Ok(sender), Ok(receiver)) => (sender.lda.packets(), compare(sender, receiver, later)),
             (Err(error), _) | (_, Err(error)) => (0, Err(error)),
         };
         let (answer, flows) = match answer {
-            Ok((answer, flows)) => {
+            Ok((answer, flows, sketches)) => {
+                self.extend(Span::new(sketches, ends, answer));
                 let (spread, received) = (self.spread(&answer, end - start), answer.received as f64);
                 let answer = OneWay { elsewhere: passing(received * spread), ..answer };
                 (Ok(answer), flows.map(|flows| JoinedFlows { spread, ..flows }))
             }
             Err(error) => (Err(Unusable::Foreign(error)), None),
         };
-        self.done.push(Joined { start, end, sent, answer, flows });
+        self.put(Joined { start, end, sent, answer, flows });
+    }
+
+    fn put(&mut self, joined: Joined) {
+        self.total.add(&joined);
+        self.done.push(joined);
+    }
+
+    /// Lengthens spans by an interval, from the first one on in which packets arrived that were not sent in it.
+    fn extend(&mut self, interval: Span) {
+        /// The share of the bound that spans may take, but for the one that is being lengthened.
+        const SHARE: usize = 4;
+        if self.spans.is_none() && interval.has_surplus() {
+            let bytes = self.bound.map_or(usize::MAX, |bound| bound / SHARE);
+            self.spans = Some(Spans::after(self.total, interval.state_bytes(), bytes));
+        }
+        if let Some(spans) = &mut self.spans {
+            spans.add(interval);
+        }
+    }
+
+    /// All intervals so far, with the delays by longer spans of time where intervals are too short for them.
+    pub fn total(&self) -> Combined {
+        self.total.with_longer(self.spans.as_ref().and_then(|spans| spans.longer(&self.total)))
     }
 
     /// The standard deviation of the delay as a share of the interval's length; zero as long as no packet is known to
     /// have arrived in another interval. What is surplus in one interval may be missing in another: once there was any,
     /// the losses of all intervals are bounded by what may have arrived in others.
-    fn spread(&mut self, answer: &OneWay, length: Nanos) -> f64 {
-        self.has_surplus |= answer.has_surplus;
+    fn spread(&self, answer: &OneWay, length: Nanos) -> f64 {
         let std = answer.delays.map_or(f64::INFINITY, |delays| delays.std_ns);
-        if self.has_surplus { std / length.get().max(1) as f64 } else { 0.0 }
+        if self.spans.is_some() { std / length.get().max(1) as f64 } else { 0.0 }
     }
 
     fn drop_sent(&mut self, most: usize, why: Unusable) {
         let most = most.min(self.sender.summaries.len());
         for summary in self.sender.summaries.drain(..most) {
             let Summary { start, end, ref sketch, .. } = summary;
-            self.done.push(Joined { start, end, sent: sketch.lda.packets(), answer: Err(why), flows: None });
+            let joined = Joined { start, end, sent: sketch.lda.packets(), answer: Err(why), flows: None };
+            self.total.add(&joined);
+            self.done.push(joined);
         }
         self.is_aligned &= most == 0;
     }
@@ -263,10 +290,11 @@ impl Join {
         std::mem::take(&mut self.done)
     }
 
-    /// Bytes of the waiting summaries.
+    /// Bytes of the waiting summaries, and of longer spans.
     pub fn state_bytes(&self) -> usize {
         let waiting = self.sender.summaries.iter().chain(&self.receiver.summaries);
-        waiting.map(|summary| Self::SUMMARY_BYTES + summary.sketch.state_bytes()).sum()
+        let waiting: usize = waiting.map(|summary| Self::SUMMARY_BYTES + summary.sketch.state_bytes()).sum();
+        waiting + self.spans.as_ref().map_or(0, Spans::state_bytes)
     }
 
     /// The maximum so far of the bytes of waiting summaries.
@@ -318,20 +346,18 @@ impl Queue {
     }
 }
 
-fn midpoint(a: Nanos, b: Nanos) -> Nanos {
-    Nanos::new(i64::midpoint(a.get(), b.get()))
-}
-
-/// The answer for all packets, which the receiver saw later by about `later`, and the sketches of flows.
-fn compare(sender: Sketch, receiver: Sketch, later: Nanos) -> Result<(OneWay, Option<JoinedFlows>), Foreign> {
+/// The answer for all packets, which the receiver saw later by about `later`, the sketches of flows, and those of all
+/// packets.
+fn compare(sender: Sketch, receiver: Sketch, later: Nanos) -> Result<(OneWay, Option<JoinedFlows>, [Lda; 2]), Foreign> {
     let answer = receiver.lda.since_about(&sender.lda, later)?;
-    match (sender.lds, receiver.lds) {
-        (None, None) => Ok((answer, None)),
+    let flows = match (sender.lds, receiver.lds) {
+        (None, None) => None,
         (Some(ours), Some(receiver)) => {
-            Ok((answer, Some(JoinedFlows { sender: ours, receiver, listed: sender.listed, later, spread: 0.0 })))
+            Some(JoinedFlows { sender: ours, receiver, listed: sender.listed, later, spread: 0.0 })
         }
-        _ => Err(Foreign::Flows),
-    }
+        _ => return Err(Foreign::Flows),
+    };
+    Ok((answer, flows, [sender.lda, receiver.lda]))
 }
 
 /// The first border that both queues have, and neither has had twice.
@@ -359,185 +385,4 @@ fn sum(summaries: impl Iterator<Item = Summary>) -> Option<(Result<Sketch, Forei
             end,
         )),
     })
-}
-
-/// Upper bound on the packets that pass one of two borders before it at the sender and after it at the receiver, if
-/// `spread` packets pass in a standard deviation of the delay.
-///
-/// At a border with delay *D*ʹ, E\[(*D* − *D*ʹ)⁺\] of the packets that arrive per unit of time do. For two borders and
-/// independent normal delays that is 1.1 standard deviations on average, and at most 2.9 in 97.5% of the cases; where
-/// delays are skewed to the right it is less. In addition their number varies as Poisson's.
-pub(super) fn passing(spread: f64) -> f64 {
-    let most = 3.0 * spread;
-    most + Z95 * most.sqrt()
-}
-
-/// The result over all intervals, combined from those of each.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Combined {
-    /// Packets that the sender saw in all intervals.
-    pub sent: u64,
-    /// Those of them in usable intervals.
-    pub usable: u64,
-    /// Packets of usable intervals that arrived.
-    pub received: u64,
-    /// Usable intervals.
-    pub intervals: u64,
-    /// Those of them in which more packets arrived than were sent: around their borders some were reordered, or some
-    /// were duplicated.
-    pub unordered: u64,
-    /// Usable intervals with packets that arrived in them and were sent in another interval, or never.
-    surplus_intervals: u64,
-    /// Estimated number of packets that only one point counted in usable intervals, and its variance.
-    all_apart: f64,
-    apart_variance: f64,
-    /// Packets on which the delays are based.
-    pub effective_samples: u64,
-    /// Packets that arrived in intervals whose delay is known; the number of these intervals, and their total length in
-    /// nanoseconds.
-    weight: f64,
-    telling: f64,
-    time: f64,
-    /// Packets sent in these intervals, and those that only one point counted.
-    told_sent: f64,
-    apart: f64,
-    /// Σ weight · third central moment within an interval, and Σ weight · std³.
-    cubes: f64,
-    cubes_of_std: f64,
-    /// The mean of the first interval whose delay is known; other means are relative to it, since clocks may differ by
-    /// far more than delays do.
-    first: f64,
-    /// Mean relative to `first`.
-    mean: f64,
-    /// Σ weight · (std² + (mean − overall mean)²).
-    squares: f64,
-    /// Σ (weight · standard error)² · (mean − first)ᵏ, for *k* = 0, 1 and 2.
-    errors: [f64; 3],
-    /// Σ (weight · error of the variance within an interval)².
-    variance_error: f64,
-}
-
-impl Combined {
-    /// Adds an interval. Every packet that arrived has the same weight, whichever usable interval it was in.
-    pub fn add(&mut self, joined: &Joined) {
-        self.sent += joined.sent;
-        let Ok(answer) = &joined.answer else { return };
-        self.usable += answer.sent;
-        self.received += answer.received;
-        self.intervals += 1;
-        self.unordered += u64::from(answer.received > answer.sent);
-        self.surplus_intervals += u64::from(answer.has_surplus);
-        self.all_apart += answer.apart;
-        self.apart_variance += answer.apart_variance;
-        let Some(delays) = answer.delays else { return };
-        self.effective_samples += delays.packets;
-        let weight = answer.received as f64;
-        let mean = delays.mean(Level::P95);
-        let std = delays.std(Level::P95);
-        self.weight += weight;
-        self.telling += 1.0;
-        self.told_sent += answer.sent as f64;
-        self.apart += answer.apart;
-        self.cubes += weight * answer.third_ns3;
-        self.cubes_of_std += weight * std.value.powi(3);
-        self.time += (joined.end - joined.start).get() as f64;
-        if self.telling == 1.0 {
-            self.first = mean.value;
-        }
-        let relative = mean.value - self.first;
-        let before = relative - self.mean;
-        self.mean += before * (weight / self.weight);
-        self.squares += weight * (std.value * std.value + before * (relative - self.mean));
-        let error = (weight * (mean.high - mean.low) / (2.0 * Z95)).powi(2);
-        for (power, sum) in self.errors.iter_mut().enumerate() {
-            *sum += error * relative.powi(power as i32);
-        }
-        self.variance_error += (weight * std.value * (std.high - std.low) / Z95).powi(2);
-    }
-
-    /// Packets that arrived in intervals in which they were not sent: duplicates, or packets reordered around a border.
-    /// Each duplicate hides a lost packet.
-    pub fn surplus(&self) -> Estimate<f64> {
-        let net = self.usable as f64 - self.received as f64;
-        lda::surplus(self.surplus_intervals > 0, net, self.all_apart, self.apart_variance)
-    }
-
-    /// Upper bound on the expected number of packets, per border, that pass before it at one point and after it at the
-    /// other: those that pass at their rate in *E*\[(*D* − *D*ʹ)⁺\] ≤ *σ*/√2, for independent delays *D* and *Dʹ*.
-    fn reordered(&self) -> f64 {
-        self.std().map_or(0.0, |std| self.weight / self.time * std.value / SQRT_2)
-    }
-
-    /// Upper bound on the packets that were sent in these intervals and arrived before the first or after the last of
-    /// them, or in one that could not be joined: they are not lost. Zero if no interval shows that any did.
-    pub fn elsewhere(&self) -> f64 {
-        /// With as many intervals, the average surplus of one says how many packets pass its borders.
-        const MANY: u64 = 8;
-        if self.surplus_intervals == 0 {
-            return 0.0;
-        }
-        let most = passing(self.std().map_or(f64::INFINITY, |std| self.weight / self.time * std.value));
-        if self.intervals < MANY { most } else { most.min(passing(self.surplus().high / self.intervals as f64)) }
-    }
-
-    /// Lower bound on the number of duplicates: the surplus less the packets that may have been reordered around
-    /// borders.
-    pub fn duplicates(&self) -> f64 {
-        let reordered = self.telling * self.reordered();
-        (self.surplus().low - reordered - Z95 * reordered.sqrt()).max(0.0)
-    }
-
-    /// Whether more packets arrived than were sent, beyond what reordering at the first and the last border explains.
-    pub fn has_too_many(&self) -> bool {
-        let reordered = 2.0 * self.reordered();
-        self.received as f64 - self.usable as f64 > reordered + 3.0 * reordered.sqrt() + 3.0
-    }
-
-    /// Whether packets are reordered around borders too often for this to be chance.
-    pub fn is_unordered(&self) -> bool {
-        self.unordered > self.intervals / 4
-    }
-
-    /// Mean delay in nanoseconds with its 95% interval; `None` without delays. The interval is widened for packets that
-    /// are missing because the points counted them on different sides of a border.
-    pub fn mean(&self) -> Option<Estimate<f64>> {
-        let (error, missing) = (Z95 * self.errors[0].sqrt() / self.weight, self.missing());
-        let value = self.first + self.mean;
-        let (low, high) = (value - error + missing.min(0.0), value + error + missing.max(0.0));
-        (self.weight > 0.0).then_some(Estimate { value, low, high })
-    }
-
-    /// How far the mean may be too low because of packets missing at borders; negative if it may be too high.
-    ///
-    /// If delays *D* are independent, *λ* E|*D* − *D*ʹ| of the packets that arrive at rate *λ* are missing at a border,
-    /// *D*ʹ being the delay of the border's packet, and with intervals of length *T* the mean is too low by E\[(*D* −
-    /// *μ*) |*D* − *D*ʹ|\]/*T*: at most √2 *σ*²/*T* (Cauchy and Schwarz), zero for symmetric delays, and *σ*²/*T*
-    /// *γ*/√(4 + *γ*²) for delays of two values with skewness *γ*. The bound times the factor *γ*/√(4 + *γ*²) exceeds
-    /// the true value for exponential and log-normal delays. If delays change slowly, fewer packets are missing, and
-    /// only the variation from packet to packet matters: *σ* is replaced by four times the estimate of E|*D* − *D*ʹ|,
-    /// if that is less.
-    fn missing(&self) -> f64 {
-        let lost = self.told_sent - self.weight;
-        // A missing packet is counted by one point only in each of two intervals.
-        let at_a_border = (self.apart - lost).max(0.0) / 2.0 / self.telling;
-        let (interval, apart_by) = (self.time / self.telling, at_a_border * self.time / self.weight);
-        let skewness = if self.cubes_of_std > 0.0 { self.cubes / self.cubes_of_std } else { 0.0 };
-        let share = skewness / skewness.hypot(2.0);
-        SQRT_2 * share * self.variance().min((4.0 * apart_by).powi(2)) / interval
-    }
-
-    fn variance(&self) -> f64 {
-        (self.squares / self.weight).max(0.0)
-    }
-
-    /// Standard deviation of the delay in nanoseconds with its 95% interval; `None` without delays.
-    pub fn std(&self) -> Option<Estimate<f64>> {
-        if self.weight == 0.0 {
-            return None;
-        }
-        // The variance within intervals, and that between their means.
-        let [zeroth, first, second] = self.errors;
-        let between = 4.0 * (second - 2.0 * self.mean * first + self.mean * self.mean * zeroth).max(0.0);
-        Some(Estimate::root(self.variance(), (self.variance_error + between).sqrt() / self.weight))
-    }
 }

@@ -1,6 +1,6 @@
 //! Delay and loss of listed flows over all intervals.
 
-use super::join::passing;
+use super::combined::passing;
 use super::{FlowList, FlowRecord, JoinedFlows};
 use crate::estimate::{Estimate, Z95};
 use crate::lds::{Comparison, Figure, Listed, Rule, least};

@@ -47,4 +47,8 @@ mod shares;
 pub use shares::Shares;
 // Joins the summaries of both points.
 mod join;
-pub use join::{Combined, Join, Joined, JoinedFlows, Unusable};
+pub use join::{Join, Joined, JoinedFlows, Unusable};
+// All intervals together, and longer spans where intervals are too short.
+mod combined;
+mod spans;
+pub use combined::Combined;
