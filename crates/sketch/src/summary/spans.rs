@@ -1,5 +1,4 @@
 use super::{Combined, Joined};
-use crate::Foreign;
 use crate::estimate::{Estimate, Z95};
 use crate::lda::{Lda, OneWay};
 use dwell_types::{Nanos, Timestamp};
@@ -37,12 +36,8 @@ impl Span {
             sum.merge(next).ok()?;
         }
         let ends = [0, 1].map(|point: usize| [self.ends[point][0], next.ends[point][1]]);
-        let answer = Self::compare(&sketches, ends).ok()?;
+        let answer = sketches[1].since_about(&sketches[0], Self::later(ends)).ok()?;
         Some(Self { sketches, ends, answer })
-    }
-
-    fn compare([sender, receiver]: &[Lda; 2], ends: [[Timestamp; 2]; 2]) -> Result<OneWay, Foreign> {
-        receiver.since_about(sender, Self::later(ends))
     }
 
     fn as_interval(&self) -> Joined {
