@@ -29,13 +29,13 @@
 //! bit at fair odds (Shafer 2021, "Testing by betting"): if no edge is due, 15 to 1 that the value stays the same; else
 //! by how often it changed so far (Krichevsky and Trofimov 1981), in the first packet for which an edge was due and in
 //! later ones apart. Where bits are fair coins nobody wins: whatever is sent, lost or reordered, the chance to have
-//! 1,024 ever is at most 1 in 1,024 (Ville's inequality). A connection spins if both directions have at least that and
+//! 256 ever is at most 1 in 256 (Ville's inequality). A connection spins if both directions have at least that and
 //! there were at least four edges. Before that, edges are no responses, and no requests unless both have at least 32. A
-//! packet wins up to one of the ten factors of two that this takes, a late one costs three.
+//! packet wins up to one of the eight factors of two that this takes, a late one costs three.
 //!
 //! Money stays above 2⁻²⁰, so that a bad time is made up for. So the chance that a connection of n packets ever counts
-//! as spinning, if one end sets the bit at random and the other follows it, is at most 2⁻¹⁰ + n·2⁻³⁰: 1 in 1,000 for up
-//! to 10,000 packets. If both ends do, the chances multiply: 1 in a million. Money stays below 2²⁶, so that an end that
+//! as spinning, if one end sets the bit at random and the other follows it, is at most 2⁻⁸ + n·2⁻²⁸: 1 in 250 for up
+//! to 10,000 packets. If both ends do, the chances multiply: 1 in 60,000. Money stays below 2²⁴, so that an end that
 //! begins to set random bits is noticed.
 //!
 //! In a single direction, the bits of a client that inverts those of a random server are no coins. They change after 1,
@@ -83,7 +83,7 @@ const IDLE_NS: i64 = 30_000_000_000;
 /// Least number of edges of a connection that spins.
 const EDGES: u8 = 4;
 /// Least money, in each direction, of a connection that spins: by chance it is reached with the inverse probability.
-const PROOF: f32 = 1024.0;
+const PROOF: f32 = 256.0;
 /// Least money for an edge to be a request.
 const PROMISE: f32 = 32.0;
 /// The least and the most money.
