@@ -398,6 +398,11 @@ mod tests {
             self.pairing.quic().unwrap()
         }
 
+        /// The time of the last packet, in nanoseconds.
+        pub(super) const fn now(&self) -> i64 {
+            self.now
+        }
+
         /// Advances the time of the next packet, in nanoseconds.
         pub(super) fn wait(&mut self, nanos: i64) {
             self.now += nanos;

@@ -61,11 +61,11 @@ impl RttReport {
 pub struct Quic {
     /// Total number.
     pub connections: u64,
-    /// Connections that use the spin bit, so that round trips can be measured.
+    /// Connections that were found to use the spin bit: from then on round trips are measured.
     pub spinning: u64,
     /// Connections whose spin bit stays constant or changes at random.
     pub not_spinning: u64,
-    /// Connections with too few packets to tell.
+    /// Connections with too few packets to tell, or with irregular edges in the only direction that was seen.
     pub undecided: u64,
     /// How many of all these were dropped to make room for others.
     pub evicted: u64,

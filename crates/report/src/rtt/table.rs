@@ -98,7 +98,7 @@ fn quic(quic: &Quic, to: &mut impl Write) -> io::Result<()> {
     writeln!(to, "QUIC connections: {all} seen from the start")?;
     if quic.connections > 0 {
         let words = format!("{spinning} use the spin bit and are measured, {not_spinning} do not");
-        writeln!(to, "  {words}, {undecided} have too few packets to tell")?;
+        writeln!(to, "  {words}, {undecided} are undecided")?;
     }
     if quic.evicted > 0 {
         writeln!(to, "  {} of these were evicted", text::count(quic.evicted))?;
