@@ -152,8 +152,8 @@ fn point(name: &str, point: &PointFacts, unsent: &str, to: &mut impl Write) -> i
     };
     count(point.unsent.unwrap_or(0), &format!("of them {unsent}"));
     count(point.duplicates.unwrap_or(0), "of them duplicates");
-    count(point.elsewhere, "of other directions or of one side");
-    count(point.cut, "truncated");
+    count(point.elsewhere.unwrap_or(0), "of other directions or of one side");
+    count(point.cut.unwrap_or(0), "truncated");
     item(name, &words.join(", "), to)?;
     match &point.frames {
         Some(frames) => footing::frames(frames, to),
