@@ -160,8 +160,8 @@ fn facts(point: &Point, packets: u64, unsent: Option<u64>, duplicates: Option<u6
     PointFacts {
         frames: point.frames().map(frames),
         packets,
-        elsewhere: point.elsewhere,
-        cut: point.cut(),
+        elsewhere: Some(point.elsewhere),
+        cut: Some(point.cut()),
         unsent,
         duplicates,
     }

@@ -168,8 +168,9 @@ fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Resu
         if outputs.want_samples() {
             followed.follow(None, &mut meter);
         }
-        if let Observation::Response(response) = seen {
-            reuse.see(response.id);
+        match &seen {
+            Observation::Request(request) => reuse.see_request(request.id),
+            Observation::Response(response) => reuse.see_response(response.id),
         }
         meter.take(seen);
         // Samples must not be held back while this waits for more lines.

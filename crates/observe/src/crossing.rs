@@ -25,6 +25,9 @@
 //! fragments, nor in protocols that dwell does not parse (SCTP, UDP-Lite, DCCP); nor is the identifier of ICMP echoes. Of
 //! a packet quoted by an ICMP error only untranslated fields count.
 //!
+//! **Routes.** With an IPv6 routing header the address of the last node counts, which is the same before and behind each
+//! node of the route. A node that removes the header changes the IP length, and so the ids of all but TCP.
+//!
 //! **Tunnels.** The id is that of the packet whose IP header [`Key`] selects: with the innermost, a tunnel may begin or
 //! end between the points. Segments that offloading merges or splits on one side have other ids there: switch it off
 //! where captures are taken (`ethtool -K … tso off gso off gro off`).

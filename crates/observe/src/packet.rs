@@ -11,7 +11,7 @@ pub(crate) mod port {
 /// The headers of one packet, down to the transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
-    /// Addresses, ports and protocol, as sent. Ports are zero for ICMP, fragments and protocols without ports.
+    /// Addresses of the ends, ports and protocol, as sent. Ports are zero for ICMP, fragments and protocols without ports.
     pub flow: FlowKey,
     /// The outermost VLAN id, if the frame was tagged.
     pub vlan: Option<u16>,

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
 use dwell_observe::crossing::{Crossings, Settings};
+use dwell_observe::parse::Key;
 use dwell_types::{Crossing, Frame, LinkType, Timestamp};
 
 /// UDP from 10.0.0.1:5000 to 10.0.0.2:6000 with the payload, over IPv4.
@@ -83,6 +84,30 @@ fn layers_below_ip_do_not_count() {
         assert_eq!(plain.observe(&frame(link, bytes)), Some(raw));
     }
     assert_eq!(plain.frames().decoded(), 4);
+}
+
+/// A segment endpoint writes the next address of the list into the IP header; the flow and the id stay.
+#[test]
+fn the_same_packet_before_and_after_a_segment_endpoint() {
+    let datagram = [&[0x13, 0x88, 0x17, 0x70, 0, 13, 0, 0][..], b"hello"].concat();
+    let at = |last: u8| [[0xfd; 15].as_slice(), &[last]].concat();
+    let packet = |destination: &[u8], left: u8| {
+        let route = [&[17, 4, 4, left, 1, 0, 0, 0][..], &at(2), &at(9)].concat();
+        let payload = [route, datagram.clone()].concat();
+        [&[0x60, 0, 0, 0, 0, payload.len() as u8, 43, 64][..], &at(1), destination, &payload].concat()
+    };
+    for key in [Key::Inner, Key::Outer] {
+        let mut crossings = Crossings::new(Settings { key, ..Settings::default() });
+        let mut cross = |bytes: &[u8]| crossings.observe(&frame(LinkType::RAW, bytes)).unwrap();
+        let (before, after) = (cross(&packet(&at(9), 1)), cross(&packet(&at(2), 0)));
+        assert_eq!(before, after);
+        assert_eq!(before.flow.key.destination.halves().1 & 0xff, 2);
+        // TCP without the header, too.
+        let segment = &tcp(0, 1)[20..];
+        let plain = [&[0x60, 0, 0, 0, 0, 20, 6, 64][..], &at(1), &at(2), segment].concat();
+        let routed = [&[0x60, 0, 0, 0, 0, 44, 43, 64][..], &at(1), &at(9), &[6, 2, 4, 1, 0, 0, 0, 0], &at(2), segment];
+        assert_eq!(cross(&plain).crossing.packet, cross(&routed.concat()).crossing.packet);
+    }
 }
 
 #[test]

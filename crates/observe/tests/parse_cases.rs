@@ -334,6 +334,113 @@ fn ip_headers_that_lie() {
     assert_eq!(found(&[]), Err(Reject::IpHeader));
 }
 
+/// Ends of a flow as numbers: those of [`ipv6`] have 0x20 and 0x30 in all bytes, others only one byte.
+fn ends(bytes: &[u8], wire: usize) -> Result<[u64; 2], Reject> {
+    parse(LinkType::RAW, bytes, wire as u32, Key::Outer)
+        .map(|packet| [packet.flow.source, packet.flow.destination].map(|end| end.halves().1 & 0xff))
+}
+
+/// A routing header in front of TCP: its length in units of eight bytes as stated, type, segments left, addresses.
+fn routed(length: u8, kind: u8, left: u8, addresses: &[u8]) -> Vec<u8> {
+    let addresses = addresses.iter().flat_map(|&last| [[0xfd; 15].as_slice(), &[last]].concat());
+    [&[protocol::TCP, length, kind, left, 0, 0, 0, 0][..], &addresses.collect::<Vec<_>>(), &TCP].concat()
+}
+
+#[test]
+fn routing_headers_name_the_final_destination() {
+    let to = |length, kind, left, addresses: &[u8]| {
+        let bytes = ipv6(43, &routed(length, kind, left, addresses));
+        ends(&bytes, bytes.len()).map(|ends| ends[1])
+    };
+    // On the way: the last of a source route, the home address, the first of a segment list.
+    assert_eq!((to(6, 0, 1, &[1, 2, 3]), to(6, 0, 3, &[1, 2, 3])), (Ok(3), Ok(3)));
+    assert_eq!(to(2, 2, 1, &[1]), Ok(1));
+    assert_eq!((to(6, 4, 2, &[1, 2, 3]), to(4, 4, 1, &[1, 2])), (Ok(1), Ok(1)));
+    assert_eq!(to(2, 4, 1, &[1]), Ok(1), "a list without the segment that comes first");
+    // Arrived.
+    for kind in [0, 2, 4] {
+        assert_eq!(to(2, kind, 0, &[1]), Ok(0x30), "type {kind}");
+    }
+    // Types that say nothing, or not so simply.
+    for kind in [1, 3, 5, 6, 253, 255] {
+        assert_eq!(to(2, kind, 1, &[1]), Ok(0x30), "type {kind}");
+    }
+    // More segments left than there are; no segment; two home addresses.
+    assert_eq!((to(4, 0, 3, &[1, 2]), to(4, 4, 255, &[1, 2]), to(2, 2, 2, &[1])), (Ok(0x30), Ok(0x30), Ok(0x30)));
+    assert_eq!((to(0, 0, 1, &[]), to(0, 2, 1, &[]), to(0, 4, 1, &[])), (Ok(0x30), Ok(0x30), Ok(0x30)));
+    assert_eq!(to(4, 2, 1, &[1, 2]), Ok(0x30));
+    // A header that ends inside an address: TCP follows eight bytes after its list.
+    let half = [&routed(3, 4, 1, &[1])[..24], &[0; 8], &TCP].concat();
+    let half = ipv6(43, &half);
+    assert_eq!(ends(&half, half.len()), Ok([0x20, 1]));
+
+    // Behind options, before a fragment header, and one after another, as the nodes of the route will read them.
+    let segment_list = routed(2, 4, 1, &[1]);
+    let optional = ipv6(0, &[&[43, 0, 1, 4, 0, 0, 0, 0], &segment_list[..]].concat());
+    assert_eq!(ends(&optional, optional.len()), Ok([0x20, 1]));
+    let twice = ipv6(43, &[&[43][..], &routed(2, 0, 1, &[7])[1..24], &segment_list].concat());
+    assert_eq!(ends(&twice, twice.len()), Ok([0x20, 1]));
+}
+
+#[test]
+fn home_addresses_are_the_source() {
+    let home = [&[0xfd; 15][..], &[9]].concat();
+    let from = |options: &[u8]| {
+        let length = (options.len() / 8) as u8;
+        let bytes = ipv6(60, &[&[protocol::TCP, length], options, &TCP].concat());
+        ends(&bytes, bytes.len()).map(|ends| ends[0])
+    };
+    // Eight bytes of alignment and the option; the same with other padding.
+    assert_eq!(from(&[&[1, 2, 0, 0, 0xc9, 16][..], &home].concat()), Ok(9));
+    assert_eq!(from(&[&[0, 0, 0, 0, 0xc9, 16][..], &home].concat()), Ok(9));
+    // Other options and lengths; a length beyond the end, and an address beyond it.
+    assert_eq!(from(&[&[1, 2, 0, 0, 0xc8, 16][..], &home].concat()), Ok(0x20));
+    assert_eq!(from(&[&[1, 2, 0, 0, 0xc9, 15][..], &home].concat()), Ok(0x20));
+    assert_eq!(from(&[0x1e, 255, 0, 0, 0xc9, 16]), Ok(0x20));
+    assert_eq!(from(&[0, 0, 0, 0, 0xc9, 16]), Ok(0x20));
+    // As a correspondent and a mobile node write to each other.
+    let there = ipv6(43, &routed(2, 2, 1, &[9]));
+    assert_eq!(ends(&there, there.len()), Ok([0x20, 9]));
+}
+
+/// A packet is never taken for one of another flow because the capture or the packet ends early.
+#[test]
+fn routing_headers_that_are_cut() {
+    let home = [&[0xfd; 15][..], &[9]].concat();
+    let options = [&[43, 2, 1, 2, 0, 0, 0xc9, 16][..], &home].concat();
+    for kind in [0, 2, 4] {
+        let bytes = ipv6(60, &[&options[..], &routed(2, kind, 1, &[1])].concat());
+        let wire = bytes.len();
+        assert_eq!(ends(&bytes, wire), Ok([9, 1]));
+        for captured in 0..wire {
+            // The first 14 bytes of TCP are enough.
+            match ends(&bytes[..captured], wire) {
+                Ok(ends) => assert!(ends == [9, 1] && captured >= 40 + 24 + 24 + 14, "{captured} bytes: {ends:?}"),
+                Err(reject) => assert!(reject.is_truncated(), "{captured} bytes: {reject:?}"),
+            }
+            // The packet itself ends there.
+            let mut short = bytes[..captured].to_vec();
+            if let Some([high, low]) = short.get_mut(4..6).and_then(|length| length.as_mut_array()) {
+                let payload = captured.saturating_sub(40) as u16;
+                [*high, *low] = payload.to_be_bytes();
+            }
+            assert!(ends(&short, captured).is_err(), "{captured} bytes");
+        }
+    }
+    // Every length, type and number of segments left, in headers longer and shorter than the packet.
+    for length in 0..=255 {
+        for kind in 0..=5 {
+            for left in 0..=255 {
+                let bytes = ipv6(43, &routed(length, kind, left, &[1, 2, 3]));
+                if let Ok([source, destination]) = ends(&bytes, bytes.len()) {
+                    assert_eq!(source, 0x20);
+                    assert!([1, 2, 3, 0x30].contains(&destination), "{length} {kind} {left}: {destination}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn many_headers() {
     // The number of extension headers is limited only by the bytes that they take.

@@ -73,12 +73,14 @@ pub(crate) fn sum_of(total: u64, parts: &[(&str, u64)]) -> String {
     if parts.is_empty() { text::count(total) } else { format!("{} = {}", text::count(total), parts.join(" + ")) }
 }
 
-/// Plain parameters on one line, prefixed by their `path`; nested parameter sets follow on lines of their own.
+/// Plain parameters on one line, prefixed by their `path`; lists and nested parameter sets follow on lines of their own.
 fn parameters(named: &BTreeMap<&str, Parameter>, path: &str, to: &mut impl Write) -> io::Result<()> {
-    let plain: Vec<String> = named.iter().filter_map(|(name, value)| parameter(name, value)).collect();
-    if !plain.is_empty() {
-        let colon = if path.is_empty() { "" } else { ": " };
-        item("", &format!("{path}{colon}{}", plain.join(", ")), to)?;
+    let (lists, plain): (Vec<_>, Vec<_>) = named.iter().partition(|(_, value)| is_list(value));
+    let texts = |of: &[(&&str, &Parameter)]| of.iter().filter_map(|(name, value)| parameter(name, value)).collect();
+    let (lists, plain): (Vec<String>, Vec<String>) = (texts(&lists), texts(&plain));
+    let colon = if path.is_empty() { "" } else { ": " };
+    for line in [plain.join(", ")].iter().filter(|line| !line.is_empty()).chain(&lists) {
+        item("", &format!("{path}{colon}{line}"), to)?;
     }
     for (name, value) in named {
         if let Parameter::Map(inner) = value {
@@ -88,6 +90,15 @@ fn parameters(named: &BTreeMap<&str, Parameter>, path: &str, to: &mut impl Write
         }
     }
     Ok(())
+}
+
+/// Whether it is written as several values with commas between them.
+fn is_list(value: &Parameter) -> bool {
+    match value {
+        Parameter::Text(values) => values.contains(','),
+        Parameter::List(values) => values.len() > 1,
+        _ => false,
+    }
 }
 
 /// `slots 4,096`, `expiry 60.0 s`; `None` for a nested set of parameters.
@@ -109,7 +120,7 @@ fn text_of(name: &str, value: &Parameter) -> Option<String> {
         Parameter::Integer(count) => text::count(*count),
         Parameter::Real(tiny) if *tiny != 0.0 && tiny.abs() < 1e-6 => format!("{tiny:.2e}"),
         Parameter::Real(real) => text::significant(*real),
-        Parameter::Text(choice) => choice.clone(),
+        Parameter::Text(choice) => choice.split(',').map(str::trim_start).collect::<Vec<_>>().join(", "),
         Parameter::List(values) => {
             let values: Vec<String> = values.iter().filter_map(|value| text_of(name, value)).collect();
             values.join(", ")
@@ -120,4 +131,31 @@ fn text_of(name: &str, value: &Parameter) -> Option<String> {
 
 fn words(name: &str) -> String {
     name.replace('_', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lists have lines of their own and break between their values.
+    #[test]
+    fn lists_are_wrapped() {
+        let prefixes: Vec<String> = (0..9).map(|n| format!("fd00:10:{n}::1/128")).collect();
+        let nested = BTreeMap::from([("slots", Parameter::Integer(4_096)), ("both", Parameter::Text("a, b".into()))]);
+        let named = BTreeMap::from([
+            ("from", Parameter::Text(prefixes.join(","))),
+            ("longest_ns", Parameter::Span(5_000_000_000)),
+            ("rules", Parameter::Map(nested)),
+            ("seed", Parameter::Integer(0)),
+            ("windows_ns", Parameter::List(vec![Parameter::Span(1_000), Parameter::Span(2_000)])),
+        ]);
+        let mut text = Vec::new();
+        parameters(&named, "", &mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        let lines: Vec<&str> = text.lines().map(str::trim_start).collect();
+        let [first, last] = [&prefixes[..4], &prefixes[4..]].map(|part| part.join(", "));
+        assert_eq!(lines[..3], ["longest 5.00 s, seed 0".to_owned(), format!("from {first},"), last]);
+        assert_eq!(lines[3..], ["windows 1.00 µs, 2.00 µs", "rules: slots 4,096", "rules: both a, b"]);
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH));
+    }
 }

@@ -253,6 +253,22 @@ fn a_flow_that_ramps_up_is_seen() {
     assert_eq!(Conquest::new(&two).unwrap().rate_change(FlowId(1)), None);
 }
 
+/// The window in which the first departure is counts only if it begins with that departure.
+#[test]
+fn windows_that_were_not_seen_whole_tell_no_rate() {
+    for (first, known_from) in [(0, 200), (1, 300), (50, 300), (99, 300), (100, 300)] {
+        let mut sketch = Conquest::new(&small(8, 100, Rule::Interpolated)).unwrap();
+        let mut exact = Exact::new(Nanos::new(1_000), Unit::Bytes, Culprit { share: 0.01, delay: Nanos::ZERO });
+        for now in first..400 {
+            sketch.update(&departure(now, now, 1, 1));
+            exact.update(&departure(now, now, 1, 1));
+            let expected = (now >= known_from).then_some(0.0);
+            assert_eq!(sketch.rate_change(FlowId(1)), expected, "{now} from {first}");
+            assert_eq!(exact.rate_change(FlowId(1), Nanos::new(100)), expected, "{now} from {first}");
+        }
+    }
+}
+
 /// Rates change between the same windows as in the snapshots, and there is no answer where departures were dropped.
 #[test]
 fn the_twin_knows_the_same_change_of_rate() {

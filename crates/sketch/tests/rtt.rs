@@ -464,9 +464,10 @@ fn intervals_hold_where_ids_are_used_again() {
                 let seen =
                     Sighting { id: ExchangeId(hash::word(seed, id)), ..sighting(Match::Events, Leg::Both, id, at) };
                 if is_request {
+                    reuse.see_request(seen.id);
                     meter.take(Observation::Request(seen));
                 } else {
-                    reuse.see(seen.id);
+                    reuse.see_response(seen.id);
                     meter.take(Observation::Response(seen));
                 }
             }

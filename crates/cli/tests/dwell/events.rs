@@ -290,22 +290,29 @@ fn samples_are_written_as_they_are_found() {
     );
 }
 
-/// With sampling, all exchanges of a reused id are sampled or none, which makes intervals wider: this is reported.
+/// With sampling, all exchanges of a reused id are sampled or none, which makes intervals wider: this is reported. A
+/// response that comes twice is no second exchange.
 #[test]
 fn ids_that_are_used_again_are_told() {
-    let lines = |ids: u64| -> String {
+    let lines = |ids: u64, responses: usize| -> String {
         let exchange = |i: u64| {
             let (at, id) = (i * 1_000_000, i % ids);
-            format!("{at},request,{id}\n{},response,{id}\n", at + 400_000)
+            format!("{at},request,{id}\n") + &format!("{},response,{id}\n", at + 400_000).repeat(responses)
         };
         // The other requests get no response, so memory fills.
         let others = (0..4_000).map(|i| format!("0,request,never-{i}\n"));
         others.chain((0..6_000).map(exchange)).collect()
     };
-    for (ids, memory, is_told) in [(60, "16KiB", true), (6_000, "16KiB", false), (60, "64MiB", false)] {
-        let folder = log(&format!("at_ns,kind,id\n{}", lines(ids)));
+    for (ids, responses, memory, is_told) in [
+        (60, 1, "16KiB", true),
+        (60, 2, "16KiB", true),
+        (6_000, 1, "16KiB", false),
+        (6_000, 2, "16KiB", false),
+        (60, 1, "64MiB", false),
+    ] {
+        let folder = log(&format!("at_ns,kind,id\n{}", lines(ids, responses)));
         let run = rtt(&folder, &["--memory", memory]);
-        assert_eq!(run.err.contains("ids are reused"), is_told, "{ids} {memory}: {}", run.err);
+        assert_eq!(run.err.contains("ids are reused"), is_told, "{ids} {responses} {memory}: {}", run.err);
     }
 }
 

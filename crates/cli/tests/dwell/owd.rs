@@ -733,6 +733,12 @@ fn a_sketch_of_both_directions_is_refused() {
     // The mean of all packets is 50.3 ms; those at the beginning, which could not be joined, are missing from this one.
     let value = ends(&report["total"]["delay_ns"]["mean"]).1;
     assert!((value / 50.3e6 - 1.0).abs() < 0.02, "{value}");
+    // The packets of the other direction, which the captures contain, are not in the sketches.
+    for point in ["sender", "receiver"] {
+        let facts = report["points"][point].as_object().unwrap();
+        assert!(["elsewhere", "cut"].into_iter().all(|key| facts[key].is_null()), "{facts:?}");
+        assert!(facts["packets"].as_u64().unwrap() > 3_000, "{facts:?}");
+    }
     // The control: both directions, let through by a prefix that contains all addresses.
     for (capture, name) in [("near", "a.dwell"), ("server", "b.dwell")] {
         sketch(capture, name, &["--from", "0.0.0.0/0,::/0"]).ok();

@@ -12,7 +12,8 @@
 //! segment, or whose two length bytes came in a segment of their own. A segment that begins inside a message is misread;
 //! that is detected unless it seems to have exactly one question, and what goes undetected stays unmatched.
 //!
-//! Multicast DNS and its port 5353 are ignored: its id is 0 and several hosts answer.
+//! Multicast DNS is ignored, between port 5353 and any but port 53: its id is 0 and several hosts answer. A client may
+//! have chosen port 5353 for an ordinary query.
 //!
 //! A query repeated over UDP with the same id and ports repeats the request; resolvers use fresh ids.
 
@@ -22,7 +23,6 @@ use crate::packet::Tcp;
 use dwell_types::{FlowKey, Sink, hash};
 
 pub(super) const PORT: u16 = 53;
-pub(super) const MULTICAST_PORT: u16 = 5353;
 /// DNS stateful operations.
 const STATEFUL: u8 = 6;
 
@@ -44,8 +44,7 @@ struct Message {
 
 #[inline]
 pub(super) fn is_udp(key: &FlowKey) -> bool {
-    let (a, b) = (key.source_port, key.destination_port);
-    (a == PORT || b == PORT) && a != MULTICAST_PORT && b != MULTICAST_PORT && !is_multicast(key)
+    is_tcp(key) && !is_multicast(key)
 }
 
 #[inline]
@@ -227,10 +226,24 @@ mod tests {
         assert!(pair.server_udp(&cut(RESPONSE, 0, &[])).answers(&query, Leg::Both));
     }
 
+    /// Port 5353 is that of multicast DNS, and one that a client may choose.
+    #[test]
+    fn a_client_at_any_port() {
+        for source_port in [PORT, 123, 443, 5353, u16::MAX] {
+            let key = FlowKey { source_port, destination_port: PORT, ..flow(protocol::UDP) };
+            let mut pair = Pair::between(&[Match::Dns], key);
+            let query = pair.client_udp(&message(QUERY, 7, "example.org", 1, &[]));
+            let answer = pair.server_udp(&message(RESPONSE, 7, "example.org", 1, &[]));
+            assert!(answer.answers(&query, Leg::Both), "from port {source_port}");
+        }
+    }
+
     #[test]
     fn not_dns() {
         let query = message(QUERY, 0, "printer.local", 12, &[]);
-        assert!(pair(MULTICAST_PORT).client_udp(&query).seen.is_empty());
+        let multicast = FlowKey { source_port: 5353, destination_port: 5353, ..flow(protocol::UDP) };
+        assert!(Pair::between(&[Match::Dns], multicast).client_udp(&query).seen.is_empty());
+        assert!(pair(5353).client_udp(&query).seen.is_empty());
         assert!(pair(54).client_udp(&query).seen.is_empty());
         for group in ["224.0.0.251", "ff02::fb"] {
             let destination = group.parse::<std::net::IpAddr>().unwrap().into();

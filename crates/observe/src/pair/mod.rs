@@ -55,8 +55,8 @@ use seen::Gather;
 use spin::Spin;
 use wraps::Wraps;
 
-/// The ports that rules know: those of DNS, NTP, QUIC, and multicast DNS, which is ignored.
-pub const PORTS: [u16; 4] = [dns::PORT, ntp::PORT, spin::PORT, dns::MULTICAST_PORT];
+/// The ports that rules know: those of DNS, NTP and QUIC.
+pub const PORTS: [u16; 3] = [dns::PORT, ntp::PORT, spin::PORT];
 
 /// Finds the requests and responses in packets.
 #[derive(Debug)]

@@ -22,7 +22,9 @@ pub(super) mod next_header {
 
 /// An IP header with its extension headers.
 pub(super) struct Ip {
+    /// With a home address option: that address.
     pub(super) source: Address,
+    /// With a routing header: the last address of the route.
     pub(super) destination: Address,
     /// `0..64`.
     pub(super) dscp: u8,
@@ -128,6 +130,8 @@ pub(super) fn v6(rest: &mut Rest<'_>) -> Result<Ip, Reject> {
     let mut fragment = Fragment::Whole;
     let mut identification = 0;
     let mut protocol = header[6];
+    let (addresses, _) = header[8..].as_chunks::<16>();
+    let (mut source, mut destination) = (&addresses[0], &addresses[1]);
     loop {
         match protocol {
             next_header::FRAGMENT => {
@@ -145,18 +149,23 @@ pub(super) fn v6(rest: &mut Rest<'_>) -> Result<Ip, Reject> {
                     }
                 }
             }
+            next_header::ROUTING => {
+                destination = final_destination(rest.bytes).unwrap_or(destination);
+                protocol = skip_extension(protocol, rest)?;
+            }
+            next_header::DESTINATION_OPTIONS => {
+                source = home_address(rest.bytes).unwrap_or(source);
+                protocol = skip_extension(protocol, rest)?;
+            }
             next_header::HOP_BY_HOP
-            | next_header::ROUTING
             | next_header::AUTHENTICATION
-            | next_header::DESTINATION_OPTIONS
             | next_header::MOBILITY
             | next_header::HOST_IDENTITY
             | next_header::SHIM6 => protocol = skip_extension(protocol, rest)?,
             _ => break,
         }
     }
-    let (addresses, _) = header[8..].as_chunks::<16>();
-    let (source, destination) = (Address::v6(addresses[0]), Address::v6(addresses[1]));
+    let (source, destination) = (Address::v6(*source), Address::v6(*destination));
     let dscp = (number(header, 0) >> 6 & 0x3f) as u8;
     Ok(Ip { source, destination, dscp, protocol, fragment, identification, length })
 }
@@ -169,4 +178,38 @@ fn skip_extension(protocol: u8, rest: &mut Rest<'_>) -> Result<u8, Reject> {
     let unit = if protocol == next_header::AUTHENTICATION { 4 } else { 8 };
     rest.skip(usize::from(length) * unit + 8, Layer::Ip)?;
     Ok(next)
+}
+
+/// Where a packet with this routing header will arrive, if that is not its destination yet: at the last address of type
+/// 0 (RFC 5095 deprecates it), at the home address of type 2 (RFC 6275 §6.4), at the first in the list of type 4, which
+/// is reversed (segment routing, RFC 8754 §2). TCP and UDP compute their checksums with that address (RFC 8200 §8.1),
+/// and answers come from it. `None` for other types, and where the header contradicts itself.
+#[cold]
+fn final_destination(header: &[u8]) -> Option<&[u8; 16]> {
+    let &[_, length, kind, segments_left, ..] = header else { return None };
+    let (addresses, _) = header.get(8..8 + usize::from(length) * 8)?.as_chunks::<16>();
+    if segments_left == 0 || usize::from(segments_left) > addresses.len() {
+        return None;
+    }
+    match (kind, addresses) {
+        (0, [.., last]) | (2, [last]) | (4, [last, ..]) => Some(last),
+        _ => None,
+    }
+}
+
+/// The home address of a mobile sender, from these destination options (RFC 6275 §6.3): answers go there, by way of a
+/// routing header of type 2.
+#[cold]
+fn home_address(header: &[u8]) -> Option<&[u8; 16]> {
+    const PADDING: u8 = 0;
+    const HOME_ADDRESS: u8 = 0xc9;
+    let mut options = header.get(2..8 + usize::from(*header.get(1)?) * 8)?;
+    loop {
+        options = match *options {
+            [PADDING, ref rest @ ..] => rest,
+            [HOME_ADDRESS, 16, ref rest @ ..] => return rest.first_chunk(),
+            [_, length, ref rest @ ..] => rest.get(usize::from(length)..)?,
+            [] | [_] => return None,
+        }
+    }
 }

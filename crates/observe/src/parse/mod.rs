@@ -16,6 +16,10 @@
 //! truncated: the flow of a packet must not depend on the snap length. Tunnels directly above IP (GRE, IP in IP) have
 //! no ports to fall back to; they are rejected for the reason found inside.
 //!
+//! **Ends.** The addresses of a flow are those between which the transport runs: with IPv6 extension headers (routing,
+//! home address) these are not the ones in the IP header as long as the packet is under way. Both directions name the
+//! same ends, wherever they were captured.
+//!
 //! **Lengths.** The IP length determines the payload: link padding is not part of it, and what the snap length cut off
 //! still counts in [`Tcp::payload_length`](crate::packet::Tcp::payload_length). An IP length of zero (segmentation
 //! offload, BIG TCP, jumbograms) means the rest of the frame on the wire. Slices hold captured bytes only.

@@ -390,6 +390,8 @@ impl Ip {
                         _ => 8 * (usize::from(length) + 1),
                     };
                     let mut header = vec![next, if extension == 44 { 0 } else { length }];
+                    // A routing header of a type for experiments: those that are known may name another destination.
+                    header.push(if extension == 43 { 253 } else { 0 });
                     header.resize(bytes, 0);
                     (next, inside) = (extension, [header, inside].concat());
                 }

@@ -70,10 +70,11 @@ pub struct PointFacts {
     pub frames: Option<Frames>,
     /// Packets that were compared with the other point.
     pub packets: u64,
-    /// Packets of a direction that is not measured.
-    pub elsewhere: u64,
-    /// Packets that the capture cuts before the last byte that identifies them.
-    pub cut: u64,
+    /// Packets of a direction that is not measured; `null` where the sketches of two points were joined, which do not
+    /// contain it.
+    pub elsewhere: Option<u64>,
+    /// Packets that the capture cuts before the last byte that identifies them; `null` likewise.
+    pub cut: Option<u64>,
     /// Packets that the other point did not see: at the receiver, those that were not sent. With sketches, packets in
     /// intervals that could not be joined.
     pub unsent: Option<u64>,

@@ -167,7 +167,8 @@ impl Conquest {
     }
 
     /// The change of a flow's rate between the two newest finished windows of the shortest kind, in bytes or packets
-    /// per second [conquest §3.2]. `None` until two windows are finished, or if there are snapshots for one only.
+    /// per second [conquest §3.2]. `None` until two windows are finished of which every departure was seen, or if there
+    /// are snapshots for one only.
     pub fn rate_change(&self, flow: FlowId) -> Option<f64> {
         let group = &self.groups[0];
         let older = group.number().saturating_sub(2);

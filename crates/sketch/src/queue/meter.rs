@@ -269,7 +269,7 @@ impl QueueMeter {
     }
 
     /// The change of a flow's rate between the two newest finished windows of the shortest kind, in bytes or packets
-    /// per second. `None` until two windows are finished.
+    /// per second. `None` until two windows are finished of which every departure was seen.
     pub fn rate_change(&self, flow: FlowId) -> Option<f64> {
         match &self.departures {
             Departures::Exact(exact) => exact.rate_change(flow, *self.params.windows.first()?),
