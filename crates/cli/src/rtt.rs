@@ -62,7 +62,7 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
     let (flows, taken) = flows(arguments, &settings).unzip();
     let mut meter = meter(arguments, settings, observer.state_bytes(), taken)?;
     let mut outputs = Outputs::open(arguments)?;
-    let mut followed = (outputs.want_samples() || flows.is_some()).then(|| Followed::new(flows));
+    let mut followed = (outputs.want_samples() || flows.is_some()).then(|| Followed::new(flows, arguments.ambiguous));
     let mut reports = Reports::new(arguments, paths.iter().map(|p| p.display().to_string()).collect());
     let mut progress = Bar::of_bytes(source.bytes_total());
     let mut copies = Copies::new(arguments.seed);
@@ -156,7 +156,7 @@ fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Resu
     let tables = events.state_bytes() + size_of_val(&reuse) - names.map_or(0, bytes);
     let mut meter = meter(arguments, settings, tables, names)?;
     let mut outputs = Outputs::open(arguments)?;
-    let mut followed = Followed::new(None);
+    let mut followed = Followed::new(None, arguments.ambiguous);
     let mut reports = Reports::new(arguments, vec![path.display().to_string()]);
 
     while let Some(seen) = events.next_event()? {
@@ -231,6 +231,7 @@ fn settings(arguments: &Arguments, matches: Vec<Match>, has_groups: bool) -> Set
         stages: arguments.stages,
         longest: arguments.longest,
         rate: arguments.rate,
+        ambiguous: arguments.ambiguous,
         seed: arguments.seed,
         has_intervals: arguments.interval.is_some(),
         keeps_samples: arguments.wants_samples() || arguments.flows,

@@ -7,7 +7,6 @@
 //! The complete meter for one point takes requests and responses that share an id, from any source:
 //!
 //! ```
-//! use dwell_sketch::distribution::Ambiguous;
 //! use dwell_sketch::rtt::{Method, RttMeter, Settings, SettingsError};
 //! use dwell_types::{ExchangeId, Leg, Match, Observation, Series, Sighting, Sink, Timestamp, hash};
 //!
@@ -25,7 +24,7 @@
 //!     meter.take(Observation::Request(seen(call, at)));
 //!     meter.take(Observation::Response(seen(call, at + 2_000)));
 //! }
-//! let answers = meter.estimate(Ambiguous::Bounds);
+//! let answers = meter.estimate();
 //! let median = answers[0].distribution.quantile(0.5).expect("there are samples");
 //! assert!(median.low <= 2_000 && 2_000 <= median.high);
 //! assert_eq!(answers[0].fates.seen, 100_000);

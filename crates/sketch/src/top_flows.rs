@@ -156,10 +156,10 @@ pub struct Counted<'a> {
 }
 
 impl Counted<'_> {
-    /// Adds a delay to the flow.
-    pub fn sample(&mut self, series: Series, sample: &Sample) {
+    /// Adds a delay to the flow; `ambiguous` must be what [`TopFlows::answers`] will be given.
+    pub fn sample(&mut self, series: Series, sample: &Sample, ambiguous: Ambiguous) {
         if let Some(line) = self.lines.iter().position(|line| line.is_of(series)) {
-            self.delays.update(line, sample);
+            self.delays.update_for(ambiguous, line, sample);
         }
     }
 }
@@ -331,7 +331,7 @@ mod tests {
             let bytes = 40 + (random & 1023) as u32;
             let sent = if random & 1 == 0 { key(flow) } else { key(flow).reversed() };
             let delay = Nanos::new(1_000 * i64::from(flow + 1));
-            flows.packet(sent, bytes).sample(SERIES, &Sample::of(Timestamp::from_nanos(0), delay));
+            flows.packet(sent, bytes).sample(SERIES, &Sample::of(Timestamp::from_nanos(0), delay), Ambiguous::Bounds);
             *truth.entry(flow).or_default() += u64::from(bytes);
         }
         truth

@@ -1,6 +1,5 @@
 //! The complete meter for one point: properties that all methods share.
 
-use dwell_sketch::distribution::Ambiguous;
 use dwell_sketch::exact::Exact;
 use dwell_sketch::reuse::Reuse;
 use dwell_sketch::rtt::{Method, RttMeter, Settings, SettingsError};
@@ -67,7 +66,7 @@ fn ids_that_all_gates_admit_fill_no_table_for_ever() {
             let seen = sighting(Match::Dns, Leg::Both, number, number as i64 * 1_000);
             meter.take(Observation::Request(Sighting { id: ExchangeId(number), ..seen }));
         }
-        let answers = meter.estimate(Ambiguous::Bounds);
+        let answers = meter.estimate();
         assert_eq!((answers.len(), answers[0].fates.seen), (1, 3_000), "{}", method.name());
         assert!(answers[0].fates.is_conserved(), "{}: {:?}", method.name(), answers[0].fates);
         assert!(method == Method::Exact || meter.most_bytes() <= settings.memory, "{}", method.name());
@@ -91,7 +90,7 @@ fn what_misses_answers_is_not_exact() {
             let seen = sighting(Match::Dns, Leg::Both, number, at);
             meter.take(if is_request { Observation::Request(seen) } else { Observation::Response(seen) });
         }
-        let fates = meter.estimate(Ambiguous::Bounds)[0].fates;
+        let fates = meter.estimate()[0].fates;
         let is_exact = meter.rules().all(|rule| rule.sampled_since.is_none());
         assert!(!is_exact || fates.matched == 100_000, "{}: {fates:?}", method.name());
     }
@@ -121,7 +120,7 @@ fn a_mode_that_entries_do_not_live_for_is_found() {
             let seen = sighting(Match::Dns, Leg::Both, number, at);
             meter.take(if is_request { Observation::Request(seen) } else { Observation::Response(seen) });
         }
-        meter.estimate(Ambiguous::Bounds)[0].distribution.quantile(0.99).unwrap().value
+        meter.estimate()[0].distribution.quantile(0.99).unwrap().value
     };
     for method in [Method::Auto, Method::Fridge, Method::Km, Method::Mis, Method::HashSample] {
         let found = p99(&settings(method, &[Match::Dns], 16 << 10));
@@ -143,7 +142,7 @@ fn every_group_accounts_for_its_requests() {
             let is_request = !(pick >> 50).is_multiple_of(3);
             meter.take(if is_request { Observation::Request(seen) } else { Observation::Response(seen) });
         }
-        for answer in meter.estimate(Ambiguous::Bounds) {
+        for answer in meter.estimate() {
             assert!(answer.fates.is_conserved(), "{}: {:?}", method.name(), answer.fates);
         }
     }
@@ -172,7 +171,7 @@ fn responses_in_other_groups_falsify_no_delay() {
             seen.series.group = group;
             meter.take(if is_request { Observation::Request(seen) } else { Observation::Response(seen) });
         }
-        let answers = meter.estimate(Ambiguous::Bounds);
+        let answers = meter.estimate();
         let answer = answers.iter().find(|answer| answer.series.group == 1).unwrap();
         let distribution = &answer.distribution;
         let (exchanges, median) = (distribution.exchanges().unwrap(), distribution.quantile(0.5).unwrap());
@@ -227,7 +226,7 @@ fn equal_requests_are_one_where_the_rule_says_so() {
                 }
             }
         }
-        let answers = meter.estimate(Ambiguous::Bounds);
+        let answers = meter.estimate();
         answers.iter().map(|answer| answer.fates.seen).sum::<u64>() as f64 / EXCHANGES as f64
     };
     let is_one = |requests: f64| (0.99..1.3).contains(&requests);
@@ -246,7 +245,7 @@ fn unwanted_requests_are_forgotten() {
             let request = Observation::Request(sighting(Match::TcpTs, Leg::Both, 7, at));
             meter.take_if(wanted, request);
         }
-        let answers = meter.estimate(Ambiguous::Bounds);
+        let answers = meter.estimate();
         assert_eq!(answers.iter().map(|answer| answer.fates.seen).sum::<u64>(), 1, "{}", method.name());
     }
 }
@@ -294,7 +293,7 @@ fn time_goes_on_for_all_rules() {
         meter.take(Observation::Request(sighting(Match::Dns, Leg::Both, 7, 1_000)));
         let mut fates = |now: i64| {
             meter.advance(Timestamp::from_nanos(now));
-            let fates = meter.estimate(Ambiguous::Bounds)[0].fates;
+            let fates = meter.estimate()[0].fates;
             (fates.seen, fates.pending, fates.expired)
         };
         assert_eq!(fates(0), (1, 1, 0), "{}", method.name());
@@ -321,7 +320,7 @@ fn a_wild_time_at_the_end_expires_nothing() {
             meter.take(Observation::Request(seen));
         }
         meter.advance(Timestamp::from_nanos(3_000));
-        let fates = meter.estimate(Ambiguous::Bounds)[0].fates;
+        let fates = meter.estimate()[0].fates;
         assert!(fates.seen == 3 && fates.expired <= 1, "{}: {fates:?}", method.name());
     }
 }
@@ -361,7 +360,7 @@ fn futile_responses_answer_nothing() {
                     step += 1;
                 }
             }
-            let answers = meter.estimate(Ambiguous::Bounds);
+            let answers = meter.estimate();
             let [answer] = &answers[..] else { panic!("{} series", answers.len()) };
             let expected = table.fates().into_iter().find(|fates| fates.seen > 0).unwrap();
             assert_eq!(answer.fates, expected, "{method:?}, {matching}");
@@ -412,8 +411,7 @@ fn intervals_with_few_samples_say_how_little_they_know() {
         let mut interval = 0;
         for &(at, is_request, number) in &events {
             if at >= begin + interval * each as i64 * 5_000_000 {
-                let [truth, told] =
-                    meters.each_mut().map(|meter| meter.end_interval(Ambiguous::Bounds).remove(0).distribution);
+                let [truth, told] = meters.each_mut().map(|meter| meter.end_interval().remove(0).distribution);
                 // The first one is the busy period.
                 if interval > 0 {
                     let [number, told_number] = [&truth, &told].map(|d| d.exchanges().unwrap());
@@ -471,7 +469,7 @@ fn intervals_hold_where_ids_are_used_again() {
                     meter.take(Observation::Response(seen));
                 }
             }
-            let answer = meter.estimate(Ambiguous::Bounds).remove(0);
+            let answer = meter.estimate().remove(0);
             for (effect, [numbers, medians]) in [1.0, reuse.per_exchange().unwrap()].into_iter().zip(&mut held) {
                 let distribution = answer.distribution.clone().with_shared_ids(effect);
                 let (number, p50) = (distribution.exchanges().unwrap(), distribution.quantile(0.5).unwrap());

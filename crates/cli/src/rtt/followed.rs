@@ -1,5 +1,6 @@
 use super::outputs::Outputs;
 use dwell_sketch::Sample;
+use dwell_sketch::distribution::Ambiguous;
 use dwell_sketch::rtt::RttMeter;
 use dwell_sketch::top_flows::TopFlows;
 use dwell_types::{FlowKey, Series};
@@ -10,6 +11,8 @@ use dwell_types::{FlowKey, Series};
 pub(super) struct Followed {
     /// The largest flows, if requested.
     pub(super) flows: Option<TopFlows>,
+    /// How their ambiguous samples count.
+    ambiguous: Ambiguous,
     packets: Vec<Option<FlowPacket>>,
     /// Their samples; a sample's mark is the index of its packet.
     samples: Vec<(Series, Sample)>,
@@ -22,8 +25,8 @@ impl Followed {
     /// The size of a meter's batch of events.
     const MOST: usize = 64;
 
-    pub(super) fn new(flows: Option<TopFlows>) -> Self {
-        Self { flows, packets: Vec::with_capacity(Self::MOST), samples: Vec::new() }
+    pub(super) fn new(flows: Option<TopFlows>, ambiguous: Ambiguous) -> Self {
+        Self { flows, ambiguous, packets: Vec::with_capacity(Self::MOST), samples: Vec::new() }
     }
 
     /// Follows what is passed to the meter next; `None` if it has no flow.
@@ -52,7 +55,7 @@ impl Followed {
             let mut flow = flows.map(|(flows, (flow, bytes))| flows.packet(flow, bytes));
             while let Some((series, sample)) = samples.next_if(|(_, sample)| usize::from(sample.mark) == mark) {
                 if let Some(flow) = &mut flow {
-                    flow.sample(series, &sample);
+                    flow.sample(series, &sample, self.ambiguous);
                 }
                 if outputs.want_samples() {
                     outputs.sample(series, &sample, &group_name(series.group), packet.map(|(flow, _)| flow))?;

@@ -129,7 +129,7 @@ impl Reports {
         observed: &Observed<'_>,
         outputs: &mut Outputs,
     ) -> Result<()> {
-        let answers = self.up_to_now(meter).end_interval(self.ambiguous);
+        let answers = self.up_to_now(meter).end_interval();
         let report = self.report(answers, meter, observed);
         self.intervals.begin_next();
         self.span = NOTHING;
@@ -148,7 +148,7 @@ impl Reports {
         observed: &Observed<'_>,
         mut outputs: Outputs,
     ) -> Result<(), Failure> {
-        let answers = self.up_to_now(meter).estimate(self.ambiguous);
+        let answers = self.up_to_now(meter).estimate();
         let mut last = self.report(answers, meter, observed);
         let mut found = warnings::cut_short(meter, &last.results);
         if let Some(frames) = observed.frames() {
@@ -156,6 +156,7 @@ impl Reports {
             found.extend(self.doubts.of_frames(&frames));
         }
         found.extend(self.doubts.of_groups());
+        found.extend(self.doubts.of_repeats());
         for words in found {
             self.warn(words.clone());
             last.warnings.push(words);

@@ -8,6 +8,7 @@ use dwell_observe::Frames;
 use dwell_report::rtt::ResultLine;
 use dwell_report::text;
 use dwell_sketch::Structure;
+use dwell_sketch::distribution::Ambiguous;
 use dwell_sketch::reuse::Reuse;
 use dwell_sketch::rtt::{Method, RttMeter, RuleState};
 use dwell_types::{Match, Series};
@@ -27,6 +28,11 @@ pub(super) struct Doubts {
     /// How many of the delays are of groups that have no line of their own, and whether the number of groups was chosen.
     ungrouped: u64,
     is_max_chosen: bool,
+    /// The method by which exchanges of repeated requests are to be left out, but which does not recognise all of them;
+    /// how many requests were dropped before their answer, and how many repeats were recognised.
+    forgetful: Option<Method>,
+    dropped: u64,
+    repeats: u64,
 }
 
 impl Doubts {
@@ -40,6 +46,10 @@ impl Doubts {
             unresolved: 0,
             ungrouped: 0,
             is_max_chosen: arguments.max_groups != MAX_GROUPS,
+            forgetful: (arguments.ambiguous == Ambiguous::Drop && forgets_repeats(arguments.method))
+                .then_some(arguments.method),
+            dropped: 0,
+            repeats: 0,
         }
     }
 
@@ -51,6 +61,8 @@ impl Doubts {
         self.unresolved += results.iter().map(|line| line.ambiguous_samples).sum::<u64>();
         let others = results.iter().filter(|line| line.group == Series::OTHER);
         self.ungrouped += others.map(|line| line.requests.matched).sum::<u64>();
+        self.dropped += results.iter().map(|line| line.requests.evicted).sum::<u64>();
+        self.repeats += results.iter().map(|line| line.requests.ambiguous).sum::<u64>();
     }
 
     /// Warns if packets were captured twice.
@@ -96,6 +108,18 @@ impl Doubts {
         })
     }
 
+    /// Warns if exchanges of repeated requests are to be left out, but some are not recognised.
+    pub(super) fn of_repeats(&self) -> Option<String> {
+        let &Self { dropped, repeats, .. } = self;
+        let method = self.forgetful.filter(|_| dropped + repeats > 0)?;
+        Some(format!(
+            "--ambiguous drop: {} does not recognise every request that was sent again ({} dropped before the answer): \
+             such exchanges are not left out, and no interval shows it: use --method auto",
+            method.name(),
+            text::of(dropped, "request")
+        ))
+    }
+
     /// Warns if many delays are of groups that have no line of their own.
     pub(super) fn of_groups(&self) -> Option<String> {
         let &Self { matched, ungrouped, is_max_chosen, .. } = self;
@@ -106,6 +130,12 @@ impl Doubts {
             )
         })
     }
+}
+
+/// Whether a repeated request may look as if it was sent once, and the estimates do not allow for that. Biased methods
+/// have a warning of their own.
+fn forgets_repeats(method: Method) -> bool {
+    !matches!(method, Method::Auto | Method::Exact) && !method.is_biased()
 }
 
 /// Warns of a method whose intervals do not contain the truth.

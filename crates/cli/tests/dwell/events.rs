@@ -249,6 +249,40 @@ fn a_repeated_request_is_answered_within_bounds() {
     assert!(p50("drop").is_null(), "an estimate without samples is absent");
 }
 
+/// One exchange in ten is requested again after 300 ms, when fridges and tables with a lifetime have forgotten most
+/// first requests: then those exchanges are not left out, and a warning says so. The default allows for them, and its
+/// intervals contain the true p99; those of a fridge, the control that must fail, do not.
+#[test]
+fn repeats_that_are_not_recognised_are_told() {
+    let mut events = Vec::new();
+    for n in 0..40_000u64 {
+        let at = 50_000 * n as i64;
+        // Within a millisecond, evenly.
+        let delay = (n * 7_919 % 1_000 + 1) as i64 * 1_000;
+        events.push((at, "request", n));
+        match n % 10 {
+            0 => events.extend([(at + 300_000_000, "request", n), (at + 350_000_000 + delay, "response", n)]),
+            1..8 => events.push((at + delay, "response", n)),
+            _ => (),
+        }
+    }
+    events.sort_unstable();
+    let lines: String = events.iter().map(|(at, kind, id)| format!("{at},{kind},{id}\n")).collect();
+    let folder = log(&format!("at_ns,kind,id\n{lines}"));
+    let run = |method: &str, ambiguous: &str| {
+        let how = ["--memory", "16KiB", "--method", method, "--ambiguous", ambiguous, "--format", "json"];
+        let run = rtt(&folder, &how);
+        let (low, _, high) = ends(&crate::events::lines(&run.json())[0]["delay_ns"]["p99"]);
+        let words = format!("--ambiguous drop: {method} does not recognise every request that was sent again");
+        (low <= 990_000.0 && 990_000.0 <= high, run.err.contains(&words))
+    };
+    assert_eq!(run("auto", "drop"), (true, false));
+    assert_eq!(run("exact", "drop"), (true, false));
+    for method in ["fridge", "km", "mis", "hash-sample"] {
+        assert_eq!((run(method, "drop"), run(method, "bounds").1), ((false, true), false), "{method}");
+    }
+}
+
 /// Where how repeated requests count can double a quantile, the table says by which flags.
 #[test]
 fn quantiles_that_depend_on_repeated_requests_are_named() {

@@ -52,7 +52,6 @@ pub struct Settings {
 #[derive(Debug)]
 pub struct Comparison {
     seeds: u64,
-    ambiguous: Ambiguous,
     panels: Vec<Panel>,
     /// Index into `panels` by match.
     panel_of: [Option<usize>; Match::ALL.len()],
@@ -93,7 +92,7 @@ impl Comparison {
             panel_of[matching as usize] = Some(panels.len());
             panels.push(Panel::new(settings, matching, taken)?);
         }
-        Ok(Self { seeds: settings.seeds, ambiguous: settings.ambiguous, panels, panel_of })
+        Ok(Self { seeds: settings.seeds, panels, panel_of })
     }
 
     /// A sink for another observer of the same packets, whose ids have this form.
@@ -115,7 +114,7 @@ impl Comparison {
 
     /// The results by matching rule, in the order of the settings.
     pub fn finish(self) -> Vec<MatchResult> {
-        self.panels.into_iter().map(|panel| panel.finish(self.seeds, self.ambiguous)).collect()
+        self.panels.into_iter().map(|panel| panel.finish(self.seeds)).collect()
     }
 }
 
@@ -133,6 +132,7 @@ impl Panel {
                 has_inside: settings.has_inside,
                 longest: settings.longest,
                 rate: settings.rate,
+                ambiguous: settings.ambiguous,
                 seed: method_seed(seed),
                 ..rtt::Settings::new(method, vec![matching], memory.saturating_sub(taken))
             })
@@ -171,13 +171,13 @@ impl Panel {
         blocks.iter_mut().for_each(Vec::clear);
     }
 
-    fn finish(mut self, seeds: u64, ambiguous: Ambiguous) -> MatchResult {
+    fn finish(mut self, seeds: u64) -> MatchResult {
         self.pass_on();
-        let truth = self.exact.estimate(ambiguous);
+        let truth = self.exact.estimate();
         let found: Vec<Found> = self
             .meters
             .par_iter_mut()
-            .map(|(_, meter)| Found { answers: meter.estimate(ambiguous), bytes: meter.most_bytes() })
+            .map(|(_, meter)| Found { answers: meter.estimate(), bytes: meter.most_bytes() })
             .collect();
         let known = truth.iter().filter(|answer| answer.distribution.samples() > 0);
         let legs: Vec<LegResult> = known.map(|truth| self.leg(truth, &found, seeds)).collect();

@@ -5,7 +5,7 @@ use crate::case::{Measurement, Quantity, STATE_BYTES, Scale, Shown};
 use crate::grid::{BLOCK, Measured, compared, methods_seed, numbered, values};
 use dwell_simulate::Delays;
 use dwell_simulate::exchange::{ExchangeWorkload, Workload};
-use dwell_sketch::distribution::{Ambiguous, Distribution};
+use dwell_sketch::distribution::Distribution;
 use dwell_sketch::estimate::Estimate;
 use dwell_sketch::rtt::RttMeter;
 use dwell_types::{Nanos, Observation, Sink};
@@ -110,7 +110,7 @@ impl Truth {
 
     /// Compares a meter's estimates for the measured group with the truth.
     fn compare(&self, meter: &mut RttMeter, group: u16) -> Vec<Measurement> {
-        let answers = meter.estimate(Ambiguous::Bounds);
+        let answers = meter.estimate();
         let found = answers.iter().find(|answer| answer.series.group == group).map(|answer| &answer.distribution);
         let mut measurements = compare_quantiles(&self.quantiles, found);
         measurements.extend(self.counts(found));

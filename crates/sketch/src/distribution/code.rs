@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-/// Each series has three parts: unambiguous samples; ambiguous ones since the last request; the same since the first.
+/// Each series has three parts: unambiguous samples; ambiguous ones since the last request; the same since the first
+/// (where ambiguous ones are dropped: also since the last, by the weight of the repetition).
 pub(super) const PARTS: usize = 3;
 /// Resolution at which every nanosecond up to 2³⁶ has a class of its own.
 ///

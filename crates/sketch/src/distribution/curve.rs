@@ -2,6 +2,7 @@
 
 use super::class::{Class, Inside};
 use super::code::PARTS;
+use super::once::Doubt;
 use super::view::{Bin, Bins, Shares};
 use crate::estimate::{Estimate, student95};
 use crate::survival::{BANDS, Survival};
@@ -209,7 +210,7 @@ impl Curve {
 
     /// Whether samples stand for other exchanges as well.
     fn is_estimated(&self) -> bool {
-        self.total.excess > 0.0 || self.borrows()
+        self.total.excess > 0.0 || self.borrows() || !self.bins.doubts.is_empty()
     }
 
     /// Whether that is because of a product limit.
@@ -246,24 +247,32 @@ impl Curve {
 
     /// Variance of Σ weight · *z*(bin).
     pub(super) fn variance(&self, z: impl Fn(&Bin) -> f64) -> f64 {
+        let doubt: f64 = self.doubts().map(|(bin, doubt)| doubt.variance * z(&bin).powi(2)).sum();
         let Some(limit) = &self.limit else {
-            return self.design_effect * self.weighed().map(|bin| bin.excess * z(&bin).powi(2)).sum::<f64>();
+            let plain: f64 = self.weighed().map(|bin| bin.excess * z(&bin).powi(2)).sum();
+            return self.design_effect * (plain + doubt);
         };
         let mut bands = [(0.0, 0.0); BANDS];
         for bin in self.weighed() {
             let (z, sums) = (z(&bin), &mut bands[usize::from(bin.band)]);
             *sums = (sums.0 + bin.measure() * z, sums.1 + bin.measure() * z * z);
         }
-        self.design_effect * limit.survival.variance(&bands)
+        self.design_effect * (limit.survival.variance(&bands) + doubt)
+    }
+
+    /// What is uncertain besides the samples, with the bins where it is.
+    fn doubts(&self) -> impl Iterator<Item = (Bin, Doubt)> {
+        self.bins.doubts.single().map(|doubt| (self.bins.at(doubt.rank), doubt))
     }
 
     /// Variance of the weight of a range of bins.
     pub(super) fn variance_between(&self, range: Range<usize>) -> f64 {
-        self.design_effect
-            * match &self.limit {
-                None => self.sums_of(range.end).less(self.sums_of(range.start)).excess,
-                Some(limit) => limit.variance_between(&self.bins, self.shares, range),
-            }
+        let doubt = self.bins.doubts.of(range.end).less(self.bins.doubts.of(range.start));
+        let samples = match &self.limit {
+            None => self.sums_of(range.end).less(self.sums_of(range.start)).excess,
+            Some(limit) => limit.variance_between(&self.bins, self.shares, range),
+        };
+        self.design_effect * (samples + doubt.variance)
     }
 
     /// The 97.5th percentile of Student's distribution with these degrees of freedom, where samples are independent:
@@ -310,12 +319,16 @@ impl Curve {
         let above = self.total.less(below);
         let share = below.weight / weight;
         let (up, down) = ((1.0 - share).powi(2), share * share);
-        let plain = up * below.excess + down * above.excess;
+        let (doubt_below, doubt_in_all) = (self.bins.doubts.of(rank + 1), self.bins.doubts.total());
+        let doubt_above = doubt_in_all.less(doubt_below);
+        let doubt = up * doubt_below.variance + down * doubt_above.variance;
+        let samples = up * below.excess + down * above.excess;
+        let plain = samples + doubt;
         let variance = match &self.limit {
             None => plain,
-            Some(limit) => limit.variance(&self.bins, self.shares, rank + 1, share),
+            Some(limit) => limit.variance(&self.bins, self.shares, rank + 1, share) + doubt,
         };
-        let fourth = up * up * below.fourth + down * down * above.fourth;
+        let fourth = up * up * (below.fourth + doubt_below.fourth) + down * down * (above.fourth + doubt_above.fourth);
         let freedom = if fourth > 0.0 { 8.0 * plain * plain / fourth } else { f64::INFINITY };
         let step = if self.borrows() { self.beyond(rank).max(1.0) } else { self.beyond(rank) };
         (self.student(freedom) * (self.design_effect * variance).max(0.0).sqrt() + 0.5 * step) / weight
@@ -456,8 +469,15 @@ impl Curve {
     /// The ends of the interval of a mean that is based on a sample.
     fn sampled_mean(&self, mean: f64) -> [f64; 2] {
         let deviations = |power| move |bin: &Bin| (bin.middle() - mean).powi(power);
-        let fourth: f64 = self.weighed().map(|bin| Sums::of(&bin).fourth * deviations(4)(&bin)).sum();
-        let plain: f64 = self.weighed().map(|bin| bin.excess * deviations(2)(&bin)).sum();
+        let (mut plain, mut fourth) = (0.0, 0.0);
+        for bin in self.weighed() {
+            plain += bin.excess * deviations(2)(&bin);
+            fourth += Sums::of(&bin).fourth * deviations(4)(&bin);
+        }
+        for (bin, doubt) in self.doubts() {
+            plain += doubt.variance * deviations(2)(&bin);
+            fourth += doubt.fourth * deviations(4)(&bin);
+        }
         let freedom = if fourth > 0.0 { 3.0 * plain * plain / fourth } else { f64::INFINITY };
         let error = self.student(freedom) * self.variance(deviations(1)).max(0.0).sqrt() / self.total.weight;
         let ends = [-error, error].map(|error| if mean > 0.0 { mean * (error / mean).exp() } else { mean + error });

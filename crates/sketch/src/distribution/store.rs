@@ -22,7 +22,8 @@ pub enum Ambiguous {
     First,
     /// As the delay since the last request.
     Last,
-    /// Not at all (Karn's rule). Biased: exchanges slower than the retransmission timer are lost.
+    /// Not at all (Karn's rule). Biased: exchanges slower than the retransmission timer are lost. Samples must have been
+    /// added by [`DelayStore::update_for`] if repeated requests stand for others.
     Drop,
 }
 
@@ -58,7 +59,7 @@ pub struct DelayStore {
     dither: Dither,
 }
 
-const CLEAR: usize = 0;
+pub(super) const CLEAR: usize = 0;
 pub(super) const SINCE_LAST: usize = 1;
 pub(super) const SINCE_FIRST: usize = 2;
 
@@ -208,15 +209,23 @@ impl DelayStore {
         0.5f64.powi(i32::from(self.series[series].bits))
     }
 
-    /// Adds a sample to a series.
+    /// Adds a sample to a series of which anything but [`Ambiguous::Drop`] may be asked.
     #[inline]
     pub fn update(&mut self, series: usize, sample: &Sample) {
-        let &Sample { weight, repeat_weight, band, repeat_band, .. } = sample;
+        self.update_for(Ambiguous::Bounds, series, sample);
+    }
+
+    /// Adds a sample to a series of which only this will be asked. With [`Ambiguous::Drop`] a repeated request stands
+    /// for others at the delay since the last one, and that since the first is not kept.
+    #[inline]
+    pub fn update_for(&mut self, ambiguous: Ambiguous, series: usize, sample: &Sample) {
+        let &Sample { since_first, since_last, weight, repeat_weight, band, repeat_band, .. } = sample;
         if !sample.is_ambiguous() {
-            return self.add(series, CLEAR, sample.since_first.get(), weight, band);
+            return self.add(series, CLEAR, since_first.get(), weight, band);
         }
-        self.add(series, SINCE_LAST, sample.since_last.get(), weight, band);
-        self.add(series, SINCE_FIRST, sample.since_first.get(), repeat_weight, repeat_band);
+        let longer = if ambiguous == Ambiguous::Drop { since_last } else { since_first };
+        self.add(series, SINCE_LAST, since_last.get(), weight, band);
+        self.add(series, SINCE_FIRST, longer.get(), repeat_weight, repeat_band);
     }
 
     #[inline]
@@ -569,14 +578,17 @@ mod tests {
             spread in prop::sample::select(vec![1i64, 1_000_003, 2_000_000_011]),
             heavy in 0usize..400,
             settled in 1usize..100,
+            drops in any::<bool>(),
         ) {
+            let rules: &[Ambiguous] =
+                if drops { &[Ambiguous::Drop] } else { &[Ambiguous::Bounds, Ambiguous::First, Ambiguous::Last] };
             let mut stores = [DelayStore::unbounded(2), DelayStore::bounded(2, 1 << 19).unwrap()];
             prop_assert!(stores[0].ones.is_some() && stores[1].ones.is_none());
             for (i, &(delay, kind, series)) in samples.iter().enumerate() {
                 let since_first = Nanos::new((delay + if kind == 0 { 7 } else { 0 }) * spread);
                 let weight = if i == heavy { 3.0 } else { 1.0 };
                 for store in &mut stores {
-                    store.update(series, &Sample { since_first, ..sample(delay * spread, weight) });
+                    store.update_for(rules[0], series, &Sample { since_first, ..sample(delay * spread, weight) });
                     if i % settled == 0 {
                         store.settle();
                     }
@@ -584,7 +596,7 @@ mod tests {
             }
             let [keys, bins] = &stores;
             for series in 0..2 {
-                for rule in [Ambiguous::Bounds, Ambiguous::First, Ambiguous::Last, Ambiguous::Drop] {
+                for &rule in rules {
                     let (keys, bins) = (keys.distribution(series, rule), bins.distribution(series, rule));
                     for q in [0.01, 0.5, 0.9, 0.99, 1.0] {
                         prop_assert_eq!(keys.quantile(q), bins.quantile(q));

@@ -2,6 +2,7 @@
 
 use super::cell::Cell;
 use super::code::{self, PARTS};
+use super::once::Doubts;
 use super::ones::Merged;
 use crate::survival::BANDS;
 use either::Either;
@@ -86,6 +87,8 @@ impl Sorted {
 pub(super) struct Bins {
     sorted: Sorted,
     view: View,
+    /// The uncertainty of the bins besides that of their samples.
+    pub(super) doubts: Doubts,
 }
 
 /// How to convert a cell to a bin.
@@ -118,8 +121,8 @@ impl View {
 
 impl Bins {
     /// The samples of a series, seen as bins.
-    pub(super) fn new(sorted: Sorted, view: View) -> Self {
-        Self { sorted, view }
+    pub(super) fn new(sorted: Sorted, view: View, doubts: Doubts) -> Self {
+        Self { sorted, view, doubts }
     }
 
     pub(super) fn len(&self) -> usize {

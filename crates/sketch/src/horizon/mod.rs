@@ -31,7 +31,7 @@
 //! new threshold counts once all requests of that age are younger than the change.
 //!
 //! A repeated request is recognised within the horizon of its id; beyond, it looks new. The repeats that are recognised
-//! stand for the others ([`crate::Sample::repeat_weight`]).
+//! stand for the others ([`crate::Sample::repeat_weight`]), also where repeated requests are left out.
 //!
 //! **Merge**: samples and risks of tables over disjoint traffic are simply added up.
 //!

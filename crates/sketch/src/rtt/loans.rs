@@ -43,7 +43,6 @@ fn sums<'a>(rules: impl Iterator<Item = (&'a Rule, bool)>) -> (usize, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::distribution::Ambiguous;
     use crate::rtt::{Method, RttMeter, Settings};
     use dwell_types::{ExchangeId, Leg, Match, Observation, Series, Sighting, Sink, hash};
 
@@ -78,7 +77,7 @@ mod tests {
         for (matching, number) in asked {
             (0..number).for_each(|number| see(&mut meter, matching, number, false));
         }
-        let answers = meter.estimate(Ambiguous::Bounds);
+        let answers = meter.estimate();
         let matched = answers.iter().map(|answer| (answer.series.matching, answer.fates.matched));
         assert_eq!(matched.collect::<Vec<_>>(), asked);
         assert!(meter.rules().all(|rule| rule.sampled_since.is_none()));

@@ -34,6 +34,7 @@ pub struct RttMeter {
     doors: [Door; Match::ALL.len()],
     store: DelayStore,
     groups: u16,
+    ambiguous: Ambiguous,
     most_bytes: usize,
     /// Samples of the current batch.
     samples: Vec<Sample>,
@@ -215,6 +216,7 @@ impl RttMeter {
             doors,
             store,
             groups,
+            ambiguous: settings.ambiguous,
             most_bytes: 0,
             samples: Vec::with_capacity(split.batch),
             kept: settings.keeps_samples.then(Vec::new),
@@ -283,7 +285,7 @@ impl RttMeter {
     fn keep(&mut self, number: usize) {
         let rule = &self.rules[number];
         for sample in &self.samples {
-            self.store.update(rule.first_series + usize::from(sample.tag), sample);
+            self.store.update_for(self.ambiguous, rule.first_series + usize::from(sample.tag), sample);
         }
         if let Some(kept) = &mut self.kept {
             kept.extend(self.samples.iter().map(|s| (rule.series_of(s.tag, self.groups), *s)));
@@ -318,15 +320,15 @@ impl RttMeter {
     }
 
     /// The answers of all series with observations, in the order of matches, legs and groups.
-    pub fn estimate(&mut self, ambiguous: Ambiguous) -> Vec<Answer> {
+    pub fn estimate(&mut self) -> Vec<Answer> {
         let fates = self.settle();
-        self.answers(&fates, ambiguous)
+        self.answers(&fates)
     }
 
     /// The same, and begins a new interval: delays and counts are reset, open requests stay.
-    pub fn end_interval(&mut self, ambiguous: Ambiguous) -> Vec<Answer> {
+    pub fn end_interval(&mut self) -> Vec<Answer> {
         let fates = self.settle();
-        let answers = self.answers(&fates, ambiguous);
+        let answers = self.answers(&fates);
         self.most_bytes = self.most_bytes.max(self.state_bytes());
         for (rule, fates) in self.rules.iter_mut().zip(fates) {
             rule.reported = fates.into_boxed_slice();
@@ -344,7 +346,7 @@ impl RttMeter {
         self.rules.iter().map(|rule| rule.fates(&self.doors)).collect()
     }
 
-    fn answers(&self, fates: &[Vec<Fates>], ambiguous: Ambiguous) -> Vec<Answer> {
+    fn answers(&self, fates: &[Vec<Fates>]) -> Vec<Answer> {
         let mut answers = Vec::new();
         for (rule, fates) in self.rules.iter().zip(fates) {
             let are_at_home = fates.iter().all(Fates::are_responses_at_home);
@@ -358,8 +360,8 @@ impl RttMeter {
                 // Responses of other series say nothing about these samples: then each sample has the weight of its own.
                 let risk = if are_at_home { rule.meter.risk(tag) } else { None };
                 let distribution = match risk {
-                    None => self.store.distribution(index, ambiguous),
-                    Some(risk) => self.store.distribution_at_risk(index, ambiguous, &risk.among(fates.responses)),
+                    None => self.store.distribution(index, self.ambiguous),
+                    Some(risk) => self.store.distribution_at_risk(index, self.ambiguous, &risk.among(fates.responses)),
                 };
                 let distribution = distribution.with_longest(rule.expiry).with_rounding(rule.meter.rounding());
                 answers.push(Answer {

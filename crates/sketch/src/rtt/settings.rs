@@ -1,6 +1,6 @@
 use super::Method;
 use crate::Exchanges;
-use crate::distribution::DelayStore;
+use crate::distribution::{Ambiguous, DelayStore};
 use crate::fridge::Params;
 use crate::top_flows::Line;
 use dwell_types::{Leg, Match, Nanos, Series, hash};
@@ -37,6 +37,8 @@ pub struct Settings {
     pub longest: Option<Nanos>,
     /// Requests per second and rule, for the methods that can use this.
     pub rate: Option<f64>,
+    /// How ambiguous samples will count.
+    pub ambiguous: Ambiguous,
     /// Seed of all hashes.
     pub seed: u64,
     /// Whether [`super::RttMeter::end_interval`] will be called.
@@ -67,6 +69,7 @@ impl Settings {
             stages: None,
             longest: None,
             rate: None,
+            ambiguous: Ambiguous::Bounds,
             seed: 0,
             has_intervals: false,
             keeps_samples: false,

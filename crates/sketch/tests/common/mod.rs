@@ -32,16 +32,20 @@ pub(crate) fn run(meter: &mut impl Meter, settings: &Settings, seed: u64) -> (Ve
         if events.len() == 64 || seen.is_none() {
             meter.update(&events, &mut samples);
             events.clear();
-            if let Some(bands) = meter.take_new_bands() {
-                for sample in &mut samples {
-                    sample.band = bands.of_delay(sample.band, sample.since_last);
-                    sample.repeat_band = bands.of(sample.repeat_band);
-                }
-            }
+            rearrange(meter, &mut samples);
         }
         if seen.is_none() {
             return (samples, truth);
         }
+    }
+}
+
+/// Moves samples to other bands as the meter requires.
+pub(crate) fn rearrange(meter: &mut impl Meter, samples: &mut [Sample]) {
+    let Some(bands) = meter.take_new_bands() else { return };
+    for sample in samples {
+        sample.band = bands.of_delay(sample.band, sample.since_last);
+        sample.repeat_band = bands.of(sample.repeat_band);
     }
 }
 

@@ -2,10 +2,12 @@
 
 use super::super::cell::Cell;
 use super::super::code::PARTS;
+use super::super::once::{Doubts, Once};
 use super::super::query::Distribution;
 use super::super::view::{Bins, Shares, Sorted, View};
 use super::{Ambiguous, CLEAR, DelayStore, PerSeries, SINCE_FIRST, SINCE_LAST};
 use crate::survival::{BANDS, Risk};
+use std::sync::Arc;
 
 impl DelayStore {
     /// The estimated distribution of a series.
@@ -43,14 +45,14 @@ impl DelayStore {
         let unresolved = parts[SINCE_LAST].samples;
         // Repeats that were not recognised are among the clear samples: as many as those recognised stand for.
         let truly_clear = match &sorted {
-            _ if unresolved == 0 => 1.0,
+            _ if unresolved == 0 || ambiguous == Ambiguous::Drop => 1.0,
             Sorted::Ones(_) if survival.is_none() => truly_clear(parts.map(|part| part.samples as f64)),
             Sorted::Ones(_) | Sorted::Bins(..) => truly_clear(weights_by_part(cells(), &factors)),
         };
         let both = 0.5 * (1.0 + truly_clear);
         // Shares with which a sample counts at each of its delays; and with all at the shorter or at the longer one.
         let (shares, ends) = match ambiguous {
-            Ambiguous::Drop => ([truly_clear, 0.0, 0.0], None),
+            Ambiguous::Drop => ([1.0, 0.0, 0.0], None),
             Ambiguous::Last => ([1.0, 1.0, 0.0], None),
             Ambiguous::First => ([truly_clear, 0.0, 1.0], None),
             Ambiguous::Bounds if unresolved == 0 => ([1.0, 0.0, 0.0], None),
@@ -61,7 +63,18 @@ impl DelayStore {
         let min = used().map(|(part, _)| part.min).min().unwrap_or(i64::MIN);
         let max = used().map(|(part, _)| part.max).max().unwrap_or(i64::MAX);
         let view = View { bits: *bits, min, max, factors };
-        let bins = Bins::new(sorted, view);
+        let once = match &sorted {
+            _ if unresolved == 0 || ambiguous != Ambiguous::Drop => None,
+            Sorted::Ones(_) if survival.is_none() => None,
+            Sorted::Ones(_) | Sorted::Bins(..) => Once::new(&cells().collect::<Vec<_>>(), &factors),
+        };
+        let bins = match once {
+            None => Bins::new(sorted, view, Doubts::default()),
+            Some(Once { cells, doubts }) => {
+                let all = 0..cells.len();
+                Bins::new(Sorted::Bins(Arc::new(cells), all), view, doubts)
+            }
+        };
         let used = if ambiguous == Ambiguous::Drop { samples } else { samples.saturating_add(unresolved) };
         Distribution::new(bins, Shares(shares), ends, used, unresolved, survival)
     }
