@@ -5,6 +5,9 @@ use std::ops::Range;
 /// Each series has three parts: unambiguous samples; ambiguous ones since the last request; the same since the first
 /// (where ambiguous ones are dropped: also since the last, by the weight of the repetition).
 pub(super) const PARTS: usize = 3;
+pub(super) const CLEAR: usize = 0;
+pub(super) const SINCE_LAST: usize = 1;
+pub(super) const SINCE_FIRST: usize = 2;
 /// Resolution at which every nanosecond up to 2³⁶ has a class of its own.
 ///
 /// A resolution of *k* ≥ 0 keeps *k* bits of the mantissa: classes of relative width 2^−*k*. Below zero, 2^−*k*

@@ -13,8 +13,8 @@
 
 use super::cell::Cell;
 use super::code::PARTS;
-use super::code::{self, COARSEST, FINEST};
-use super::store::{DelayStore, Part, PerSeries, SINCE_FIRST, SINCE_LAST};
+use super::code::{self, COARSEST, FINEST, SINCE_FIRST, SINCE_LAST};
+use super::store::{DelayStore, Part, PerSeries};
 use crate::codec::{CodecError, Kind, Reader, Writer};
 use std::num::NonZeroU32;
 

@@ -12,7 +12,7 @@
 //! too small at others.
 
 use super::cell::Cell;
-use super::store::{CLEAR, SINCE_FIRST, SINCE_LAST};
+use super::code::{CLEAR, SINCE_FIRST, SINCE_LAST};
 use crate::survival::BANDS;
 
 /// The bins of one series without those of repeated requests.

@@ -1,5 +1,5 @@
 use super::cell::{BIN_BITS, Cell, Dither, clear, merge, range_of};
-use super::code::{self, COARSEST, FINEST, PARTS};
+use super::code::{self, CLEAR, COARSEST, FINEST, PARTS, SINCE_FIRST, SINCE_LAST};
 use super::ones::{Ones, plain};
 use super::view::Sorted;
 use crate::Sample;
@@ -58,10 +58,6 @@ pub struct DelayStore {
     pub(super) series: Box<[PerSeries]>,
     dither: Dither,
 }
-
-pub(super) const CLEAR: usize = 0;
-pub(super) const SINCE_LAST: usize = 1;
-pub(super) const SINCE_FIRST: usize = 2;
 
 /// Where a class covers several octaves of delay, as many bands (octaves as well) are merged into the first of them, in
 /// which all of them were at risk.

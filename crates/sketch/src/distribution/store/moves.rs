@@ -1,8 +1,8 @@
 //! Samples that move: to other bands, to another series, or from another store.
 
 use super::super::cell::{Cell, range_of};
-use super::super::code::{self, FINEST};
-use super::{DelayStore, PerSeries, SINCE_FIRST, band_at, combine};
+use super::super::code::{self, FINEST, SINCE_FIRST};
+use super::{DelayStore, PerSeries, band_at, combine};
 use crate::NewBands;
 use dwell_types::Nanos;
 use std::ops::Range;

@@ -1,11 +1,11 @@
 //! What the samples of a series say.
 
 use super::super::cell::Cell;
-use super::super::code::PARTS;
+use super::super::code::{CLEAR, PARTS, SINCE_FIRST, SINCE_LAST};
 use super::super::once::{Doubts, Once};
 use super::super::query::Distribution;
 use super::super::view::{Bins, Shares, Sorted, View};
-use super::{Ambiguous, CLEAR, DelayStore, PerSeries, SINCE_FIRST, SINCE_LAST};
+use super::{Ambiguous, DelayStore, PerSeries};
 use crate::survival::{BANDS, Risk};
 use std::sync::Arc;
 
