@@ -60,7 +60,7 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
     let mut observer = observer(arguments);
     let settings = settings(arguments, arguments.matches(), arguments.group.is_some());
     let (flows, taken) = flows(arguments, &settings).unzip();
-    let mut meter = meter(arguments, settings, observer.state_bytes(), taken)?;
+    let mut meter = meter(arguments, settings, observer.most_bytes(), taken)?;
     let mut outputs = Outputs::open(arguments)?;
     let mut followed = (outputs.want_samples() || flows.is_some()).then(|| Followed::new(flows, arguments.ambiguous));
     let mut reports = Reports::new(arguments, paths.iter().map(|p| p.display().to_string()).collect());

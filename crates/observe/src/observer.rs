@@ -72,7 +72,7 @@ pub struct Observer {
 }
 
 impl Observer {
-    /// Allocates all memory that it will ever use, except for a kilobyte ([`Observer::state_bytes`]).
+    /// Allocates all memory that it will ever use, except for a kilobyte ([`Observer::most_bytes`]).
     pub fn new(settings: Settings) -> Self {
         let Settings { matches, key, inside, group, max_groups, seed, ids } = settings;
         let groups = group.map(|grouping| Groups::new(grouping, max_groups, seed));
@@ -163,10 +163,14 @@ impl Observer {
         self.pairing.quic()
     }
 
-    /// Size of the data structures in bytes; with `tcp-ack` it grows by a kilobyte when the numbers of a flow begin again
-    /// at zero.
+    /// Size of the data structures in bytes.
     pub fn state_bytes(&self) -> usize {
         size_of::<Self>() - size_of::<Pairing>() + self.pairing.state_bytes()
+    }
+
+    /// The most that it grows to: with `tcp-ack` by a kilobyte, when the numbers of a flow enter another quarter.
+    pub fn most_bytes(&self) -> usize {
+        size_of::<Self>() - size_of::<Pairing>() + self.pairing.most_bytes()
     }
 }
 

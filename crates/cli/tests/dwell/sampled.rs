@@ -4,6 +4,7 @@ use crate::run::{assert_conserved, dwell, ends, line, lines, quantile, testdata}
 use dwell_report::quantiles::QUANTILES;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::fs;
 use tempfile::TempDir;
 
 /// A simulated capture with its true delays.
@@ -248,4 +249,34 @@ fn extremes_of_a_sample_are_told_as_such() {
     assert!(owd(&["--memory", "20KiB"]).contains(words));
     assert!(!owd(&[]).contains("alone"));
     assert!(!owd(&["--method", "lda", "--from", "10.10.0.0/16,fd00:10::/32"]).contains("alone"));
+}
+
+/// `tcp-ack` counts the laps of flows whose numbers enter another quarter: the memory that this takes from then on is
+/// within the limit from the beginning. The capture is one of many open segments, the last of which enters one or not.
+#[test]
+fn laps_of_sequence_numbers_fit_the_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let state_bytes = |last: u32| {
+        let head = [0xa1b2_c3d4, 0x0004_0002, 0, 0, 65_535, 101].map(u32::to_le_bytes).concat();
+        let segment = |at: u32, sequence: u32| {
+            let mut frame = vec![0x45, 0, 2, 40, 0, 0, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 4, 0, 0, 80];
+            frame.extend(sequence.to_be_bytes());
+            frame.extend([0, 0, 0, 1, 0x50, 0x10, 1, 0, 0, 0, 0, 0]);
+            [&[0, at, 40, 552].map(u32::to_le_bytes).concat()[..], &frame].concat()
+        };
+        let segments = (0..10_000).flat_map(|n| segment(n, n * 512));
+        let capture = folder.path().join("capture.pcap");
+        fs::write(&capture, [head, segments.collect(), segment(10_000, last)].concat()).unwrap();
+        ["auto", "fridge"].map(|method| {
+            let run =
+                dwell(&["rtt", capture.to_str().unwrap(), "--memory", "64KiB", "--method", method, "--format", "json"]);
+            let memory = &run.json()["memory"];
+            assert!(memory["state_bytes"].as_u64() <= memory["budget_bytes"].as_u64(), "{last} {method}: {memory}");
+            memory["state_bytes"].as_u64().unwrap()
+        })
+    };
+    let (within, entering) = (state_bytes(1 << 29), state_bytes((1 << 30) - 200));
+    for (within, entering) in within.into_iter().zip(entering) {
+        assert!((1_000..1_100).contains(&(entering - within)), "{within} {entering}");
+    }
 }

@@ -180,7 +180,13 @@ impl Pairing {
         self.spin.as_ref().map(Spin::quic)
     }
 
-    /// Size of the data structures in bytes; it grows by a kilobyte when the numbers of a flow enter another quarter.
+    /// The most that the data structures grow to, in bytes.
+    pub fn most_bytes(&self) -> usize {
+        let wraps = if self.rules.ack { Wraps::MOST_BYTES } else { 0 };
+        self.state_bytes() - self.wraps.state_bytes() + wraps
+    }
+
+    /// Size of the data structures in bytes; with `tcp-ack` it grows when the numbers of a flow enter another quarter.
     pub fn state_bytes(&self) -> usize {
         size_of::<Self>()
             + size_of_val(&*self.inside)

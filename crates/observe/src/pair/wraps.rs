@@ -63,6 +63,9 @@ impl Entry {
 }
 
 impl Wraps {
+    /// What it allocates with the first entry.
+    pub(super) const MOST_BYTES: usize = size_of::<Flows>();
+
     /// The lap of a segment of this side of a flow, from `sequence` up to `end`.
     #[inline(always)]
     pub(super) fn asks(&mut self, side: (u64, usize), sequence: u32, end: u32) -> u32 {
@@ -151,7 +154,7 @@ mod tests {
         pass(&mut wraps, FLOW, 3 * GIB, 4 * GIB - GIB / 4);
         assert_eq!(wraps.state_bytes(), 0);
         pass(&mut wraps, FLOW, 4 * GIB - GIB / 4, 8 * GIB);
-        assert_eq!(wraps.state_bytes(), SETS * WAYS * 8 + 4);
+        assert_eq!(wraps.state_bytes(), Wraps::MOST_BYTES);
         assert_eq!([u32::MAX, 0, 9].map(|number| wraps.of(FLOW, number)), [1, 1, 1]);
         assert_eq!((wraps.of((7, 0), 0), wraps.of((8, 1), 0)), (0, 0));
     }
