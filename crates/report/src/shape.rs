@@ -22,8 +22,8 @@ pub(crate) fn cdf(distribution: &Distribution) -> Vec<CdfPoint> {
 }
 
 /// A logarithmic histogram from the smallest delay to the largest, with edges at 1, 2 and 5 times powers of ten: how many
-/// delays are above the first edge, and at most the second. Empty without samples.
-pub(crate) fn bins(distribution: &Distribution) -> Vec<([i64; 2], Estimate<f64>)> {
+/// delays are above the first edge, and at most the second, each number times `share`. Empty without samples.
+pub(crate) fn bins(distribution: &Distribution, share: f64) -> Vec<([i64; 2], Estimate<f64>)> {
     let Some((smallest, largest)) = distribution.extremes() else { return Vec::new() };
     let mut edges = vec![edge_below(smallest.value.saturating_sub(1))];
     while let Some(&edge) = edges.last()
@@ -33,7 +33,8 @@ pub(crate) fn bins(distribution: &Distribution) -> Vec<([i64; 2], Estimate<f64>)
     }
     // Delays are integers: "at most an edge" is "below the next nanosecond".
     let behind: Vec<i64> = edges.iter().map(|edge| edge.saturating_add(1)).collect();
-    edges.windows(2).map(|edge| [edge[0], edge[1]]).zip(distribution.histogram(&behind)).collect()
+    let numbers = distribution.histogram(&behind).into_iter().map(|number| number.map(|number| share * number));
+    edges.windows(2).map(|edge| [edge[0], edge[1]]).zip(numbers).collect()
 }
 
 #[cfg(test)]
@@ -50,7 +51,7 @@ mod tests {
         for delay in [-5, 0, 10, 11, 20, 1_000] {
             store.update(0, &Sample::of(Timestamp::from_nanos(0), Nanos::new(delay)));
         }
-        let bins = bins(&store.distribution(0, Ambiguous::Bounds));
+        let bins = bins(&store.distribution(0, Ambiguous::Bounds), 1.0);
         let filled: Vec<_> =
             bins.iter().map(|(edges, number)| (*edges, number.value)).filter(|bin| bin.1 > 0.0).collect();
         assert_eq!(filled, [([-10, -5], 1.0), ([-1, 0], 1.0), ([5, 10], 1.0), ([10, 20], 2.0), ([500, 1_000], 1.0)]);

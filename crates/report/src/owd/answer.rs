@@ -57,9 +57,9 @@ impl Line {
                 min,
                 max,
             },
-            histogram: bins(distribution)
+            histogram: bins(distribution, share)
                 .into_iter()
-                .map(|([from_ns, to_ns], number)| Bin { from_ns, to_ns, packets: number.map(|n| n * share) })
+                .map(|([from_ns, to_ns], packets)| Bin { from_ns, to_ns, packets })
                 .collect(),
             cdf: Vec::new(),
             jitter_ns: tally.jitter(sent),

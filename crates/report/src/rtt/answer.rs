@@ -37,7 +37,10 @@ impl ResultLine {
             ambiguous_samples: distribution.ambiguous_samples(),
             exchanges: exchanges.map(|all| at_most(all, most, distribution.samples() as f64)),
             delay_ns: delays(distribution),
-            histogram: bins(distribution).into_iter().map(|(edges, number)| Bin::new(edges, number, share)).collect(),
+            histogram: bins(distribution, share)
+                .into_iter()
+                .map(|([from_ns, to_ns], exchanges)| Bin { from_ns, to_ns, exchanges })
+                .collect(),
             cdf: Vec::new(),
             dependent: dependent(distribution),
         }
@@ -68,13 +71,6 @@ fn at_most(all: Estimate<f64>, most: f64, samples: f64) -> Estimate<f64> {
     let value = all.value.min(most);
     let low = all.low.min(value - (all.value - all.low)).max(samples);
     Estimate { value, low: low.min(value), high: all.high.min(most) }
-}
-
-impl Bin {
-    /// The bin between these edges, with this `share` of a number of exchanges.
-    fn new([from_ns, to_ns]: [i64; 2], number: Estimate<f64>, share: f64) -> Self {
-        Self { from_ns, to_ns, exchanges: number.map(|number| share * number) }
-    }
 }
 
 impl Flow {

@@ -270,11 +270,9 @@ impl Join {
 
     fn drop_sent(&mut self, most: usize, why: Unusable) {
         let most = most.min(self.sender.summaries.len());
-        for summary in self.sender.summaries.drain(..most) {
-            let Summary { start, end, ref sketch, .. } = summary;
-            let joined = Joined { start, end, sent: sketch.lda.packets(), answer: Err(why), flows: None };
-            self.total.add(&joined);
-            self.done.push(joined);
+        let dropped: Vec<Summary> = self.sender.summaries.drain(..most).collect();
+        for Summary { start, end, sketch, .. } in dropped {
+            self.put(Joined { start, end, sent: sketch.lda.packets(), answer: Err(why), flows: None });
         }
         self.is_aligned &= most == 0;
     }
@@ -297,7 +295,7 @@ impl Join {
         waiting + self.spans.as_ref().map_or(0, Spans::state_bytes)
     }
 
-    /// The maximum so far of the bytes of waiting summaries.
+    /// The maximum so far of [`Join::state_bytes`].
     pub const fn most_bytes(&self) -> usize {
         self.most_bytes
     }
