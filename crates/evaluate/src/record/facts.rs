@@ -9,6 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+/// What results depend on, as paths from the repository's root. (Records and texts are renewed one after the other.)
+const SOURCE: [&str; 4] = [":/crates", ":/Cargo.toml", ":/Cargo.lock", ":/experiments/definitions"];
+
 /// The circumstances in which results were made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Facts {
@@ -16,7 +19,7 @@ pub struct Facts {
     pub date: String,
     /// The commit that is checked out; `None` outside a repository.
     pub commit: Option<String>,
-    /// Whether files of the repository differ from that commit.
+    /// Whether the program's source or the definitions of experiments differ from that commit.
     pub dirty: Option<bool>,
     /// Hash of the program's executable file, which identifies the code that ran.
     pub program: String,
@@ -46,7 +49,7 @@ impl Facts {
             inputs: inputs.iter().map(|path| (path.display().to_string(), hash_of(fs::read(path)))).collect(),
             date: today(),
             commit: git(&["rev-parse", "HEAD"]),
-            dirty: git(&["status", "--porcelain", "--untracked-files=no"]).map(|changes| !changes.is_empty()),
+            dirty: git(&[&["status", "--porcelain", "--"], &SOURCE[..]].concat()).map(|changes| !changes.is_empty()),
             program: program(),
             size: size.to_owned(),
             seeds,
