@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{MICROSECONDS, MODIFIED, NANOSECONDS, Outcome, Pcap, Pcapng, Trickle, compressed, read};
+use common::{MICROSECONDS, MODIFIED, NANOSECONDS, Outcome, Pcap, Pcapng, Trickle, compressed, read, read_compressed};
 use dwell_capture::CaptureError;
 use std::io::Read;
 
@@ -81,7 +81,7 @@ fn compressed_files_cut_at_every_byte() {
         let whole = read(bytes.as_slice());
         for (compression, packed) in compressed(&bytes) {
             for length in 6..packed.len() {
-                let Outcome { frames, cut, error } = read(&packed[..length]);
+                let Outcome { frames, cut, error } = read_compressed(&packed[..length]);
                 assert_eq!(frames, whole.frames[..frames.len()], "{name} {compression} cut at {length}");
                 let words = match (cut, error) {
                     (Some(cut), None) => cut.found,
@@ -101,7 +101,7 @@ fn members_streams_and_frames_are_joined() {
         for split in [1, 24, 30, bytes.len() - 1] {
             let (first, second) = bytes.split_at(split);
             for ((compression, first), (_, second)) in compressed(first).into_iter().zip(compressed(second)) {
-                let outcome = read([first, second].concat().as_slice());
+                let outcome = read_compressed([first, second].concat().as_slice());
                 assert_eq!(outcome.frames, whole.frames, "{name} {compression} split at {split}");
                 assert!(outcome.cut.is_none() && outcome.error.is_none());
             }
@@ -124,7 +124,7 @@ fn corrupt_compressed_data_is_an_error() {
         for byte in &mut packed[place..place + 8] {
             *byte ^= 0xff;
         }
-        let outcome = read(packed.as_slice());
+        let outcome = read_compressed(packed.as_slice());
         let Some(CaptureError::Damaged { frames, .. }) = outcome.error else {
             panic!("{compression}: {:?} after {} frames", outcome.error, outcome.frames.len());
         };
@@ -141,7 +141,7 @@ fn garbage_after_compressed_data_is_an_error_after_all_frames() {
     file.record(1, 0, 4, 4, b"abcd");
     for (compression, mut packed) in compressed(&file.bytes) {
         packed.extend(b"not compressed");
-        let outcome = read(packed.as_slice());
+        let outcome = read_compressed(packed.as_slice());
         assert_eq!(outcome.frames.len(), 1, "{compression}");
         assert!(matches!(outcome.error, Some(CaptureError::Damaged { frames: 1, .. })), "{compression}");
     }
@@ -154,11 +154,11 @@ fn padding_is_no_garbage() {
     file.record(1, 0, 4, 4, b"abcd");
     let (first, second) = file.bytes.split_at(30);
     for (compression, packed) in compressed(&file.bytes).into_iter().filter(|(name, _)| *name != "zstd") {
-        let outcome = read([&packed[..], &[0; 1024]].concat().as_slice());
+        let outcome = read_compressed([&packed[..], &[0; 1024]].concat().as_slice());
         assert!(outcome.frames.len() == 1 && outcome.error.is_none() && outcome.cut.is_none(), "{compression}");
         let parts = [first, second].map(|part| compressed(part).into_iter().find(|(name, _)| *name == compression));
         let [Some((_, first)), Some((_, second))] = parts else { panic!("{compression}") };
-        let outcome = read([&first[..], &[0; 512], &second].concat().as_slice());
+        let outcome = read_compressed([&first[..], &[0; 512], &second].concat().as_slice());
         assert!(outcome.frames.len() == 1 && outcome.error.is_none() && outcome.cut.is_none(), "{compression}");
     }
 }
@@ -178,7 +178,7 @@ fn decompression_bombs_do_not_grow_memory() {
     zstd::stream::read::Encoder::new(std::io::BufReader::new(plain), 1).unwrap().read_to_end(&mut packed).unwrap();
     assert!(packed.len() < 1 << 20);
     let before = peak_bytes();
-    assert_eq!(read(packed.as_slice()).frames.len(), 1);
+    assert_eq!(read_compressed(packed.as_slice()).frames.len(), 1);
     assert!(peak_bytes() - before < 16 << 20, "{} bytes more", peak_bytes() - before);
 }
 
@@ -208,14 +208,14 @@ fn what_is_no_capture_is_named() {
         }
     }
     for (compression, packed) in compressed(b"hello, world\n") {
-        match read(packed.as_slice()).error {
+        match read_compressed(packed.as_slice()).error {
             Some(CaptureError::NotACapture { found, .. }) => {
                 assert_eq!(found, "text: \"hello, world\"", "{compression}")
             }
             other => panic!("{compression}: {other:?}"),
         }
     }
-    assert!(matches!(read(compressed(b"")[0].1.as_slice()).error, Some(CaptureError::Empty { .. })));
+    assert!(matches!(read_compressed(compressed(b"")[0].1.as_slice()).error, Some(CaptureError::Empty { .. })));
 }
 
 /// Errors of the operating system are passed on with their message, and what was read before them counts.

@@ -1,5 +1,7 @@
+mod ahead;
 mod zstd;
 
+use self::ahead::Ahead;
 use self::zstd::Zstd;
 use super::Source;
 use flate2::{Decompress, FlushDecompress, Status};
@@ -56,7 +58,46 @@ pub(super) enum Unread {
 }
 
 /// The bytes of a file, decompressed if it is compressed.
-pub(super) struct Input<R> {
+pub(super) enum Input<R> {
+    Direct(Direct<R>),
+    Ahead(Ahead),
+}
+
+impl<R: Read> Input<R> {
+    /// Recognises the compression of the data in `reader`.
+    pub(super) fn new(reader: R) -> Result<Self, Unread> {
+        Direct::new(reader).map(Self::Direct)
+    }
+
+    /// Bytes of the file on disk, possibly compressed, that were read so far.
+    pub(super) fn bytes_read(&self) -> u64 {
+        match self {
+            Self::Direct(input) => input.bytes_read(),
+            Self::Ahead(input) => input.bytes_read(),
+        }
+    }
+
+    /// Reads at least one byte, except at the end.
+    pub(super) fn read(&mut self, output: &mut [u8]) -> Result<usize, Unread> {
+        match self {
+            Self::Direct(input) => input.read(output),
+            Self::Ahead(input) => input.read(output),
+        }
+    }
+}
+
+impl<R: Read + Send + 'static> Input<R> {
+    /// From now on decompresses in another thread, if the data is compressed.
+    pub(super) fn ahead(self) -> io::Result<Self> {
+        match self {
+            Self::Direct(input) if input.decompressor.is_some() => Ahead::new(input).map(Self::Ahead),
+            _ => Ok(self),
+        }
+    }
+}
+
+/// Decompresses when it is read.
+pub(super) struct Direct<R> {
     reader: R,
     /// Bytes read from `reader` so far.
     bytes_read: u64,
@@ -65,9 +106,8 @@ pub(super) struct Input<R> {
     decompressor: Option<Box<Decompressor>>,
 }
 
-impl<R: Read> Input<R> {
-    /// Recognises the compression of the data in `reader`.
-    pub(super) fn new(reader: R) -> Result<Self, Unread> {
+impl<R: Read> Direct<R> {
+    fn new(reader: R) -> Result<Self, Unread> {
         let mut input = Self { reader, bytes_read: 0, head: Vec::new(), decompressor: None };
         let mut head = [0; 6];
         let mut length = 0;
@@ -84,13 +124,11 @@ impl<R: Read> Input<R> {
         Ok(input)
     }
 
-    /// Bytes of the file on disk, possibly compressed, that were read so far.
-    pub(super) fn bytes_read(&self) -> u64 {
+    fn bytes_read(&self) -> u64 {
         self.bytes_read
     }
 
-    /// Reads at least one byte, except at the end.
-    pub(super) fn read(&mut self, output: &mut [u8]) -> Result<usize, Unread> {
+    fn read(&mut self, output: &mut [u8]) -> Result<usize, Unread> {
         let Some(mut decompressor) = self.decompressor.take() else {
             return self.read_file(output).map_err(Unread::Io);
         };
@@ -134,7 +172,7 @@ impl fmt::Debug for Decompressed {
 impl Decompressed {
     /// Opens a path; `-` is standard input.
     pub fn open(path: &Path, stop: Option<&super::Stop>) -> io::Result<Self> {
-        Ok(Self(Input::new(Source::open(path, stop)?)?))
+        Ok(Self(Input::new(Source::open(path, stop)?)?.ahead()?))
     }
 }
 

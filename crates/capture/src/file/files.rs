@@ -132,7 +132,7 @@ impl CaptureFiles {
             self.next += 1;
             let Input { file, interface } = Input::parse(path);
             let source = Source::open(file, self.stop.as_ref()).map_err(|error| io_error(path, error))?;
-            let capture = CaptureFile::open(path, source)?;
+            let capture = CaptureFile::open(path, source)?.ahead()?;
             self.current = Some(if let Some(interface) = interface { capture.only(interface) } else { capture });
         }
     }

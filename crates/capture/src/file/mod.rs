@@ -20,7 +20,8 @@
 //!
 //! Memory is bounded whatever the input claims: a record or block that must be buffered has at most 16 MiB, everything
 //! else is skipped, and buffers grow only with bytes that have really arrived. Decompression may take 8 MiB to 128 MiB
-//! more, depending on the window that the file was compressed with.
+//! more, depending on the window that the file was compressed with. [`CaptureFiles`] decompress in a thread of their
+//! own, which is at most 1 MiB ahead.
 
 // Opening and reading files, pipes and standard input, and stopping a blocked read.
 mod source;

@@ -72,6 +72,17 @@ impl<R: Read> CaptureFile<R> {
         Self { choice: Some(Choice::new(interface)), ..self }
     }
 
+    /// Decompresses in a thread of its own, ahead of the frames that are used, if the capture is compressed.
+    pub fn ahead(self) -> Result<Self, CaptureError>
+    where
+        R: Send + 'static,
+    {
+        match self.window.ahead() {
+            Ok(window) => Ok(Self { window, ..self }),
+            Err(trouble) => Err(error(trouble, self.path, self.frames)),
+        }
+    }
+
     /// The interface that [`CaptureFile::only`] names, if there is none such; known once the end has been reached.
     pub fn missing(&self) -> Option<&NoInterface> {
         self.missing.as_ref()

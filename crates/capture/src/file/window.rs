@@ -34,6 +34,15 @@ impl<R: Read> Window<R> {
         Ok(Self { input, buffer: vec![0; BLOCK_BYTES], start: 0, end: 0, base: 0, ended: None })
     }
 
+    /// From now on decompresses in another thread, if the data is compressed.
+    pub(super) fn ahead(self) -> Result<Self, Trouble>
+    where
+        R: Send + 'static,
+    {
+        let offset = self.base + self.end as u64;
+        Ok(Self { input: self.input.ahead().map_err(|error| Trouble::Io { offset, error })?, ..self })
+    }
+
     /// Bytes of the file on disk, possibly compressed, that were read so far.
     pub(super) fn bytes_read(&self) -> u64 {
         self.input.bytes_read()

@@ -3,7 +3,7 @@
 
 use dwell_capture::{CaptureError, CaptureFile, Cut, FrameSource};
 use dwell_types::Timestamp;
-use std::io::{Read, Write};
+use std::io::{Cursor, Read, Write};
 
 /// A frame that owns its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,10 +22,22 @@ pub(crate) struct Outcome {
     pub(crate) error: Option<CaptureError>,
 }
 
+/// Reads compressed data, directly and ahead, which must give the same.
+pub(crate) fn read_compressed(bytes: &[u8]) -> Outcome {
+    let outcome = read(bytes);
+    let ahead = read_all(CaptureFile::open("test", Cursor::new(bytes.to_vec())).and_then(CaptureFile::ahead));
+    assert_eq!(format!("{ahead:?}"), format!("{outcome:?}"));
+    outcome
+}
+
 /// Reads everything, and checks the invariants that hold for every file.
 pub(crate) fn read(reader: impl Read) -> Outcome {
+    read_all(CaptureFile::open("test", reader))
+}
+
+fn read_all<R: Read>(file: Result<CaptureFile<R>, CaptureError>) -> Outcome {
     let mut outcome = Outcome::default();
-    let mut file = match CaptureFile::open("test", reader) {
+    let mut file = match file {
         Ok(file) => file,
         Err(error) => {
             assert_eq!(error.frames(), 0);
