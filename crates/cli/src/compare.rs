@@ -22,6 +22,7 @@ use dwell_observe::parse::Key;
 use dwell_report::json;
 use dwell_report::plot::{self, Image, Sweep};
 use dwell_sketch::distribution::Ambiguous;
+use dwell_sketch::reuse::Reuse;
 use dwell_sketch::rtt::Method;
 use dwell_types::{IdForm, Match, Nanos, Observation, Prefix, Sink};
 use std::path::{Path, PathBuf};
@@ -292,9 +293,10 @@ fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
     }
     let copies = matches.len() * methods.len() * usize::from(arguments.seeds);
     check_sum(&memories, copies, "methods, matches and seeds")?;
+    // What `dwell rtt` subtracts from the memory of its meter.
     let alone = |matching| match matching {
-        Match::Events => (matching, 0),
-        _ => (matching, observer(arguments, vec![matching], IdForm::Hashed).state_bytes()),
+        Match::Events => (matching, size_of::<Reuse>()),
+        _ => (matching, observer(arguments, vec![matching], IdForm::Hashed).most_bytes()),
     };
     Ok(Settings {
         matches: matches.into_iter().map(alone).collect(),

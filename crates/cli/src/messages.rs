@@ -1,9 +1,12 @@
 //! Messages: one line on standard error, safe for a terminal.
 
+use std::io::{self, Write};
+
 /// Writes a message to standard error as one line. It may contain arbitrary text from files, so control characters are
 /// escaped and long messages are cut.
 pub(crate) fn say(words: &str) {
-    eprintln!("dwell: {}", plain(words));
+    // A message that cannot be written ends nothing: the report and the exit code do not depend on who listens.
+    let _ = writeln!(io::stderr(), "dwell: {}", plain(words));
 }
 
 fn plain(words: &str) -> String {

@@ -207,31 +207,44 @@ fn prior_knowledge_is_marked() {
     }
 }
 
-/// A memory that is too small is reported with one that is enough: that one works, and one step less does not.
+/// A memory that is too small is reported with one that is enough: `dwell rtt` runs in that one, and not in one step
+/// less.
 #[test]
 fn too_small_is_no_failure() {
-    let capture = testdata("dns/dns.pcap.xz");
-    let compare = |memory: &str, format: &str| {
-        let how = ["--match", "dns", "--memory", memory, "--format", format, "--seeds", "1", "--methods", ALL];
-        dwell(&[&["compare", &capture], &how[..]].concat()).ok()
-    };
-    let small = compare("1KiB", "json").json();
-    assert!(small["matches"][0]["recommended"].is_null());
-    for line in results(&small, "dns", "both") {
-        assert!(line["state_bytes"].is_null() && line["errors"].as_object().unwrap().is_empty());
-        let needed = line["needed_bytes"].as_u64().unwrap();
-        let method = line["method"].as_str().unwrap();
-        for (memory, fits) in [(needed, true), (needed - 64, false)] {
-            let report = compare(&memory.to_string(), "json").json();
-            let line = of(results(&report, "dns", "both"), method);
-            assert_eq!(line["needed_bytes"].is_null(), fits, "{memory}: {line}");
-            let rtt = ["rtt", &capture, "--match", "dns", "--method", method, "--memory", &memory.to_string()];
-            assert_eq!(dwell(&rtt).code == 0, fits, "{memory}: {line}");
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log.csv");
+    fs::write(&log, "at_ns,kind,id\n1000,request,1\n2000,response,1\n").unwrap();
+    let (capture, log) = (testdata("mixed/mixed.pcap.zst"), log.to_str().unwrap());
+    for (matching, input) in [
+        ("dns", vec![&*capture, "--match", "dns"]),
+        ("tcp-ack", vec![&*capture, "--match", "tcp-ack"]),
+        ("events", vec!["--events", log]),
+    ] {
+        let compare = |memory: &str, format: &str| {
+            let how = ["--memory", memory, "--format", format, "--seeds", "1", "--methods", ALL];
+            dwell(&[&["compare"], &input[..], &how[..]].concat()).ok()
+        };
+        let small = compare("1KiB", "json").json();
+        assert!(small["matches"][0]["recommended"].is_null());
+        for line in results(&small, matching, "both") {
+            assert!(line["state_bytes"].is_null() && line["errors"].as_object().unwrap().is_empty());
+            let needed = line["needed_bytes"].as_u64().unwrap();
+            let method = line["method"].as_str().unwrap();
+            for (memory, fits) in [(needed, true), (needed - 64, false)] {
+                let memory = memory.to_string();
+                let report = compare(&memory, "json").json();
+                let line = of(results(&report, matching, "both"), method);
+                assert_eq!(line["needed_bytes"].is_null(), fits, "{memory}: {line}");
+                let rtt = [&["rtt"], &input[..], &["--method", method, "--memory", &memory]].concat();
+                assert_eq!(dwell(&rtt).code == 0, fits, "{memory}: {line}");
+            }
+        }
+        if matching == "dns" {
+            let table = String::from_utf8(compare("1KiB", "table").out).unwrap();
+            assert!(table.contains("km           1 KiB  needs 6 KiB\n"), "{table}");
+            assert!(table.ends_with("dns: no method gave an estimate.\n"), "{table}");
         }
     }
-    let table = String::from_utf8(compare("1KiB", "table").out).unwrap();
-    assert!(table.contains("km           1 KiB  needs 6 KiB\n"), "{table}");
-    assert!(table.ends_with("dns: no method gave an estimate.\n"), "{table}");
 }
 
 /// A clock that is too coarse for half of the delays, or for all: true values of zero must not give errors.

@@ -1,6 +1,6 @@
 //! Wrong usage and bad input: one line says what is wrong and what would work, and no files are left behind.
 
-use crate::run::{Run, assert_refusal, assert_refused, dwell, dwell_in, names, testdata};
+use crate::run::{Run, assert_refusal, assert_refused, command, dwell, dwell_in, names, testdata};
 use dwell_sketch::rtt::Method;
 use std::fs;
 use std::path::Path;
@@ -304,6 +304,24 @@ fn a_cut_capture_is_used_up_to_the_cut() {
     let both = rtt(&[cut.to_str().unwrap(), &testdata("icmp/icmp.pcapng")]);
     assert_eq!((both.code, &both.err), (0, &run.err));
     assert!(both.json()["frames"]["total"].as_u64().unwrap() > half.len() as u64);
+}
+
+/// Messages that cannot be written (a full disk, a reader that has gone) change neither the report nor the exit code.
+#[test]
+fn messages_that_nobody_reads_end_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let cut = folder.path().join("cut.pcap");
+    let whole = fs::read(testdata("ntp/ntp.pcap")).unwrap();
+    fs::write(&cut, &whole[..whole.len() - 1]).unwrap();
+    let report = dwell(&["rtt", cut.to_str().unwrap()]);
+    assert!(report.err.contains("cut short"), "{}", report.err);
+    for (input, code) in [(cut.to_str().unwrap(), 0), ("no-such-file", 1)] {
+        let mut unread = command(&["rtt", input]);
+        unread.stderr(fs::File::options().write(true).open("/dev/full").unwrap());
+        let output = unread.output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{}", output.status);
+        assert_eq!(output.stdout, if code == 0 { &*report.out } else { b"" });
+    }
 }
 
 #[test]
