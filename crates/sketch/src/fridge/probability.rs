@@ -191,7 +191,7 @@ impl Profile {
         }
         let responses = from.amount("number of responses")?;
         profile.responses = product_limit.then_some(responses);
-        profile.samples = u32::try_from(from.u64()?).map_err(|_| CodecError::Value("number of samples"))?;
+        profile.samples = from.small("number of samples")?;
         profile.admitted = from.amount("number of requests")?;
         profile.offered = from.amount("number of requests")?;
         let known = from.u8()?;
