@@ -145,11 +145,6 @@ impl Simple {
         self.stages.len() as u32
     }
 
-    /// What happens if all slots of a request are taken.
-    pub fn overwrite(&self) -> Overwrite {
-        self.overwrite
-    }
-
     #[inline]
     fn request(&mut self, request: &Event) {
         self.latest = self.latest.max(request.at);
@@ -269,7 +264,7 @@ impl Meter for Simple {
     }
 
     fn structure(&self) -> Structure {
-        let longest = match self.overwrite() {
+        let longest = match self.overwrite {
             Overwrite::Always => None,
             Overwrite::WhenOlder(age) => Some(age),
         };

@@ -123,11 +123,8 @@ impl Cutter {
     fn end_window(&mut self) {
         self.is_cutting = false;
         let Some(Cut { border, at, .. }) = self.cut.take() else { return };
-        let empty = {
-            let mut empty = self.open.clone();
-            empty.reset();
-            empty
-        };
+        let mut empty = self.open.clone();
+        empty.reset();
         let sketch = std::mem::replace(&mut self.closed, empty);
         self.finish(border, at, sketch);
     }
