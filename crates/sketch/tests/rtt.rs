@@ -96,8 +96,6 @@ fn what_misses_answers_is_not_exact() {
     }
 }
 
-/// Ids that requests of two groups share, more often than a fridge has places for repeats: every fate is counted for the
-/// group of its request.
 /// Half of 20,000 requests per second are answered: nine of ten after 5 ms, the others after a second, long after their
 /// entries were overwritten if every request enters. Methods that find their parameters from the delays learn that there
 /// are slow ones; a fridge whose *p* is 1, which looks right as long as nobody knows of them, must fail.
@@ -130,6 +128,8 @@ fn a_mode_that_entries_do_not_live_for_is_found() {
     assert!(p99(&dense) < 6_000_000);
 }
 
+/// Ids that requests of two groups share, more often than a fridge has places for repeats: every fate is counted for the
+/// group of its request.
 #[test]
 fn every_group_accounts_for_its_requests() {
     for method in of_dns() {
