@@ -19,7 +19,8 @@
 //!
 //! **Source**: the comparison that reviewers of sanjuas11 ask for (`docs/papers/sanjuas11-lds.md`).
 
-use crate::cell::{Cell, Difference, digest};
+pub use crate::cell::Difference;
+use crate::cell::{Cell, digest};
 use crate::flow_sample::FlowSample;
 pub use crate::flow_sample::TooFewBytes;
 use dwell_types::{Crossing, FlowId};
