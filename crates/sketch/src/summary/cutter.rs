@@ -61,11 +61,6 @@ impl Cutter {
         })
     }
 
-    /// Processes the next packet, in the order of time, with class 0.
-    pub fn update(&mut self, crossing: &Crossing) {
-        self.update_flow(crossing, 0, None);
-    }
-
     /// Processes the next packet, in the order of time, with its flow's class as in
     /// [`Lds::update_class`](crate::lds::Lds::update_class), and its flow's index in the list of flows.
     pub fn update_flow(&mut self, crossing: &Crossing, class: u8, listed: Option<usize>) {
