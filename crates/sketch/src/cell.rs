@@ -1,4 +1,4 @@
-//! The cell of which the sketches of two points consist.
+//! The cell of which per-flow sketches of two points consist: sum of times, packet count and digest.
 
 use crate::codec::{CodecError, Reader, Writer};
 use dwell_types::{PacketId, Timestamp};
@@ -9,7 +9,7 @@ use dwell_types::{PacketId, Timestamp};
 /// The difference of two sums is the sum of the delays, if both cells contain the same packets [kompella12 §III-A]; the
 /// digest shows whether they do [sanjuas11 §2.3.2].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cell {
+pub(crate) struct Cell {
     /// Nanoseconds, modulo 2⁶⁴: the difference of two sums is exact as long as the delays sum up to less than 292
     /// years.
     sum: u64,
@@ -31,14 +31,14 @@ pub struct Difference {
 impl Cell {
     /// Adds a packet. `digest` is 32 bits of its id that determine neither its cell nor whether it is sampled.
     #[inline(always)]
-    pub fn update(&mut self, digest: u32, at: Timestamp) {
+    pub(crate) fn update(&mut self, digest: u32, at: Timestamp) {
         self.sum = self.sum.wrapping_add(at.as_nanos() as u64);
         self.digest ^= digest;
         self.count = self.count.wrapping_add(1);
     }
 
     /// Adds the same cell of another place or time.
-    pub fn merge(&mut self, other: Self) {
+    pub(crate) fn merge(&mut self, other: Self) {
         self.sum = self.sum.wrapping_add(other.sum);
         self.digest ^= other.digest;
         self.count = self.count.wrapping_add(other.count);
@@ -58,13 +58,13 @@ impl Cell {
     }
 
     /// Packets in this cell.
-    pub const fn packets(&self) -> u32 {
+    pub(crate) const fn packets(&self) -> u32 {
         self.count
     }
 
     /// The delays from the cell at the sender to this one at the receiver; `None` if they contain different packets. A
     /// wrong `Some` has probability 2⁻³² per pair of cells with equal numbers of different packets.
-    pub const fn since(&self, sender: &Self) -> Option<Difference> {
+    pub(crate) const fn since(&self, sender: &Self) -> Option<Difference> {
         if self.count != sender.count || self.digest != sender.digest {
             return None;
         }
@@ -74,7 +74,7 @@ impl Cell {
 
 /// The digest of a packet for [`Cell::update`].
 #[inline(always)]
-pub const fn digest(packet: PacketId) -> u32 {
+pub(crate) const fn digest(packet: PacketId) -> u32 {
     // Independent of the bits of the id itself, which select banks and rows.
     (packet.0.wrapping_mul(dwell_types::hash::INDEPENDENT) >> 32) as u32
 }

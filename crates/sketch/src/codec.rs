@@ -186,6 +186,11 @@ impl<'a> Reader<'a> {
         self.take().map(i64::from_le_bytes)
     }
 
+    /// A `u64` that fits a smaller type.
+    pub(crate) fn small<T: TryFrom<u64>>(&mut self, what: &'static str) -> Result<T, CodecError> {
+        self.u64()?.try_into().map_err(|_| CodecError::Value(what))
+    }
+
     /// A finite float, not negative.
     pub(crate) fn amount(&mut self, what: &'static str) -> Result<f64, CodecError> {
         self.take().map(f64::from_le_bytes).and_then(|value| amount(value, what))

@@ -22,41 +22,49 @@ impl fmt::Display for TooFewBytes {
 impl std::error::Error for TooFewBytes {}
 
 /// What is stored for a flow.
-pub(crate) trait Kept: Entry {
-    /// An empty entry for the flow with this key.
-    fn of(key: u64) -> Self;
+#[derive(Clone, Copy, Debug, Default)]
+struct Kept<T> {
+    key: u64,
+    of_flow: T,
+}
+
+impl<T: Copy + Default> Entry for Kept<T> {
+    #[inline]
+    fn key(&self) -> u64 {
+        self.key
+    }
 }
 
 /// Flows with keys up to the threshold, which falls when the table is full and never rises again.
 #[derive(Clone, Debug)]
-pub(crate) struct FlowSample<E> {
-    table: Table<E>,
+pub(crate) struct FlowSample<T> {
+    table: Table<Kept<T>>,
     start: u64,
     threshold: u64,
 }
 
-impl<E: Kept> FlowSample<E> {
+impl<T: Copy + Default> FlowSample<T> {
     /// An empty table of at most `bytes`, of which its owner takes `taken`.
     pub(crate) fn new(bytes: usize, taken: usize, seed: u64) -> Result<Self, TooFewBytes> {
-        let needed = Table::<E>::LEAST_BYTES + taken;
+        let needed = Table::<Kept<T>>::LEAST_BYTES + taken;
         if bytes < needed {
             return Err(TooFewBytes { given: bytes, needed });
         }
-        let slots = Table::<E>::slots_in(bytes - taken);
+        let slots = Table::<Kept<T>>::slots_in(bytes - taken);
         Ok(Self { table: Table::new(slots, slots), start: hash::start(seed), threshold: u64::MAX })
     }
 
-    /// The entry of a flow, created if necessary; `None` if the flow is not sampled.
-    pub(crate) fn entry(&mut self, flow: FlowId) -> Option<&mut E> {
+    /// What is stored for a flow, the default at first; `None` if the flow is not sampled.
+    pub(crate) fn entry(&mut self, flow: FlowId) -> Option<&mut T> {
         self.by_key(hash::word(self.start, flow.0))
     }
 
-    fn by_key(&mut self, key: u64) -> Option<&mut E> {
+    fn by_key(&mut self, key: u64) -> Option<&mut T> {
         if key > self.threshold {
             return None;
         }
         if let Place::Found(at) = self.table.find(key) {
-            return Some(self.table.get_mut(at));
+            return Some(&mut self.table.get_mut(at).of_flow);
         }
         while self.table.is_full() {
             self.close();
@@ -65,38 +73,38 @@ impl<E: Kept> FlowSample<E> {
         if key > self.threshold {
             return None;
         }
-        self.table.put(at, E::of(key));
-        Some(self.table.get_mut(at))
+        self.table.put(at, Kept { key, of_flow: T::default() });
+        Some(&mut self.table.get_mut(at).of_flow)
     }
 
     /// Drops an eighth of the flows.
     fn close(&mut self) {
         self.threshold -= self.threshold / 8 + 1;
         let threshold = self.threshold;
-        self.table.rebuild(|entry| entry.key() <= threshold);
+        self.table.rebuild(|kept| kept.key <= threshold);
     }
 
-    /// The entry of a flow, if it has one.
-    pub(crate) fn get(&self, flow: FlowId) -> Option<&E> {
+    /// What is stored for a flow, if anything is.
+    pub(crate) fn get(&self, flow: FlowId) -> Option<&T> {
         match self.table.find(hash::word(self.start, flow.0)) {
-            Place::Found(at) => Some(self.table.get(at)),
+            Place::Found(at) => Some(&self.table.get(at).of_flow),
             Place::Vacant(_) => None,
         }
     }
 
-    /// All entries.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &E> {
-        self.table.iter()
+    /// The key of each flow, and what is stored for it.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, &T)> {
+        self.table.iter().map(|kept| (kept.key, &kept.of_flow))
     }
 
-    /// Adds another sample entry by entry, with the lower of the two thresholds.
-    pub(crate) fn merge(&mut self, other: &Self, mut add: impl FnMut(&mut E, &E)) {
+    /// Adds another sample flow by flow, with the lower of the two thresholds.
+    pub(crate) fn merge(&mut self, other: &Self, mut add: impl FnMut(&mut T, &T)) {
         self.threshold = self.threshold.min(other.threshold);
         let threshold = self.threshold;
-        self.table.rebuild(|entry| entry.key() <= threshold);
-        for entry in other.iter() {
-            if let Some(ours) = self.by_key(entry.key()) {
-                add(ours, entry);
+        self.table.rebuild(|kept| kept.key <= threshold);
+        for (key, theirs) in other.iter() {
+            if let Some(ours) = self.by_key(key) {
+                add(ours, theirs);
             }
         }
     }

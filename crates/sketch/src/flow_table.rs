@@ -19,34 +19,16 @@
 //!
 //! **Source**: the comparison that reviewers of sanjuas11 ask for (`docs/papers/sanjuas11-lds.md`).
 
-use crate::cell::{Cell, Difference, digest};
+pub use crate::cell::Difference;
+use crate::cell::{Cell, digest};
+use crate::flow_sample::FlowSample;
 pub use crate::flow_sample::TooFewBytes;
-use crate::flow_sample::{FlowSample, Kept};
-use crate::table::Entry;
 use dwell_types::{Crossing, FlowId};
 
 /// The flows that one point has sampled.
 #[derive(Clone, Debug)]
 pub struct FlowTable {
-    flows: FlowSample<Flow>,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Flow {
-    key: u64,
-    cell: Cell,
-}
-
-impl Entry for Flow {
-    fn key(&self) -> u64 {
-        self.key
-    }
-}
-
-impl Kept for Flow {
-    fn of(key: u64) -> Self {
-        Self { key, cell: Cell::default() }
-    }
+    flows: FlowSample<Cell>,
 }
 
 impl FlowTable {
@@ -58,20 +40,20 @@ impl FlowTable {
     /// Adds a packet.
     #[inline]
     pub fn update(&mut self, crossing: &Crossing) {
-        if let Some(flow) = self.flows.entry(crossing.flow) {
-            flow.cell.update(digest(crossing.packet), crossing.at);
+        if let Some(cell) = self.flows.entry(crossing.flow) {
+            cell.update(digest(crossing.packet), crossing.at);
         }
     }
 
     /// Adds the packets of another table with the same seed.
     pub fn merge(&mut self, other: &Self) {
-        self.flows.merge(&other.flows, |ours, theirs| ours.cell.merge(theirs.cell));
+        self.flows.merge(&other.flows, |ours, theirs| ours.merge(*theirs));
     }
 
     /// The delays of a flow's packets from the sender's table to this one; `None` if either table lacks the flow, or a
     /// packet of it.
     pub fn since(&self, sender: &Self, flow: FlowId) -> Option<Difference> {
-        self.flows.get(flow)?.cell.since(&sender.flows.get(flow)?.cell)
+        self.flows.get(flow)?.since(sender.flows.get(flow)?)
     }
 
     /// Bytes of the table.

@@ -8,7 +8,7 @@
 //! though some are free. The gate never opens again. Assumes that ids of different exchanges are independent under the
 //! seeded hash; whoever knows the seed can break that.
 //!
-//! **State**: the table of [`crate::horizon`]; 748 bytes to learn the lifetime; the counts of each series.
+//! **State**: the table of [`crate::horizon`]; 752 bytes to learn the lifetime; the counts of each series.
 //!
 //! **Cost**: one multiplication per event. For events that pass the gate one read of two times eight bytes, and of one
 //! entry if it is found or inserted; a scan of the table whenever a quarter of its room, or more, was inserted.

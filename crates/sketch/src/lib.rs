@@ -70,8 +70,6 @@ pub mod reuse;
 pub mod rtt;
 // The complete meter for one-way delay between two points.
 pub mod owd;
-// Sum of times, packet count and digest: the cell that two-point sketches are made of.
-pub mod cell;
 // Mean and standard deviation of one-way delays, with intervals, and the methods that measure them.
 pub mod lda;
 pub mod moments;
@@ -94,6 +92,7 @@ pub use foreign::Foreign;
 // Building blocks that several methods share.
 mod array;
 mod batch;
+mod cell;
 mod counters;
 mod filters;
 mod flow_sample;

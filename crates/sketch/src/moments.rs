@@ -72,9 +72,7 @@ impl Moments {
     fn standard_error(&self) -> f64 {
         self.std_ns / (self.packets as f64).sqrt()
     }
-}
 
-impl Moments {
     /// From individual delays in nanoseconds, sampled from this many packets; `None` for fewer than three.
     pub(crate) fn of(delays: &[i64], population: u64) -> Option<Self> {
         if delays.len() < 3 {

@@ -20,8 +20,7 @@
 //! **Source**: M. Lee, N. Duffield, R. R. Kompella, *Two samples are enough*, INFOCOM 2010, as described in sanjuas11
 //! §5.1 (`docs/papers/sanjuas11-lds.md`).
 
-use crate::flow_sample::{FlowSample, Kept, TooFewBytes};
-use crate::table::Entry;
+use crate::flow_sample::{FlowSample, TooFewBytes};
 use dwell_types::{Crossing, FlowId, Timestamp, hash};
 use std::collections::HashMap;
 
@@ -34,30 +33,24 @@ pub struct Mpe {
     threshold: u64,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Record {
-    key: u64,
     first: Sampled,
     last: Sampled,
 }
 
 /// A packet and when it passed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Sampled {
     packet: u64,
     at: Timestamp,
 }
 
-impl Entry for Record {
-    fn key(&self) -> u64 {
-        self.key
-    }
-}
-
-impl Kept for Record {
-    fn of(key: u64) -> Self {
-        let never = |nanos| Sampled { packet: 0, at: Timestamp::from_nanos(nanos) };
-        Self { key, first: never(i64::MAX), last: never(i64::MIN) }
+impl Default for Record {
+    /// No packet was sampled.
+    fn default() -> Self {
+        let never = |at| Sampled { packet: 0, at };
+        Self { first: never(Timestamp::MAX), last: never(Timestamp::MIN) }
     }
 }
 
@@ -101,10 +94,10 @@ impl Mpe {
 
     /// The delays from the records of the sender and these.
     pub fn since(&self, sender: &Self) -> MpeDelays {
-        let at_sender: HashMap<u64, &Record> = sender.records.iter().map(|record| (record.key, record)).collect();
+        let at_sender: HashMap<u64, &Record> = sender.records.iter().collect();
         let mut samples = Vec::new();
-        for record in self.records.iter() {
-            let Some(sent) = at_sender.get(&record.key) else { continue };
+        for (key, record) in self.records.iter() {
+            let Some(sent) = at_sender.get(&key) else { continue };
             samples.extend(sample(&sent.first, &record.first));
             if sent.first != sent.last {
                 samples.extend(sample(&sent.last, &record.last));

@@ -22,8 +22,7 @@
 //! **Source**: M. Lee, N. Duffield, R. R. Kompella, *Not all microseconds are equal*, SIGCOMM 2010, as described in
 //! sanjuas11 §5.1 (`docs/papers/sanjuas11-lds.md`).
 
-use crate::flow_sample::{FlowSample, Kept, TooFewBytes};
-use crate::table::Entry;
+use crate::flow_sample::{FlowSample, TooFewBytes};
 use dwell_types::{Crossing, FlowId, Timestamp};
 
 /// The state of the receiver.
@@ -38,21 +37,8 @@ pub struct Rli {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Flow {
-    key: u64,
     delay_ns: i64,
     packets: u64,
-}
-
-impl Entry for Flow {
-    fn key(&self) -> u64 {
-        self.key
-    }
-}
-
-impl Kept for Flow {
-    fn of(key: u64) -> Self {
-        Self { key, ..Self::default() }
-    }
 }
 
 impl Rli {

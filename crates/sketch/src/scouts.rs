@@ -178,10 +178,10 @@ impl Scouts {
     }
 
     pub(crate) fn read(expiry: Nanos, from: &mut Reader<'_>) -> Result<Self, CodecError> {
+        const WHAT: &str = "number of followed requests";
         let mut scouts = Self::new(expiry);
-        let wrong = CodecError::Value("number of followed requests");
         for place in &mut scouts.places {
-            let (names, numbers) = (from.u64()?, u32::try_from(from.u64()?).map_err(|_| wrong)?);
+            let (names, numbers) = (from.u64()?, from.small::<u32>(WHAT)?);
             *place = Scout {
                 fingerprint: (names >> 32) as u32,
                 since: names as u32,
@@ -190,9 +190,9 @@ impl Scouts {
             };
         }
         for count in scouts.answered.iter_mut().chain(&mut scouts.given_up) {
-            *count = from.small_amount("number of followed requests")?;
+            *count = from.small_amount(WHAT)?;
         }
-        scouts.halved = u32::try_from(from.u64()?).map_err(|_| wrong)?;
+        scouts.halved = from.small(WHAT)?;
         Ok(scouts)
     }
 }

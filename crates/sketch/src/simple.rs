@@ -145,11 +145,6 @@ impl Simple {
         self.stages.len() as u32
     }
 
-    /// What happens if all slots of a request are taken.
-    pub fn overwrite(&self) -> Overwrite {
-        self.overwrite
-    }
-
     #[inline]
     fn request(&mut self, request: &Event) {
         self.latest = self.latest.max(request.at);
@@ -269,7 +264,7 @@ impl Meter for Simple {
     }
 
     fn structure(&self) -> Structure {
-        let longest = match self.overwrite() {
+        let longest = match self.overwrite {
             Overwrite::Always => None,
             Overwrite::WhenOlder(age) => Some(age),
         };
@@ -286,19 +281,15 @@ impl Meter for Simple {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_support::{assert_exact, assert_expired_stays, exchanges, request, response};
+    use crate::test_support::{
+        assert_exact, assert_expired_stays, assert_has_all_fates, exchanges, request, response, take,
+    };
     use dwell_types::Match;
 
     const GOOD: Params = Params { slots: 1 << 10, stages: 1, fingerprint_bits: 32, overwrite: Overwrite::Always };
 
     fn simple(params: Params, matching: Match) -> Simple {
         Simple::new(params, exchanges(matching, Nanos::from_secs(100))).unwrap()
-    }
-
-    fn take(meter: &mut impl Meter, event: Event) -> Option<Sample> {
-        let mut samples = Vec::new();
-        meter.update(&[event], &mut samples);
-        samples.pop()
     }
 
     /// In an array that is large enough, nothing is lost: samples and counts equal those of the exact table.
@@ -366,9 +357,7 @@ mod tests {
                         Event { tag: 1, ..response(hash::finish(i.saturating_sub(30 + i % 3)), at + 500) },
                     );
                 }
-                let fates = simple.fates();
-                assert!(fates.iter().all(Fates::is_conserved), "{fates:?}");
-                assert!(fates[0].matched > 1_000 && fates[0].evicted > 0 && fates[0].pending > 0, "{fates:?}");
+                assert_has_all_fates(&simple);
             }
         }
     }

@@ -1,4 +1,5 @@
-//! The error that methods minimise when they choose their parameters, and how slow the slowest exchanges are.
+//! The error that methods minimise when they choose their parameters, from how much data, and how slow the slowest
+//! exchanges are.
 
 use std::iter::Sum;
 use std::ops::{Mul, SubAssign};
@@ -30,6 +31,16 @@ impl Target {
     pub(crate) fn scale(self) -> f64 {
         self.weight / self.density
     }
+}
+
+/// With fewer samples than this the tail is unknown.
+pub(crate) const ENOUGH: u32 = 64;
+
+/// The probability that an entry is there after so many mean lifetimes; bounded from below, since a sample hardly ever
+/// occurs whose weight would be larger.
+pub(crate) fn survival(lifetimes: f64) -> f64 {
+    const MOST: f64 = 12.0;
+    (-lifetimes.min(MOST)).exp()
 }
 
 /// Quantiles where samples are weighted by one over their probability. Errors are relative to *F*(1 − *F*), so that

@@ -1,7 +1,7 @@
 //! Helpers for the tests of this crate.
 
 use crate::exact::Exact;
-use crate::{Event, Exchanges, Meter, Sample};
+use crate::{Event, Exchanges, Fates, Meter, Sample};
 use dwell_types::{ExchangeId, Match, Nanos, Timestamp, hash};
 
 pub(crate) fn exchanges(matching: Match, expiry: Nanos) -> Exchanges {
@@ -21,6 +21,13 @@ pub(crate) fn take(meter: &mut impl Meter, event: Event) -> Option<Sample> {
     let mut samples = Vec::new();
     meter.update(&[event], &mut samples);
     samples.pop()
+}
+
+/// Every request has one fate, and some of the first series have each that there is in a full array.
+pub(crate) fn assert_has_all_fates(meter: &impl Meter) {
+    let fates = meter.fates();
+    assert!(fates.iter().all(Fates::is_conserved), "{fates:?}");
+    assert!(fates[0].matched > 1_000 && fates[0].evicted > 0 && fates[0].pending > 0, "{fates:?}");
 }
 
 /// Requests one microsecond apart, every second one answered after `delay` more; tags alternate.

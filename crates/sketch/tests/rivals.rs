@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::any_event;
+use common::{any_event, event};
 use dwell_simulate::Distribution;
 use dwell_simulate::exchange::{End, ExchangeWorkload, Settings, Workload};
 use dwell_sketch::ale::{self, Ale, Widths};
@@ -13,15 +13,15 @@ use dwell_sketch::ddbf::{self, Ddbf};
 use dwell_sketch::hash_sample::{HashSample, Lifetime};
 use dwell_sketch::simple::{self, Overwrite, Simple};
 use dwell_sketch::timebloom::{self, TimeBloom};
-use dwell_sketch::{Event, Exchanges, Fates, Meter};
-use dwell_types::{Nanos, Observation, Repeat};
+use dwell_sketch::{Exchanges, Fates, Meter};
+use dwell_types::Nanos;
 use proptest::prelude::*;
 
 const LONGEST: Nanos = Nanos::from_secs(10);
 const RATE: f64 = 1e3;
 
 fn exchanges() -> Exchanges {
-    Exchanges { tags: 1, repeat: Repeat::Ambiguous, expiry: LONGEST, seed: 1 }
+    Exchanges { expiry: LONGEST, ..common::exchanges(1) }
 }
 
 /// The accuracy of a meter on one stream.
@@ -46,19 +46,14 @@ fn score(name: &str, meter: &mut dyn Meter, answered: f64) -> Score {
     };
     let mut workload = ExchangeWorkload::new(&settings, 1).expect("settings are in range");
     let (mut samples, mut responses, mut absolute, mut bias, mut found) = (Vec::new(), 0.0, 0.0, 0.0, 0.0);
-    while let Some(seen) = workload.next() {
-        let (sighting, is_request) = match seen {
-            Observation::Request(sighting) => (sighting, true),
-            Observation::Response(sighting) => (sighting, false),
-        };
+    while let Some(event) = workload.next().map(event) {
         samples.clear();
-        meter
-            .update(&[Event { id: sighting.id, at: sighting.at, token: 0, tag: 0, mark: 0, is_request }], &mut samples);
+        meter.update(&[event], &mut samples);
         // The first turn is not evaluated: filters are still filling.
-        if sighting.at.as_nanos() < 2 * LONGEST.get() {
+        if event.at.as_nanos() < 2 * LONGEST.get() {
             continue;
         }
-        if let (false, Some(truth)) = (is_request, workload.delay()) {
+        if let (false, Some(truth)) = (event.is_request, workload.delay()) {
             responses += 1.0;
             if let Some(sample) = samples.first() {
                 let error = (sample.since_first.get() - truth.get()) as f64 / 1e6;

@@ -20,6 +20,18 @@ fn sighting(matching: Match, leg: Leg, number: u64, at: i64) -> Sighting {
     }
 }
 
+fn observation(seen: Sighting, is_request: bool) -> Observation {
+    if is_request { Observation::Request(seen) } else { Observation::Response(seen) }
+}
+
+/// Feeds DNS messages in the order of their times: each with whether it is a request, and the number of its exchange.
+fn feed(meter: &mut RttMeter, mut messages: Vec<(i64, bool, u64)>) {
+    messages.sort_unstable();
+    for (at, is_request, number) in messages {
+        meter.take(observation(sighting(Match::Dns, Leg::Both, number, at), is_request));
+    }
+}
+
 /// The methods that measure any rule.
 fn of_dns() -> impl Iterator<Item = Method> {
     Method::ALL.into_iter().filter(|method| method.measures(Match::Dns))
@@ -51,7 +63,7 @@ fn exchanges(meter: &mut RttMeter, matches: &[Match], ids: IdForm) {
             seen.id = ExchangeId(number << 20);
         }
         meter.mark(mark(seen.at));
-        meter.take(if is_request { Observation::Request(seen) } else { Observation::Response(seen) });
+        meter.take(observation(seen, is_request));
     }
 }
 
@@ -85,19 +97,13 @@ fn what_misses_answers_is_not_exact() {
             let delay = if number % 10 == 0 { 200_000_000 } else { 500_000 };
             events.extend([(at, true, number), (at + delay, false, number)]);
         }
-        events.sort_unstable();
-        for (at, is_request, number) in events {
-            let seen = sighting(Match::Dns, Leg::Both, number, at);
-            meter.take(if is_request { Observation::Request(seen) } else { Observation::Response(seen) });
-        }
+        feed(&mut meter, events);
         let fates = meter.estimate()[0].fates;
         let is_exact = meter.rules().all(|rule| rule.sampled_since.is_none());
         assert!(!is_exact || fates.matched == 100_000, "{}: {fates:?}", method.name());
     }
 }
 
-/// Ids that requests of two groups share, more often than a fridge has places for repeats: every fate is counted for the
-/// group of its request.
 /// Half of 20,000 requests per second are answered: nine of ten after 5 ms, the others after a second, long after their
 /// entries were overwritten if every request enters. Methods that find their parameters from the delays learn that there
 /// are slow ones; a fridge whose *p* is 1, which looks right as long as nobody knows of them, must fail.
@@ -115,11 +121,7 @@ fn a_mode_that_entries_do_not_live_for_is_found() {
                 events.push((at + delay, false, number));
             }
         }
-        events.sort_unstable();
-        for (at, is_request, number) in events {
-            let seen = sighting(Match::Dns, Leg::Both, number, at);
-            meter.take(if is_request { Observation::Request(seen) } else { Observation::Response(seen) });
-        }
+        feed(&mut meter, events);
         meter.estimate()[0].distribution.quantile(0.99).unwrap().value
     };
     for method in [Method::Auto, Method::Fridge, Method::Km, Method::Mis, Method::HashSample] {
@@ -130,6 +132,8 @@ fn a_mode_that_entries_do_not_live_for_is_found() {
     assert!(p99(&dense) < 6_000_000);
 }
 
+/// Ids that requests of two groups share, more often than a fridge has places for repeats: every fate is counted for the
+/// group of its request.
 #[test]
 fn every_group_accounts_for_its_requests() {
     for method in of_dns() {
@@ -140,7 +144,7 @@ fn every_group_accounts_for_its_requests() {
             let seen = sighting(Match::Dns, Leg::Both, pick % 3_000, number as i64 * 100_000);
             let seen = Sighting { series: Series { group: 1 + (pick >> 32) as u16 % 2, ..seen.series }, ..seen };
             let is_request = !(pick >> 50).is_multiple_of(3);
-            meter.take(if is_request { Observation::Request(seen) } else { Observation::Response(seen) });
+            meter.take(observation(seen, is_request));
         }
         for answer in meter.estimate() {
             assert!(answer.fates.is_conserved(), "{}: {:?}", method.name(), answer.fates);
@@ -169,7 +173,7 @@ fn responses_in_other_groups_falsify_no_delay() {
         for (at, is_request, number, group) in events {
             let mut seen = sighting(Match::Dns, Leg::Both, number, at);
             seen.series.group = group;
-            meter.take(if is_request { Observation::Request(seen) } else { Observation::Response(seen) });
+            meter.take(observation(seen, is_request));
         }
         let answers = meter.estimate();
         let answer = answers.iter().find(|answer| answer.series.group == 1).unwrap();
@@ -341,7 +345,7 @@ fn futile_responses_answer_nothing() {
                 let leg = if matching == Match::TcpHandshake { Leg::Sum } else { Leg::Both };
                 let tag = if matching == Match::TcpHandshake { 2 } else { 0 };
                 let seen = sighting(matching, leg, number, at);
-                meter.take(if is_request { Observation::Request(seen) } else { Observation::Response(seen) });
+                meter.take(observation(seen, is_request));
                 let event = Event { id: seen.id, at: seen.at, token: 0, tag, mark: 0, is_request };
                 table.update(&[event], &mut samples);
             };
@@ -423,8 +427,7 @@ fn intervals_with_few_samples_say_how_little_they_know() {
                 }
                 interval += 1;
             }
-            let seen = sighting(Match::Events, Leg::Both, number, at);
-            let seen = if is_request { Observation::Request(seen) } else { Observation::Response(seen) };
+            let seen = observation(sighting(Match::Events, Leg::Both, number, at), is_request);
             meters.iter_mut().for_each(|meter| meter.take(seen));
         }
         assert!(meters[1].rules().all(|rule| rule.sampled_since.is_some()));

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::is_unbiased;
+use common::{event, is_unbiased};
 use dwell_simulate::Distribution;
 use dwell_simulate::exchange::{ExchangeWorkload, Settings};
 use dwell_sketch::exact::Exact;
@@ -12,7 +12,7 @@ use dwell_sketch::hash_sample::{HashSample, Lifetime};
 use dwell_sketch::mis::{Ladder, Mis, Rung};
 use dwell_sketch::simple::{Overwrite, Params, Simple};
 use dwell_sketch::{Event, Exchanges, Fates, Meter, Sample};
-use dwell_types::{Nanos, Observation, Repeat};
+use dwell_types::Nanos;
 use std::collections::BTreeMap;
 
 /// Delays are log-uniform from here on, over six bins of two octaves: from 1 to 4,194 µs.
@@ -27,18 +27,11 @@ fn stream(seed: u64) -> Vec<Event> {
         ..Settings::fridge_synthetic(LONGEST).with_span(Nanos::new(12_500_000))
     };
     let mut workload = ExchangeWorkload::new(&settings, seed).expect("settings are in range");
-    let next = || {
-        let (sighting, is_request) = match workload.next()? {
-            Observation::Request(sighting) => (sighting, true),
-            Observation::Response(sighting) => (sighting, false),
-        };
-        Some(Event { id: sighting.id, at: sighting.at, token: 0, tag: 0, mark: 0, is_request })
-    };
-    std::iter::from_fn(next).collect()
+    std::iter::from_fn(|| workload.next().map(event)).collect()
 }
 
 fn exchanges(seed: u64) -> Exchanges {
-    Exchanges { tags: 1, repeat: Repeat::Ambiguous, expiry: Nanos::from_secs(10), seed }
+    Exchanges { expiry: Nanos::from_secs(10), ..common::exchanges(seed) }
 }
 
 fn bin(delay: Nanos) -> Option<usize> {

@@ -198,7 +198,7 @@ fn clocks_may_differ_by_any_time() {
         let mut cutter = Cutter::new(Params { lda, lds: None }, Nanos::new(SECOND / 5), Nanos::new(0)).unwrap();
         for (id, at) in seen {
             let at = Timestamp::from_nanos(at);
-            cutter.update(&Crossing { packet: PacketId(id), flow: FlowId(0), at, bytes: 100 });
+            cutter.update_flow(&Crossing { packet: PacketId(id), flow: FlowId(0), at, bytes: 100 }, 0, None);
         }
         cutter.end();
         cutter.take()
@@ -525,7 +525,7 @@ fn packets_out_of_order_at_a_whole_interval_cost_no_border() {
         }
         for (id, at) in packets {
             let crossing = Crossing { packet: PacketId(id), flow: flow(id), at: Timestamp::from_nanos(at), bytes: 100 };
-            cutter.update(&crossing);
+            cutter.update_flow(&crossing, 0, None);
         }
         cutter.end();
         cutter.take().iter().map(|summary| summary.from).collect::<Vec<_>>()

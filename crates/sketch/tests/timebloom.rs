@@ -5,14 +5,14 @@
 
 mod common;
 
-use common::any_event;
+use common::{any_event, event};
 use dwell_simulate::Distribution;
 use dwell_simulate::exchange::{End, ExchangeWorkload, Settings, Workload};
 use dwell_sketch::distribution::{Ambiguous, DelayStore};
 use dwell_sketch::fridge::{self, Fridge};
 use dwell_sketch::timebloom::{Cdf, Params, Policy, Prior, Reference, TimeBloom, TimeBloomError};
 use dwell_sketch::{Event, Exchanges, Meter, Sample};
-use dwell_types::{ExchangeId, Nanos, Observation, Repeat, Timestamp, hash};
+use dwell_types::{ExchangeId, Nanos, Timestamp, hash};
 use proptest::prelude::*;
 
 const LONGEST: Nanos = Nanos::from_secs(10);
@@ -70,13 +70,9 @@ fn stream(delays: &Distribution, answered: f64, seed: u64) -> Stream {
     let settings = Settings { answered, ..Settings::poisson(1e3, delays.clone(), End::After(Nanos::from_secs(100))) };
     let mut workload = ExchangeWorkload::new(&settings, seed).expect("settings are in range");
     let (mut events, mut truth) = (Vec::new(), Vec::new());
-    while let Some(seen) = workload.next() {
-        let (sighting, is_request) = match seen {
-            Observation::Request(sighting) => (sighting, true),
-            Observation::Response(sighting) => (sighting, false),
-        };
-        events.push(Event { id: sighting.id, at: sighting.at, token: 0, tag: 0, mark: 0, is_request });
-        if !is_request {
+    while let Some(event) = workload.next().map(event) {
+        events.push(event);
+        if !event.is_request {
             truth.push(workload.delay().expect("there are no orphans").get());
         }
     }
@@ -93,7 +89,7 @@ fn params(bits: u64, filters: u32, policy: Policy, prior: &Prior) -> Params {
 }
 
 fn exchanges(seed: u64) -> Exchanges {
-    Exchanges { tags: 1, repeat: Repeat::Ambiguous, expiry: LONGEST, seed }
+    Exchanges { expiry: LONGEST, ..common::exchanges(seed) }
 }
 
 /// The accuracy of a ring.

@@ -1,6 +1,6 @@
-use core::fmt;
-use core::str::FromStr;
 use dwell_types::Address;
+use std::fmt;
+use std::str::FromStr;
 
 /// The fields that define a group: a comma-separated list of
 ///
@@ -64,7 +64,7 @@ impl fmt::Display for GroupingError {
     }
 }
 
-impl core::error::Error for GroupingError {}
+impl std::error::Error for GroupingError {}
 
 impl Lengths {
     pub(super) const WHOLE: Self = Self { v4: 32, v6: 128 };
@@ -98,7 +98,7 @@ impl FromStr for Grouping {
             };
             let flag = |was: &mut bool| match lengths {
                 Some(_) => Err(GroupingError::Length(part.to_owned())),
-                None => Ok(core::mem::replace(was, true)),
+                None => Ok(std::mem::replace(was, true)),
             };
             let twice = match name {
                 "src" => address(&mut grouping.source)?,

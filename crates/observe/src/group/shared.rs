@@ -34,7 +34,7 @@ impl Group {
 
     #[inline]
     fn and(self, mask: &Self) -> Self {
-        Self(core::array::from_fn(|i| self.0[i] & mask.0[i]))
+        Self(std::array::from_fn(|i| self.0[i] & mask.0[i]))
     }
 
     fn source(&self) -> Address {
@@ -82,7 +82,7 @@ impl Cut {
     pub(crate) fn new(grouping: Grouping, start: u64) -> Self {
         Self {
             masks: [true, false].map(|is_v4| grouping.mask(is_v4)),
-            seeds: core::array::from_fn(|word| hash::word(start, word as u64)),
+            seeds: std::array::from_fn(|word| hash::word(start, word as u64)),
         }
     }
 
@@ -95,7 +95,7 @@ impl Cut {
     /// Combines the words in pairs, so that the multiplications do not depend on one another.
     #[inline]
     pub(crate) fn hash(&self, group: &Group) -> u64 {
-        let [a, b, c, d, e, f]: [u64; 6] = core::array::from_fn(|i| group.0[i] ^ self.seeds[i]);
+        let [a, b, c, d, e, f]: [u64; 6] = std::array::from_fn(|i| group.0[i] ^ self.seeds[i]);
         hash::finish(hash::fold(a, b) ^ hash::fold(c, d).rotate_left(21) ^ hash::fold(e, f).rotate_left(42))
     }
 }
@@ -114,9 +114,7 @@ impl Grouping {
         let ports = ports | ones(self.port, 0xffff << 16) | ones(self.vlan, 0xffff);
         Group([a, b, c, d, ports, ones(self.dscp, 0xff << 8) | ones(self.protocol, 0xff)])
     }
-}
 
-impl Grouping {
     pub(crate) fn name(&self, group: &Group) -> String {
         let mut parts = Vec::new();
         let mut address = |name: &str, lengths: Option<Lengths>, address: Address| {

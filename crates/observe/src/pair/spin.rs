@@ -251,7 +251,7 @@ impl Spin {
         }
         let mut new = Connection { used: true, flow, born: at, last: at, ..Connection::default() };
         new.remember(long);
-        let before = core::mem::replace(connection, new);
+        let before = std::mem::replace(connection, new);
         if before.used {
             self.gone.add(&before);
             self.gone.evicted += u64::from(known.is_none() && silent <= IDLE_NS);

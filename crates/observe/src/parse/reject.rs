@@ -1,4 +1,4 @@
-use core::fmt;
+use std::fmt;
 
 /// Why a frame yields no packet. The names appear in reports under `frames.rejected`.
 ///
@@ -86,7 +86,7 @@ impl fmt::Display for Reject {
     }
 }
 
-impl core::error::Error for Reject {}
+impl std::error::Error for Reject {}
 
 #[cfg(test)]
 mod tests {

@@ -229,7 +229,7 @@ impl Meter for Dart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_support::exchanges;
+    use crate::test_support::{self, exchanges};
     use dwell_types::{Match, Nanos};
 
     const GOOD: Params = Params { ranges: 64, packets: 64, stages: 2, rounds: 4 };
@@ -246,9 +246,7 @@ mod tests {
 
     /// Feeds one event; returns the delay that it gives.
     fn take(dart: &mut Dart, event: Event) -> Option<i64> {
-        let mut samples = Vec::new();
-        dart.update(&[event], &mut samples);
-        samples.pop().map(|sample| sample.since_first.get())
+        test_support::take(dart, event).map(|sample| sample.since_first.get())
     }
 
     fn send(dart: &mut Dart, flow: u32, numbers: (u32, u32), at_ns: i64) {

@@ -66,7 +66,7 @@ impl Fridge {
     /// Reads a fridge written by [`Fridge::to_bytes`]. Any other bytes are rejected with an error.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, CodecError> {
         let mut from = Reader::new(bytes, Kind::Fridge)?;
-        let slots = u32::try_from(from.u64()?).map_err(|_| CodecError::Value("number of slots"))?;
+        let slots = from.small("number of slots")?;
         let fingerprint_bits = from.u8()?;
         let flags = from.u8()?;
         if flags >= 2 * FILLING {
@@ -74,7 +74,7 @@ impl Fridge {
         }
         let has = |flag| flags & flag != 0;
         let probability = EntryProbability::read(&mut from)?;
-        let tags = u16::try_from(from.u64()?).map_err(|_| CodecError::Value("number of series"))?;
+        let tags = from.small("number of series")?;
         let repeat = if has(AMBIGUOUS) { Repeat::Ambiguous } else { Repeat::Ignored };
         let exchanges = Exchanges { tags, repeat, expiry: Nanos::new(from.i64()?), seed: from.u64()? };
         let params = Params {

@@ -4,7 +4,7 @@ use crate::codec::{CodecError, Reader, Writer};
 use crate::scouts::{LIVED, Scouts};
 use crate::steps;
 use crate::survival::{FOLLOWED, begin};
-use crate::targets::{TARGETS, error_of_weighted, slowest};
+use crate::targets::{ENOUGH, TARGETS, error_of_weighted, slowest, survival};
 use dwell_types::{Nanos, Timestamp};
 
 /// How fast *p* follows new data.
@@ -22,9 +22,6 @@ impl Pace {
     /// *p*, and then slow ones are not seen.
     const LIMITED: Self = Self { memory: 0.98, worth_it: 0.8 };
 }
-
-/// Beyond this the weight of a sample is so large that it will hardly ever occur.
-const LARGEST_EXPONENT: f64 = 12.0;
 
 /// An entry probability: `base · 2^(−step/8)`. The base is 1 unless the user set another.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -113,9 +110,6 @@ pub(crate) struct Profile {
     rate: f64,
 }
 
-/// With fewer samples than this the tail is unknown.
-const ENOUGH: u32 = 64;
-
 impl Profile {
     const BINS: usize = 96;
 
@@ -191,7 +185,7 @@ impl Profile {
         }
         let responses = from.amount("number of responses")?;
         profile.responses = product_limit.then_some(responses);
-        profile.samples = u32::try_from(from.u64()?).map_err(|_| CodecError::Value("number of samples"))?;
+        profile.samples = from.small("number of samples")?;
         profile.admitted = from.amount("number of requests")?;
         profile.offered = from.amount("number of requests")?;
         let known = from.u8()?;
@@ -357,8 +351,7 @@ impl Profile {
 
     /// The same where samples are weighted by one over their probability.
     fn predicted(delays: &[(f64, f64)], p: f64) -> f64 {
-        let chance = |delay: f64| p * (-(p * delay).min(LARGEST_EXPONENT)).exp();
-        error_of_weighted(delays.iter().map(|&(delay, weight)| (weight, chance(delay))))
+        error_of_weighted(delays.iter().map(|&(delay, weight)| (weight, p * survival(p * delay))))
     }
 }
 

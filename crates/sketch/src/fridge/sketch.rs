@@ -489,18 +489,12 @@ impl Meter for Fridge {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_support::{assert_expired_stays, exchanges, request, response};
+    use crate::test_support::{assert_expired_stays, assert_has_all_fates, exchanges, request, response, take};
     use dwell_types::Match;
 
     fn fridge(slots: u32, p: Option<f64>, matching: Match) -> Fridge {
         let params = Params { has_tokens: matching.has_tokens(), entry_probability: p, ..Params::new(slots) };
         Fridge::new(params, exchanges(matching, Nanos::from_secs(100))).unwrap()
-    }
-
-    fn take(fridge: &mut Fridge, event: Event) -> Option<Sample> {
-        let mut samples = Vec::new();
-        fridge.update(&[event], &mut samples);
-        samples.pop()
     }
 
     #[test]
@@ -629,9 +623,7 @@ mod tests {
                 take(&mut fridge, Event { tag: 1, ..response(hash::finish(i - 30 - i % 3), at + 500) });
             }
         }
-        let fates = fridge.fates();
-        assert!(fates.iter().all(Fates::is_conserved), "{fates:?}");
-        assert!(fates[0].matched > 1_000 && fates[0].evicted > 0 && fates[0].pending > 0, "{fates:?}");
+        assert_has_all_fates(&fridge);
     }
 
     #[test]

@@ -139,12 +139,6 @@ impl Cells {
         self.bytes.fill(0);
     }
 
-    /// Adds a packet to a cell.
-    #[inline(always)]
-    pub(super) fn update(&mut self, cell: usize, taken: Taken) {
-        self.add(cell, taken.into());
-    }
-
     /// Adds packets sampled by one bank.
     pub(super) fn update_all(&mut self, bank: &Sampled, packets: &[Taken]) {
         match self.size {
@@ -155,8 +149,9 @@ impl Cells {
         }
     }
 
+    /// Adds a packet, or the contents of another cell, to a cell.
     #[inline(always)]
-    fn add(&mut self, cell: usize, fields: Fields) {
+    pub(super) fn add(&mut self, cell: usize, fields: Fields) {
         match self.size {
             CellSize::Bits48 => add::<6>(&mut self.bytes, cell, fields),
             CellSize::Bits56 => add::<7>(&mut self.bytes, cell, fields),
@@ -210,7 +205,7 @@ mod tests {
             for i in 0..200_000u64 {
                 let (random, cell) = (hash::finish(i), (hash::finish(i) >> 7) as usize % 5);
                 let taken = Taken { place: random, at: Timestamp::from_nanos(hash::finish(random) as i64) };
-                cells.update(cell, taken);
+                cells.add(cell, taken.into());
                 plain[cell] = plain[cell].plus(taken.into());
             }
             let bits = |field: u64, bits: u32| field & (u64::MAX >> (64 - bits));

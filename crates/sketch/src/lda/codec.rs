@@ -47,7 +47,7 @@ impl Lda {
         let number = from.count(BANK_BYTES)?;
         let (mut banks, mut taken) = (Vec::with_capacity(number), Vec::with_capacity(number));
         for _ in 0..number {
-            let rows = u32::try_from(from.u64()?).map_err(|_| CodecError::Value("rows"))?;
+            let rows = from.small("rows")?;
             banks.push(Bank { rows, probability: from.amount("probability")? });
             taken.push(from.u64()?);
         }

@@ -92,7 +92,7 @@ impl Lda {
     fn sample(&mut self, taken: Taken) {
         let Some(bank) = self.banks.iter_mut().find(|bank| taken.place <= bank.last) else { return };
         bank.packets = bank.packets.wrapping_add(1);
-        self.cells.update(bank.cell(taken.place), taken);
+        self.cells.add(bank.cell(taken.place), taken.into());
     }
 
     /// Adds the contents of a sketch with the same parameters, as if this one had seen both streams.

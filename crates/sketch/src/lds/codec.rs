@@ -43,8 +43,8 @@ impl Lds {
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, CodecError> {
         let mut from = Reader::new(bytes, Kind::Lds)?;
         let seed = from.u64()?;
-        let columns = small(from.u64()?, "columns")?;
-        let cells_per_flow = small(from.u64()?, "cells per flow")?;
+        let columns = from.small("columns")?;
+        let cells_per_flow = from.small("cells per flow")?;
         let has_bytes = match from.u8()? {
             0 => false,
             1 => true,
@@ -53,7 +53,7 @@ impl Lds {
         let rows = from.count(8)?;
         let rates = (0..rows).map(|_| from.amount("rate")).collect::<Result<_, _>>()?;
         let classes = from.count(8)?;
-        let weights = (0..classes).map(|_| small(from.u64()?, "weight")).collect::<Result<_, _>>()?;
+        let weights = (0..classes).map(|_| from.small("weight")).collect::<Result<_, _>>()?;
         let cells = from.count(Cell::BYTES + if has_bytes { 8 } else { 0 })?;
         let params = Params { columns, cells_per_flow, rates, weights, has_bytes, seed };
         if params.cells() != cells as u64 {
@@ -69,8 +69,4 @@ impl Lds {
         from.finish()?;
         Ok(sketch)
     }
-}
-
-fn small(value: u64, what: &'static str) -> Result<u32, CodecError> {
-    u32::try_from(value).map_err(|_| CodecError::Value(what))
 }

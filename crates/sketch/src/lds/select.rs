@@ -37,7 +37,7 @@ impl Comparison<'_> {
         let weight = f64::from(self.sender.weight(class));
         let cells = self.candidates(flow, rule);
         FlowEstimate {
-            mean_delay_ns: mean(&cells).map(|mean| Figure { value: self.delay(mean.value), ..mean }),
+            mean_delay_ns: mean(&cells).map(|mean| Figure { value: self.delay(mean), interval: None }),
             packets: Some(self.least(flow, weight, |cell| self.sent(cell))),
             lost: Some(self.least(flow, weight, |cell| self.lost(cell))),
             bytes: self.bytes(flow),
@@ -70,10 +70,10 @@ impl Comparison<'_> {
 }
 
 /// Mean delay relative to `about`: Σ delays over Σ packets.
-fn mean(cells: &[(usize, Difference)]) -> Option<Figure> {
+fn mean(cells: &[(usize, Difference)]) -> Option<f64> {
     let delay: f64 = cells.iter().map(|(_, cell)| cell.delay_ns as f64).sum();
     let packets: f64 = cells.iter().map(|(_, cell)| f64::from(cell.packets)).sum();
-    (packets > 0.0).then(|| Figure { value: delay / packets, interval: None })
+    (packets > 0.0).then(|| delay / packets)
 }
 
 /// The spread of delays from that between the means of a row's cells: Σ *n* (*d̄* − *d̄*ᵣ)² divided by the number of
@@ -81,7 +81,7 @@ fn mean(cells: &[(usize, Difference)]) -> Option<Figure> {
 pub(super) fn spread(cells: &[(usize, Difference)], weight: f64) -> Option<Figure> {
     let (mut squares, mut freedom) = (0.0, 0.0);
     for row in cells.chunk_by(|a, b| a.0 == b.0) {
-        let center = mean(row)?.value;
+        let center = mean(row)?;
         let square = |cell: &Difference| {
             let packets = f64::from(cell.packets);
             packets / weight * (cell.delay_ns as f64 / packets - center).powi(2)

@@ -10,7 +10,7 @@
 //!
 //! **State**: Σ*M*ₖ slots of 24 bytes. Fingerprint (up to 32 bits), insertion counter (32, wraps), time 48, time from
 //! the first to the last equal request 40, tag 16, tokens 2 × 8, state 8. In addition the counts of each
-//! series, and if lifetimes are searched some 2.4 KiB: weights of delays in half octaves, a few requests that are
+//! series, and if lifetimes are searched some 2.1 KiB: weights of delays in half octaves, a few requests that are
 //! followed to their end (`scouts.rs`), and up to four ladders of which entries may be left.
 //!
 //! **Cost**: one multiplication per event; two more and one slot accessed per event that passes the gate.

@@ -1,7 +1,7 @@
 //! The search for the lifetimes with the least predicted variance.
 
 use super::{Ladder, Rung};
-use crate::targets::{error_of_weighted, slowest};
+use crate::targets::{error_of_weighted, slowest, survival};
 
 impl Ladder {
     /// The ladder of `slots` slots with the least predicted variance, of one to three lifetimes.
@@ -100,16 +100,9 @@ impl Search {
             .map(|octave| f64::from(slots) * 2f64.powi(octave) / 16.0)
             .take_while(|&lifetime| lifetime <= most)
             .collect();
-        let of_lifetime = |&lifetime: &f64| delays.iter().map(|&(delay, _)| Self::survival(lifetime, delay)).collect();
+        let of_lifetime = |&lifetime: &f64| delays.iter().map(|&(delay, _)| survival(delay / lifetime)).collect();
         let survivals = lifetimes.iter().map(of_lifetime).collect();
         Some(Self { slots, delays, lifetimes, survivals, least })
-    }
-
-    /// Probability of surviving a delay, bounded from below.
-    fn survival(lifetime: f64, delay: f64) -> f64 {
-        /// Beyond this the weight is so large that such a sample will hardly ever occur.
-        const LARGEST_EXPONENT: f64 = 12.0;
-        (-(delay / lifetime).min(LARGEST_EXPONENT)).exp()
     }
 
     /// The best ladder of one to three lifetimes, with its predicted error.
@@ -160,7 +153,7 @@ impl Search {
     /// The predicted error of a ladder; `None` if its longest lifetime is too short.
     pub(super) fn error_of(&self, ladder: &Ladder) -> Option<f64> {
         let chance = |i: usize| {
-            let of_rung = |rung: &Rung| rung.probability * Self::survival(rung.lifetime(), self.delays[i].0);
+            let of_rung = |rung: &Rung| rung.probability * survival(self.delays[i].0 / rung.lifetime());
             ladder.rungs().iter().map(of_rung).sum()
         };
         (ladder.longest() >= self.least).then(|| self.error(chance))

@@ -275,7 +275,7 @@ impl Meter for Mis {
 mod tests {
     use super::super::Rung;
     use super::*;
-    use crate::test_support::{beside_exact, exchanges, request, response};
+    use crate::test_support::{assert_has_all_fates, beside_exact, exchanges, request, response};
     use dwell_types::{ExchangeId, Match, Nanos};
 
     fn mis(rungs: &[(u32, f64)], matching: Match) -> Mis {
@@ -332,9 +332,7 @@ mod tests {
                 let answered = response(hash::finish(i.saturating_sub(30 + i % 3)), at + 500);
                 mis.update(&[Event { tag: (i % 2) as u16, ..asked }, Event { tag: 1, ..answered }], &mut samples);
             }
-            let fates = mis.fates();
-            assert!(fates.iter().all(Fates::is_conserved), "{fates:?}");
-            assert!(fates[0].matched > 1_000 && fates[0].evicted > 0 && fates[0].pending > 0, "{fates:?}");
+            assert_has_all_fates(&mis);
         }
     }
 

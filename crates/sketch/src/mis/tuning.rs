@@ -3,6 +3,7 @@
 use super::Ladder;
 use super::search::{Delays, Search};
 use crate::scouts::{LIVED, Scouts};
+use crate::targets::ENOUGH;
 use dwell_types::{Nanos, Timestamp};
 
 /// The data for the search.
@@ -22,8 +23,6 @@ pub(super) struct Tuning {
     next: f64,
 }
 
-/// With fewer samples than this the tail is unknown.
-const ENOUGH: u32 = 64;
 /// Fridges change if the predicted error falls below this share of the present one.
 const WORTH_IT: f64 = 0.9;
 /// Searches are at most this many of the longest lifetimes apart, or this many requests if that is more: each takes as

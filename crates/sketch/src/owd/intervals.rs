@@ -102,14 +102,14 @@ impl Intervals {
         let Some(Open { start, sent }) = self.open.pop_front() else { return };
         let start = Timestamp::from_nanos(start);
         let scale = self.tally.scale(sent.packets);
-        let packets_per_id = core::mem::take(&mut *self.reuse).per_exchange().unwrap_or(1.0);
+        let packets_per_id = std::mem::take(&mut *self.reuse).per_exchange().unwrap_or(1.0);
         let distribution = self.delays.distribution_of_more(0, Ambiguous::First, scale);
         self.done.push(IntervalAnswer {
             start,
             end: start + self.length,
             sent: sent.packets,
             sent_bytes: sent.bytes,
-            tally: core::mem::replace(&mut self.tally, Tally::of_part()).with_shared_ids(packets_per_id),
+            tally: std::mem::replace(&mut self.tally, Tally::of_part()).with_shared_ids(packets_per_id),
             distribution: distribution.with_longest(self.longest).with_shared_ids(packets_per_id),
         });
         self.delays.reset();
@@ -123,7 +123,7 @@ impl Intervals {
     }
 
     pub(super) fn take(&mut self) -> Vec<IntervalAnswer> {
-        core::mem::take(&mut self.done)
+        std::mem::take(&mut self.done)
     }
 
     pub(super) fn state_bytes(&self) -> usize {

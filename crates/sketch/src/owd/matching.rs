@@ -368,59 +368,65 @@ impl Matching {
             self.wait_for_sender(packet, at);
             return None;
         };
-        let (weight, window) = (self.weight(), self.window);
-        let open = self.open.get_mut(slot);
-        match open.kind() {
-            Kind::Sent => {
-                let there = open.first.wrapping_sub(self.front) as usize;
-                let sent = self.queue[there].sent.at;
-                if at - sent > self.longest {
-                    // Overdue, but still in the queue because times went backwards.
-                    self.unsent += weight;
-                    return None;
+        match self.open.get(slot).kind() {
+            Kind::Sent => return self.received_alone(slot, at, back),
+            Kind::Shared => self.received_beside(slot, at),
+            Kind::Matched | Kind::Early => match self.copies(slot, at) {
+                Some(copies) => {
+                    *copies = copies.saturating_add(1);
+                    self.count_copy(self.weight());
                 }
-                let delay = at - sent;
-                // Of an earlier equal packet, which was not seen at the sender.
-                let is_impossible = back.is_some_and(|back| back.excludes(delay, at));
-                self.queue[there].state = if is_impossible { State::Arrived } else { State::Received(delay) };
-                self.last = self.last.max(Some(sent));
-                self.remember(slot, Recent { packet: packet.0, sent, received: at, copies: 0 });
-                return (!is_impossible).then_some(delay);
-            }
-            Kind::Shared => {
-                open.received += 1;
-                self.first_equal.get_or_insert(at);
-                let (first, have_all_arrived) = (open.first, open.received >= open.copies);
-                // Those whose fates are settled arrived earlier, if at all: this one was sent no earlier than `first`.
-                let first = first.wrapping_sub(self.front) as usize;
-                self.last = self.last.max(self.queue.get(first).map(|queued| queued.sent.at));
-                if have_all_arrived {
-                    self.all_arrived(slot, at);
-                }
-            }
-            Kind::Matched => {
-                let there = open.first.wrapping_sub(self.first_recent) as usize;
-                let before = &mut self.recent[there];
-                if is_within(window, at, before.received) {
-                    before.copies = before.copies.saturating_add(1);
-                    self.count_copy(weight);
-                } else {
-                    self.wait_for_sender(packet, at);
-                }
-            }
-            Kind::Early => {
-                let there = open.last.wrapping_sub(self.front) as usize;
-                let before = &mut self.queue[there];
-                match &mut before.state {
-                    State::Early { copies, .. } if is_within(window, at, before.sent.at) => {
-                        *copies = copies.saturating_add(1);
-                        self.count_copy(weight);
-                    }
-                    _ => self.wait_for_sender(packet, at),
-                }
-            }
+                None => self.wait_for_sender(packet, at),
+            },
         }
         None
+    }
+
+    /// The delay of a packet that arrives, if it alone of its id is in flight and may have such a delay.
+    fn received_alone(&mut self, slot: usize, at: Timestamp, back: Option<&Latest>) -> Option<Nanos> {
+        let &Open { packet, first, .. } = self.open.get(slot);
+        let there = first.wrapping_sub(self.front) as usize;
+        let sent = self.queue[there].sent.at;
+        let delay = at - sent;
+        if delay > self.longest {
+            // Overdue, but still in the queue because times went backwards.
+            self.unsent += self.weight();
+            return None;
+        }
+        // Of an earlier equal packet, which was not seen at the sender.
+        let is_impossible = back.is_some_and(|back| back.excludes(delay, at));
+        self.queue[there].state = if is_impossible { State::Arrived } else { State::Received(delay) };
+        self.last = self.last.max(Some(sent));
+        self.remember(slot, Recent { packet, sent, received: at, copies: 0 });
+        (!is_impossible).then_some(delay)
+    }
+
+    /// Counts a packet that arrives while equal ones are in flight.
+    fn received_beside(&mut self, slot: usize, at: Timestamp) {
+        let open = self.open.get_mut(slot);
+        open.received += 1;
+        let (first, have_all_arrived) = (open.first, open.received >= open.copies);
+        self.first_equal.get_or_insert(at);
+        // Those whose fates are settled arrived earlier, if at all: this one was sent no earlier than `first`.
+        let first = first.wrapping_sub(self.front) as usize;
+        self.last = self.last.max(self.queue.get(first).map(|queued| queued.sent.at));
+        if have_all_arrived {
+            self.all_arrived(slot, at);
+        }
+    }
+
+    /// The number of duplicates of a packet that has arrived, if one that arrives now is among them.
+    fn copies(&mut self, slot: usize, at: Timestamp) -> Option<&mut u32> {
+        let open = self.open.get(slot);
+        let (copies, received) = if open.kind() == Kind::Matched {
+            let before = &mut self.recent[open.first.wrapping_sub(self.first_recent) as usize];
+            (&mut before.copies, before.received)
+        } else {
+            let before = &mut self.queue[open.last.wrapping_sub(self.front) as usize];
+            let State::Early { copies, .. } = &mut before.state else { return None };
+            (copies, before.sent.at)
+        };
+        is_within(self.window, at, received).then_some(copies)
     }
 
     /// Counts one more duplicate at the receiver; with negative weight, one fewer, since it was sent after all.

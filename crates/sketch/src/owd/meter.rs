@@ -7,8 +7,8 @@ use super::tally::Tally;
 use crate::Sample;
 use crate::distribution::{Ambiguous, DelayStore, Distribution};
 use crate::reuse::Reuse;
-use core::fmt;
 use dwell_types::{Crossing, FlowId, Nanos, Timestamp};
+use std::fmt;
 
 /// The point at which a packet was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl fmt::Display for SettingsError {
     }
 }
 
-impl core::error::Error for SettingsError {}
+impl std::error::Error for SettingsError {}
 
 /// Compares two points packet by packet.
 #[derive(Clone, Debug)]

@@ -1,7 +1,5 @@
 use super::matching::{Fate, Passed};
 use crate::estimate::{Estimate, Z95, student95, wilson};
-#[cfg(doc)]
-use crate::reuse::Reuse;
 use dwell_types::Nanos;
 
 /// Sums over packets in the order in which they were sent.
@@ -164,8 +162,8 @@ impl Tally {
         self.is_merged = true;
     }
 
-    /// The same where so many packets share each sampled id (see [`Reuse`]): variances due to sampling are larger by as
-    /// much.
+    /// The same where so many packets share each sampled id (see [`Reuse`](crate::reuse::Reuse)): variances due to
+    /// sampling are larger by as much.
     pub(super) fn with_shared_ids(mut self, packets_per_id: f64) -> Self {
         let Self { received, lost, ambiguous, uncovered, delays, .. } = &mut self;
         let totals = [received, lost, ambiguous, uncovered].map(|total| &mut total.excess);
@@ -515,7 +513,7 @@ mod tests {
     type Draw = fn([f64; 2]) -> f64;
 
     fn normal([a, b]: [f64; 2]) -> f64 {
-        (-2.0 * a.ln()).sqrt() * (core::f64::consts::TAU * b).cos()
+        (-2.0 * a.ln()).sqrt() * (std::f64::consts::TAU * b).cos()
     }
 
     /// How often the intervals of mean and deviation contain the true values of 4 times as many packets as there are

@@ -2,8 +2,8 @@ use super::compare::Comparison;
 use super::episode::{Episode, EpisodeParams, Episodes};
 use super::timeline::{Stretch, Timeline};
 use crate::conquest::{Conquest, ConquestError, Counts, Exact, Params, Queued};
-use core::fmt;
 use dwell_types::{Departure, FlowId, FlowKey, Nanos, Timestamp};
+use std::fmt;
 
 /// How the contents of the queue are determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,7 +104,7 @@ impl fmt::Display for SettingsError {
     }
 }
 
-impl core::error::Error for SettingsError {}
+impl std::error::Error for SettingsError {}
 
 /// Reports which flows built a queue, packet by packet and episode by episode. See the [module](super).
 #[derive(Clone, Debug)]

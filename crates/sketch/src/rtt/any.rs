@@ -21,7 +21,7 @@ use std::ops::{Deref, DerefMut};
 pub(super) enum AnyMeter {
     Roomy(Box<Roomy>),
     Exact(Box<Exact>),
-    Other(Box<dyn Meter + Send>),
+    Other(Box<dyn Meter>),
 }
 
 /// The methods common to all meters.
@@ -132,7 +132,7 @@ impl AnyMeter {
     }
 }
 
-fn other<M: Meter + Send + 'static>(meter: Result<M, impl Display>) -> Result<AnyMeter, SettingsError> {
+fn other<M: Meter + 'static>(meter: Result<M, impl Display>) -> Result<AnyMeter, SettingsError> {
     boxed(meter).map(|meter| AnyMeter::Other(meter))
 }
 

@@ -3,7 +3,7 @@ use super::spans::Longer;
 use crate::estimate::{Estimate, Z95};
 use crate::lda;
 use crate::moments::Level;
-use core::f64::consts::SQRT_2;
+use std::f64::consts::SQRT_2;
 
 /// Upper bound on the packets that pass one of two borders before it at the sender and after it at the receiver, if
 /// `spread` packets pass in a standard deviation of the delay.

@@ -61,11 +61,6 @@ impl Cutter {
         })
     }
 
-    /// Processes the next packet, in the order of time, with class 0.
-    pub fn update(&mut self, crossing: &Crossing) {
-        self.update_flow(crossing, 0, None);
-    }
-
     /// Processes the next packet, in the order of time, with its flow's class as in
     /// [`Lds::update_class`](crate::lds::Lds::update_class), and its flow's index in the list of flows.
     pub fn update_flow(&mut self, crossing: &Crossing, class: u8, listed: Option<usize>) {
@@ -123,11 +118,8 @@ impl Cutter {
     fn end_window(&mut self) {
         self.is_cutting = false;
         let Some(Cut { border, at, .. }) = self.cut.take() else { return };
-        let empty = {
-            let mut empty = self.open.clone();
-            empty.reset();
-            empty
-        };
+        let mut empty = self.open.clone();
+        empty.reset();
         let sketch = std::mem::replace(&mut self.closed, empty);
         self.finish(border, at, sketch);
     }

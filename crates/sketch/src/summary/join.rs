@@ -4,9 +4,9 @@ use super::{Combined, FlowCounts, Sketch, Summary};
 use crate::Foreign;
 use crate::lda::{Lda, OneWay};
 use crate::lds::Lds;
-use core::fmt;
 use dwell_types::{Nanos, Timestamp};
 use std::collections::{HashMap, VecDeque};
+use std::fmt;
 
 /// Result for the packets between two borders, from both points.
 #[derive(Clone, Debug, PartialEq)]

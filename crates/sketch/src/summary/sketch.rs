@@ -2,8 +2,8 @@ use super::FlowCounts;
 use crate::Foreign;
 use crate::lda::{self, Lda};
 use crate::lds::{self, Lds};
-use core::fmt;
 use dwell_types::Crossing;
+use std::fmt;
 
 /// Parameters of a point's sketches; equal at both points.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,7 +32,7 @@ impl fmt::Display for ParamsError {
     }
 }
 
-impl core::error::Error for ParamsError {}
+impl std::error::Error for ParamsError {}
 
 /// The packets that passed one point: all packets and, optionally, flows.
 #[derive(Clone, Debug, PartialEq)]

@@ -77,15 +77,8 @@ impl Cdf {
         if last.share == 1.0 { Ok(cdf.with_densities()) } else { Err(CdfError::Total(last.share)) }
     }
 
-    /// A discrete distribution of the given delays: pairs of a delay and P(X ≤ delay).
-    pub fn steps(points: &[(Nanos, f64)]) -> Result<Self, CdfError> {
-        let mut below = 0.0;
-        let step = |&(delay, share): &(Nanos, f64)| [(delay, std::mem::replace(&mut below, share)), (delay, share)];
-        Self::linear(&points.iter().flat_map(step).collect::<Vec<_>>())
-    }
-
     /// The uniform distribution from zero to the longest delay.
-    pub fn uniform(longest: Nanos) -> Self {
+    pub(super) fn uniform(longest: Nanos) -> Self {
         let first = Point::default();
         Self { points: vec![first, first.to(longest.get().max(0) as f64, 1.0)] }.with_densities()
     }
@@ -215,7 +208,7 @@ mod tests {
 
     #[test]
     fn steps_and_lines() {
-        let steps = Cdf::steps(&points(&[(10, 0.25), (20, 0.75), (40, 1.0)])).unwrap();
+        let steps = Cdf::linear(&points(&[(10, 0.25), (20, 0.25), (20, 0.75), (40, 0.75), (40, 1.0)])).unwrap();
         assert_eq!(steps.mean(), 22.5);
         assert_eq!([9.0, 10.0, 19.0, 20.0, 50.0].map(|d| steps.at(d).share), [0.0, 0.25, 0.25, 0.75, 1.0]);
         assert_eq!([0.1, 0.25, 0.3, 0.8, 1.0].map(|q| steps.quantile(q)), [10.0, 10.0, 20.0, 40.0, 40.0]);
@@ -231,7 +224,16 @@ mod tests {
     fn points_are_found_wherever_they_are() {
         let ends: Vec<f64> = (0..57).map(|cell| 3e9 * 2f64.powf((f64::from(cell) - 56.0) / 4.0)).collect();
         let learnt = Cdf::from_cells(&ends, &[1.0; 57]);
-        let steps = Cdf::steps(&points(&[(10, 0.25), (20, 0.5), (21, 0.75), (9_000, 1.0)])).unwrap();
+        let steps = Cdf::linear(&points(&[
+            (10, 0.25),
+            (20, 0.25),
+            (20, 0.5),
+            (21, 0.5),
+            (21, 0.75),
+            (9_000, 0.75),
+            (9_000, 1.0),
+        ]))
+        .unwrap();
         for cdf in [learnt, steps, Cdf::uniform(Nanos::new(30))] {
             let delays = (0..4_000).map(|i| 1e10 * 2f64.powf(-f64::from(i) / 90.0)).chain([-1.0, 0.0, 20.0]);
             for delay in delays.chain(ends.iter().flat_map(|&end| [end.next_down(), end, end.next_up()])) {

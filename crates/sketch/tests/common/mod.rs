@@ -13,28 +13,31 @@ pub(crate) fn exchanges(seed: u64) -> Exchanges {
     Exchanges { tags: 1, repeat: Repeat::Ambiguous, expiry: Nanos::from_secs(120), seed }
 }
 
+/// An observation of the only series, as a meter sees it.
+pub(crate) fn event(seen: Observation) -> Event {
+    let (sighting, is_request) = match seen {
+        Observation::Request(sighting) => (sighting, true),
+        Observation::Response(sighting) => (sighting, false),
+    };
+    Event { id: sighting.id, at: sighting.at, token: 0, tag: 0, mark: 0, is_request }
+}
+
 /// Feeds a meter; returns its samples and the true delays of all exchanges.
 pub(crate) fn run(meter: &mut impl Meter, settings: &Settings, seed: u64) -> (Vec<Sample>, Vec<i64>) {
     let mut workload = ExchangeWorkload::new(settings, seed).expect("settings are in range");
     let (mut samples, mut truth, mut events) = (Vec::new(), Vec::new(), Vec::new());
     loop {
-        let seen = workload.next();
-        if let Some(seen) = &seen {
-            let (sighting, is_request) = match seen {
-                Observation::Request(sighting) => (sighting, true),
-                Observation::Response(sighting) => (sighting, false),
-            };
-            events.push(Event { id: sighting.id, at: sighting.at, token: 0, tag: 0, mark: 0, is_request });
-            if !is_request {
-                truth.extend(workload.delay().map(Nanos::get));
-            }
+        let event = workload.next().map(event);
+        events.extend(event);
+        if event.is_some_and(|event| !event.is_request) {
+            truth.extend(workload.delay().map(Nanos::get));
         }
-        if events.len() == 64 || seen.is_none() {
+        if events.len() == 64 || event.is_none() {
             meter.update(&events, &mut samples);
             events.clear();
             rearrange(meter, &mut samples);
         }
-        if seen.is_none() {
+        if event.is_none() {
             return (samples, truth);
         }
     }
