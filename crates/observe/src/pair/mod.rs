@@ -91,25 +91,29 @@ impl Pairing {
     /// Pairs by the given rules, with legs named relative to `inside` if it is not empty. Ids depend on the seed.
     /// [`Match::Events`] is not a rule for packets and has no effect here.
     pub fn new(matches: &[Match], inside: Vec<Prefix>, groups: Option<Groups>, seed: u64) -> Self {
-        let wanted = |matching| matches.contains(&matching);
+        let (mut rules, mut spin) = (Rules::default(), None);
+        for matching in matches {
+            match matching {
+                Match::TcpHandshake => rules.handshake = true,
+                Match::TcpAck => rules.ack = true,
+                Match::TcpTs => rules.timestamps = true,
+                Match::TcpFlow => rules.lifetime = true,
+                Match::Dns => rules.dns = true,
+                Match::Ntp => rules.ntp = true,
+                Match::IcmpEcho => rules.echo = true,
+                Match::QuicSpin => spin = Some(Spin::new()),
+                Match::Events => {}
+            }
+        }
         Self {
-            rules: Rules {
-                handshake: wanted(Match::TcpHandshake),
-                ack: wanted(Match::TcpAck),
-                plain_ack: false,
-                timestamps: wanted(Match::TcpTs),
-                lifetime: wanted(Match::TcpFlow),
-                dns: wanted(Match::Dns),
-                ntp: wanted(Match::Ntp),
-                echo: wanted(Match::IcmpEcho),
-            },
+            rules,
             ids: Ids::new(seed),
             names: !inside.is_empty() || groups.is_some(),
             inside: inside.into(),
             is_inside_seen: false,
             wraps: Wraps::default(),
             groups,
-            spin: wanted(Match::QuicSpin).then(Spin::new),
+            spin,
         }
     }
 
