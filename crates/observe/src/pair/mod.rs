@@ -147,7 +147,7 @@ impl Pairing {
 
     /// Whether legs and groups are not needed, and all rules but DNS use only a segment's flow and numbers.
     #[inline]
-    pub(crate) const fn is_usual(&self) -> bool {
+    pub(crate) const fn needs_only_numbers(&self) -> bool {
         // All by name, so that adding a rule requires a decision here.
         let Rules { handshake: _, ack: _, plain_ack, timestamps, lifetime, dns: _, ntp: _, echo: _ } = self.rules;
         !(self.names | plain_ack | timestamps | lifetime)
@@ -156,11 +156,11 @@ impl Pairing {
     /// As [`Pairing::observe`] in that case; does nothing and returns false if this segment needs the general path.
     #[inline(always)]
     pub(crate) fn observe_tcp(&mut self, key: &FlowKey, segment: &Tcp<'_>, at: Timestamp, to: &mut impl Sink) -> bool {
-        let is_usual = !(self.rules.dns && dns::is_tcp(key));
-        if is_usual {
+        let is_paired = !(self.rules.dns && dns::is_tcp(key));
+        if is_paired {
             tcp::<false, _>(self.rules, key, segment, &mut self.wraps, &mut Gather::new(&self.ids, key, at, to));
         }
-        is_usual
+        is_paired
     }
 
     /// The same for a datagram.
