@@ -1,5 +1,5 @@
 //! Every key of a JSON report and every column of CSV is named on the page of its format, and every rule and method in
-//! the guide.
+//! the guides.
 
 use crate::run::{Run, dwell_in, testdata};
 use dwell_sketch::rtt::Method;
@@ -151,9 +151,12 @@ fn every_column_is_on_the_page_of_its_format() {
 }
 
 #[test]
-fn every_rule_and_method_is_in_the_guide() {
-    let text = read("guide/rtt.md");
-    let all = Match::of_packets().map(Match::name).chain(Method::ALL.map(Method::name));
-    let missing: Vec<&str> = all.filter(|name| !text.contains(&format!("`{name}`"))).collect();
-    assert!(missing.is_empty(), "{missing:?}");
+fn every_rule_and_method_is_in_the_guides() {
+    let methods = Method::ALL.map(Method::name);
+    let all: Vec<&str> = Match::of_packets().map(Match::name).chain(methods).collect();
+    for (page, names) in [("guide/rtt.md", &all[..]), ("guide/compare.md", &methods)] {
+        let text = read(page);
+        let missing: Vec<_> = names.iter().filter(|name| !text.contains(&format!("`{name}`"))).collect();
+        assert!(missing.is_empty(), "{page} lacks {missing:?}");
+    }
 }
