@@ -32,7 +32,7 @@ fn events(bytes: &[u8]) -> Vec<(Timestamp, Observation, String)> {
         let Ok(mut events) = EventLog::open(&path, MOST_GROUPS, Some(NAME_BYTES), 1, None) else { return Vec::new() };
         let before = events.state_bytes();
         let mut seen = Vec::new();
-        while let Ok(Some(observation)) = events.next_event() {
+        while let Ok(Some(observation)) = events.next_observation() {
             let (Observation::Request(sighting) | Observation::Response(sighting)) = observation;
             assert!(usize::from(sighting.series.group) <= if events.has_groups() { MOST_GROUPS } else { 0 });
             assert_eq!(sighting.at, events.at());

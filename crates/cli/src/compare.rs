@@ -260,7 +260,7 @@ fn feed_captures(
 
 /// Passes on the exchanges of a log.
 fn feed_log(events: &mut EventLog, to: &mut Comparison) -> Result<Fed> {
-    while let Some(mut seen) = events.next_event()? {
+    while let Some(mut seen) = events.next_observation()? {
         let (Observation::Request(sighting) | Observation::Response(sighting)) = &mut seen;
         sighting.series.group = 0;
         to.take(seen);

@@ -4,7 +4,7 @@
 
 use crate::Failure;
 use anyhow::{Context, Result};
-use clap::{Args, ValueEnum};
+use clap::{Arg, Args, Command, CommandFactory, ValueEnum};
 use dwell_capture::Input;
 use dwell_report::csv::Rows;
 use dwell_report::plot::Image;
@@ -24,9 +24,6 @@ pub(crate) struct ReportArguments<F: ValueEnum + Send + Sync + 'static> {
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
 }
-
-/// The endings of the formats that any command has, apart from tables, whose files have all others.
-const FORMATS: [&str; 6] = ["json", "jsonl", "csv", "prom", "openmetrics", "ppviz"];
 
 impl<F: ValueEnum + Default + Send + Sync + 'static> ReportArguments<F> {
     /// The format: chosen, implied by the file's name, or the usual one.
@@ -52,7 +49,8 @@ impl<F: ValueEnum + Default + Send + Sync + 'static> ReportArguments<F> {
         plot: Option<&'a (PathBuf, Image)>,
         others: impl IntoIterator<Item = &'a PathBuf>,
     ) -> Result<(), Failure> {
-        let is_format = |ending: &OsStr| FORMATS.iter().any(|format| ending.eq_ignore_ascii_case(format));
+        let is_format =
+            |ending: &OsStr| ending.to_str().is_some_and(|name| has_format(&crate::Arguments::command(), name));
         if self.format.is_none() && self.implied().is_none() && self.path().extension().is_some_and(is_format) {
             let formats = F::value_variants().iter().filter_map(F::to_possible_value);
             let formats: Vec<_> = formats.map(|format| format.get_name().to_owned()).collect();
@@ -70,6 +68,13 @@ impl<F: ValueEnum + Default + Send + Sync + 'static> ReportArguments<F> {
     pub(crate) fn open(&self) -> Result<Output> {
         Output::file(self.path())
     }
+}
+
+/// Whether a command, or one below it, has a format of this name.
+fn has_format(command: &Command, name: &str) -> bool {
+    let formats = command.get_arguments().filter(|argument| argument.get_id() == "format");
+    formats.flat_map(Arg::get_possible_values).any(|format| format.matches(name, true))
+        || command.get_subcommands().any(|command| has_format(command, name))
 }
 
 /// Writes a report in one of the formats.

@@ -159,7 +159,7 @@ fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Resu
     let mut followed = Followed::new(None, arguments.ambiguous);
     let mut reports = Reports::new(arguments, vec![path.display().to_string()]);
 
-    while let Some(seen) = events.next_event()? {
+    while let Some(seen) = events.next_observation()? {
         if reports.is_interval_over(events.at()) {
             followed.give(&mut meter, &mut outputs, |group| events.group_name(group))?;
             reports.end_interval(&mut meter, &Observed::Events(&events, &reuse), &mut outputs)?;

@@ -102,7 +102,7 @@ impl EventLog {
     }
 
     /// The next request or response; `None` at the end of the log, or at a line that cannot be used if others could.
-    pub fn next_event(&mut self) -> Result<Option<Observation>, LogError> {
+    pub fn next_observation(&mut self) -> Result<Option<Observation>, LogError> {
         let next = self.read();
         self.lines.or_end(next)
     }

@@ -86,16 +86,16 @@ impl Observer {
         self.frames.total += 1;
         let Some(at) = frame.at else { return self.frames.reject(Reject::NoTimestamp) };
         // The path of nearly every packet: paired where it is parsed, so that its fields stay in registers.
-        if self.pairing.is_usual()
+        if self.pairing.needs_only_numbers()
             && let Some(link) = parse::common(frame.link, frame.bytes)
         {
             if let Some(ip) = link.v4()
-                && self.observe_usual(&ip, at, to)
+                && self.observe_common(&ip, at, to)
             {
                 return;
             }
             if let Some(ip) = link.v6()
-                && self.observe_usual(&ip, at, to)
+                && self.observe_common(&ip, at, to)
             {
                 return;
             }
@@ -105,7 +105,7 @@ impl Observer {
 
     /// Pairs the TCP segment or UDP datagram in an IP packet, if it is of the common kind; returns whether it was.
     #[inline(always)]
-    fn observe_usual(&mut self, ip: &parse::Ip<'_>, at: Timestamp, to: &mut impl Sink) -> bool {
+    fn observe_common(&mut self, ip: &parse::Ip<'_>, at: Timestamp, to: &mut impl Sink) -> bool {
         if let Some((ports, segment)) = ip.tcp() {
             return self.pairing.observe_tcp(&ip.flow(ports), &segment, at, to);
         }

@@ -1,7 +1,6 @@
 //! Shared by all CSV formats: RFC 4180 with line feeds; fields are empty where JSON has `null`.
 
-use crate::facts::Span;
-use crate::quantiles::names;
+use crate::quantiles::{self, Quantiles};
 use dwell_sketch::estimate::Estimate;
 use serde::Serialize;
 use std::borrow::Borrow;
@@ -51,7 +50,7 @@ fn io_error(error: csv::Error) -> io::Error {
 }
 
 /// A column: its name, and its cell of a row.
-pub type Column<R> = (&'static str, fn(&R) -> String);
+pub type Column<R, Cell = String> = (&'static str, fn(&R) -> Cell);
 
 /// Writes a header and rows.
 pub fn write<R, const N: usize>(
@@ -71,20 +70,31 @@ pub fn text(value: Option<impl ToString>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
 }
 
-/// The cells of a span: start, end.
-pub(crate) fn span(span: Option<Span>) -> [String; 2] {
-    [span.map(|span| span.start), span.map(|span| span.end)].map(text)
-}
-
 /// The cells of an estimate: value, low, high.
 pub(crate) fn ends<T: ToString>(estimate: Option<Estimate<T>>) -> [String; 3] {
     estimate.map_or_else(Default::default, |e| [e.value, e.low, e.high].map(|end| end.to_string()))
 }
 
-/// The columns `first`, then those of `others` and of the quantiles in nanoseconds, three each as [`ends()`], then `last`.
-pub(crate) fn columns(first: &[&str], others: &[&str], last: &[&str]) -> Vec<String> {
-    let text = |columns: &[&str]| columns.iter().map(ToString::to_string).collect::<Vec<_>>();
-    let all = others.iter().copied().chain(names());
-    let ends = all.flat_map(|name| ["", "_low", "_high"].map(|end| format!("{name}{end}_ns")));
-    [text(first), ends.collect(), text(last)].concat()
+/// The columns of a row with delays: `first`, then `ends` and the quantiles in nanoseconds, three each, then `last`.
+pub(crate) struct Columns<R, const FIRST: usize, const ENDS: usize, const LAST: usize> {
+    pub(crate) first: [Column<R>; FIRST],
+    pub(crate) ends: [Column<R, [String; 3]>; ENDS],
+    pub(crate) quantiles: fn(&R) -> Quantiles,
+    pub(crate) last: [Column<R>; LAST],
+}
+
+impl<R, const FIRST: usize, const ENDS: usize, const LAST: usize> Columns<R, FIRST, ENDS, LAST> {
+    pub(crate) fn names(&self) -> Vec<String> {
+        let names = |columns: &[Column<R>]| columns.iter().map(|(name, _)| (*name).to_owned()).collect::<Vec<_>>();
+        let estimates = self.ends.iter().map(|&(name, _)| name).chain(quantiles::names());
+        let ends = estimates.flat_map(|name| ["", "_low", "_high"].map(|end| format!("{name}{end}_ns")));
+        [names(&self.first), ends.collect(), names(&self.last)].concat()
+    }
+
+    pub(crate) fn cells(&self, row: &R) -> Vec<String> {
+        let cells = |columns: &[Column<R>]| columns.iter().map(|(_, cell)| cell(row)).collect::<Vec<_>>();
+        let quantiles = (self.quantiles)(row).map(ends);
+        let ends = self.ends.iter().map(|(_, ends)| ends(row)).chain(quantiles);
+        [cells(&self.first), ends.flatten().collect(), cells(&self.last)].concat()
+    }
 }

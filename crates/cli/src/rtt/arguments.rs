@@ -258,3 +258,29 @@ impl Arguments {
         self.report.check(inputs, self.plot.as_ref(), self.samples.as_ref())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+    use dwell_sketch::rtt::Settings;
+
+    /// The help of `--expiry` is not made from the values that it names.
+    #[test]
+    fn help_names_the_usual_expiry() {
+        let program = crate::Arguments::command();
+        let size = program.find_subcommand("size").unwrap();
+        for command in [&program, size].map(|command| command.find_subcommand("rtt").unwrap()) {
+            let expiry = command.get_arguments().find(|argument| argument.get_id() == "expiry").unwrap();
+            let help = expiry.get_help().unwrap().to_string();
+            let mut times = help.rsplit([' ', ',', ';', '.']).filter_map(|word| crate::units::wait(word).ok());
+            let named = times.next().unwrap();
+            for matching in Match::ALL {
+                let day = Nanos::from_secs(86_400);
+                let named = if matching == Match::TcpFlow { day } else { named };
+                assert_eq!(named, Settings::usual_expiry(matching), "{matching}: {help}");
+            }
+            assert!(help.ends_with(" day for tcp-flow"), "{help}");
+        }
+    }
+}

@@ -1,12 +1,10 @@
 //! Captures from many sources, valid and broken, in the folder named by `DWELL_DATA`.
 
-use crate::run::{assert_conserved, data, dwell, lines};
+use crate::run::{assert_conserved, data, dwell, lines, matches};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-
-const MATCHES: &str = "tcp-handshake,tcp-ack,tcp-ts,tcp-flow,dns,ntp,icmp-echo,quic-spin";
 
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
@@ -27,7 +25,7 @@ fn every_file_is_reported_or_refused() {
     for path in &found {
         let name = path.to_str().unwrap();
         let start = Instant::now();
-        let run = dwell(&["rtt", name, "--match", MATCHES, "--format", "json", "--memory", "1MiB"]);
+        let run = dwell(&["rtt", name, "--match", &matches(), "--format", "json", "--memory", "1MiB"]);
         assert!(start.elapsed() < Duration::from_secs(10), "{name}: {:?}", start.elapsed());
         assert!(!run.err.contains("panicked"), "{name}: {}", run.err);
         assert!(run.err.lines().all(|line| line.starts_with("dwell: ")), "{name}: {}", run.err);

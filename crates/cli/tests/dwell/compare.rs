@@ -1,6 +1,8 @@
 //! `dwell compare`: errors are correct, and what does not fit or does not exist is reported.
 
-use crate::run::{assert_refused, dwell, dwell_in, line, testdata};
+use crate::run::{assert_refused, dwell, dwell_in, line, matches, testdata};
+use dwell_sketch::rtt::Method;
+use dwell_types::Match;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -22,8 +24,11 @@ fn of<'a>(results: &'a [Value], method: &str) -> &'a Value {
     found[0]
 }
 
-/// All methods except the exact one.
-const ALL: &str = "km,fridge,hash-sample,simple,auto,stages,mis,timebloom,bloomtime,ale-u,ale-e,ddbf";
+/// The methods that can be compared on DNS.
+fn methods() -> String {
+    let measures = |method: &Method| *method != Method::Exact && method.measures(Match::Dns);
+    Method::ALL.into_iter().filter(measures).map(Method::name).collect::<Vec<_>>().join(",")
+}
 
 fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("no number: {value}"))
@@ -182,7 +187,7 @@ fn every_combination_is_there_and_repeats() {
 fn prior_knowledge_is_marked() {
     let capture = testdata("dns/dns.pcap.xz");
     let compare = |more: &[&str]| {
-        let how = ["compare", &capture, "--match", "dns", "--memory", "64KiB", "--seeds", "1", "--methods", ALL];
+        let how = ["compare", &capture, "--match", "dns", "--memory", "64KiB", "--seeds", "1", "--methods", &methods()];
         dwell(&[&how[..], more].concat()).ok()
     };
     let table = String::from_utf8(compare(&["--longest", "500ms", "--rate", "40"]).out).unwrap();
@@ -214,6 +219,7 @@ fn too_small_is_no_failure() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log.csv");
     fs::write(&log, "at_ns,kind,id\n1000,request,1\n2000,response,1\n").unwrap();
+    let methods = methods();
     let (capture, log) = (testdata("mixed/mixed.pcap.zst"), log.to_str().unwrap());
     for (matching, input) in [
         ("dns", vec![&*capture, "--match", "dns"]),
@@ -221,7 +227,7 @@ fn too_small_is_no_failure() {
         ("events", vec!["--events", log]),
     ] {
         let compare = |memory: &str, format: &str| {
-            let how = ["--memory", memory, "--format", format, "--seeds", "1", "--methods", ALL];
+            let how = ["--memory", memory, "--format", format, "--seeds", "1", "--methods", &methods];
             dwell(&[&["compare"], &input[..], &how[..]].concat()).ok()
         };
         let small = compare("1KiB", "json").json();
@@ -329,13 +335,12 @@ fn a_picture_has_every_match_and_method() {
     for word in ["tcp-handshake", "tcp-ack", "dns", "hash-sample", "simple", "km", "auto", "16 KiB", "10%", "1 seed"] {
         assert!(svg.contains(word), "{word}");
     }
-    let every = String::from_utf8(draw("mixed/mixed.pcap.zst", &at("every.svg"), &["--methods", ALL])).unwrap();
-    assert!(ALL.split(',').all(|method| every.contains(method)));
+    let every = String::from_utf8(draw("mixed/mixed.pcap.zst", &at("every.svg"), &["--methods", &methods()])).unwrap();
+    assert!(methods().split(',').all(|method| every.contains(method)));
     assert_eq!(svg.as_bytes(), draw("mixed/mixed.pcap.zst", &at("q.svg"), &[]));
     let png = draw("ntp/ntp.pcap", &at("p.png"), &["--match", "ntp", "--memory", "16KiB", "--methods", "km"]);
     assert!(png.starts_with(b"\x89PNG"));
-    let all = "tcp-handshake,tcp-ack,tcp-ts,tcp-flow,dns,ntp,icmp-echo,quic-spin";
-    draw("mixed/mixed.pcap.zst", &at("all.svg"), &["--match", all]);
+    draw("mixed/mixed.pcap.zst", &at("all.svg"), &["--match", &matches()]);
     let none = draw("icmp/icmp.pcapng", &at("none.svg"), &["--match", "dns"]);
     assert!(String::from_utf8(none).unwrap().contains("Nothing was measured."));
 }

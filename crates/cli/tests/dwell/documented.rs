@@ -1,6 +1,9 @@
-//! Every key of a JSON report is named on the page of its format.
+//! Every key of a JSON report and every column of CSV is named on the page of its format, and every rule and method in
+//! the guides.
 
-use crate::run::{dwell_in, testdata};
+use crate::run::{Run, dwell_in, testdata};
+use dwell_sketch::rtt::Method;
+use dwell_types::Match;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -62,18 +65,23 @@ const PAGES: [(&str, &[&str]); 7] = [
     ),
 ];
 
-/// Runs a command in the folder; its report.
-fn report(folder: &Path, command: &str) -> Value {
+/// A page of the documentation.
+fn read(name: &str) -> String {
+    fs::read_to_string(testdata(&format!("../docs/{name}"))).unwrap()
+}
+
+/// Runs a command in the folder, with its report in this format.
+fn run(folder: &Path, command: &str, format: &str) -> Run {
     let words = command.split_whitespace().map(|word| match testdata(word) {
         file if Path::new(&file).is_file() => file,
         _ => word.to_owned(),
     });
     let words: Vec<String> = words.collect();
     let mut arguments: Vec<&str> = words.iter().map(String::as_str).collect();
-    arguments.extend(["--format", "json"]);
+    arguments.extend(["--format", format]);
     let run = dwell_in(folder, &arguments);
     assert_eq!(run.code, 0, "{command}: {}", run.err);
-    run.json()
+    run
 }
 
 /// Adds the keys of all objects, except reasons of rejection, which are data.
@@ -106,11 +114,49 @@ fn every_key_is_on_the_page_of_its_format() {
     fs::write(folder.path().join("weights.csv"), "flow,weight\n10.10.0.0/16,3\n").unwrap();
     let mut missing = Vec::new();
     for (page, commands) in PAGES {
-        let text = fs::read_to_string(testdata(&format!("../docs/formats/{page}"))).unwrap();
+        let text = read(&format!("formats/{page}"));
         let mut keys = BTreeSet::new();
-        commands.iter().for_each(|command| add_keys(&report(folder.path(), command), &mut keys));
+        commands.iter().for_each(|command| add_keys(&run(folder.path(), command, "json").json(), &mut keys));
         assert!(keys.len() > 20, "{page}: {keys:?}");
         missing.extend(keys.into_iter().filter(|key| !names(&text, key)).map(|key| format!("{page} lacks {key}")));
     }
     assert!(missing.is_empty(), "{missing:#?}");
+}
+
+#[test]
+fn every_column_is_on_the_page_of_its_format() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("weights.csv"), "flow,weight\n10.10.0.0/16,3\n").unwrap();
+    let mut missing = Vec::new();
+    for (page, commands) in PAGES {
+        let text = read(&format!("formats/{page}"));
+        if !text.contains("CSV") {
+            continue;
+        }
+        for command in commands {
+            let rows = String::from_utf8(run(folder.path(), command, "csv").out).unwrap();
+            let columns: Vec<&str> = rows.lines().next().unwrap().split(',').collect();
+            assert!(columns.len() >= 4, "{command}: {columns:?}");
+            // Pages name the ends of an interval, and the unit of quantiles, once.
+            let is_named = |column: &str| {
+                let value = column.replace("_low", "").replace("_high", "");
+                names(&text, &value) || value.strip_suffix("_ns").is_some_and(|quantile| names(&text, quantile))
+            };
+            missing.extend(
+                columns.iter().filter(|column| !is_named(column)).map(|column| format!("{page} lacks {column}")),
+            );
+        }
+    }
+    assert!(missing.is_empty(), "{missing:#?}");
+}
+
+#[test]
+fn every_rule_and_method_is_in_the_guides() {
+    let methods = Method::ALL.map(Method::name);
+    let all: Vec<&str> = Match::of_packets().map(Match::name).chain(methods).collect();
+    for (page, names) in [("guide/rtt.md", &all[..]), ("guide/compare.md", &methods)] {
+        let text = read(page);
+        let missing: Vec<_> = names.iter().filter(|name| !text.contains(&format!("`{name}`"))).collect();
+        assert!(missing.is_empty(), "{page} lacks {missing:?}");
+    }
 }

@@ -1,3 +1,4 @@
+use dwell_types::Match;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -67,6 +68,11 @@ pub(crate) fn assert_refusal(run: &Run, arguments: &[&str], code: i32, words: &[
     for word in words {
         assert!(err.contains(word), "{arguments:?}: '{err}' does not say '{word}'");
     }
+}
+
+/// The names of all rules for packets, for `--match`.
+pub(crate) fn matches() -> String {
+    Match::of_packets().map(Match::name).collect::<Vec<_>>().join(",")
 }
 
 /// A committed file below `testdata/`.

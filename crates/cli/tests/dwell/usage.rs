@@ -1,6 +1,6 @@
 //! Wrong usage and bad input: one line says what is wrong and what would work, and no files are left behind.
 
-use crate::run::{Run, assert_refusal, assert_refused, command, dwell, dwell_in, names, testdata};
+use crate::run::{Run, assert_refusal, assert_refused, command, dwell, dwell_in, matches, names, testdata};
 use dwell_sketch::rtt::Method;
 use std::fs;
 use std::path::Path;
@@ -238,7 +238,7 @@ fn what_cannot_be_written_fails_the_run() {
 #[test]
 fn the_memory_that_is_enough_is_named() {
     let [ntp, near, server] = ["ntp/ntp.pcap", "one-way/near.pcap.xz", "one-way/server.pcap.xz"].map(testdata);
-    let all = "tcp-handshake,tcp-ack,tcp-ts,tcp-flow,dns,ntp,icmp-echo,quic-spin";
+    let all = matches();
     let many = ["--inside", "10.0.0.0/8", "--group", "src", "--max-groups", "8191"];
     let (rtt, owd, queue) = (["rtt", &ntp], ["owd", &near, &server], ["queue", &near, &server]);
     let sketched = ["--method", "lda", "--from", "10.10.0.0/16,fd00:10::/32", "--sketch-bytes", "20000"];
@@ -252,7 +252,7 @@ fn the_memory_that_is_enough_is_named() {
         (&rtt, &["--match", "dns"]),
         (&rtt, &["--group", "src/24", "--max-groups", "1000"]),
         (&rtt, &["--method", "fridge", "--slots", "5000"]),
-        (&rtt, &["--inside", "10.0.0.0/8", "--match", all]),
+        (&rtt, &["--inside", "10.0.0.0/8", "--match", &all]),
         (&rtt, &many),
         (&rtt, &[&many[..], &["--method", "timebloom", "--longest", "1s"]].concat()),
         (&log, &[]),

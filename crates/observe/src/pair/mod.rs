@@ -91,25 +91,29 @@ impl Pairing {
     /// Pairs by the given rules, with legs named relative to `inside` if it is not empty. Ids depend on the seed.
     /// [`Match::Events`] is not a rule for packets and has no effect here.
     pub fn new(matches: &[Match], inside: Vec<Prefix>, groups: Option<Groups>, seed: u64) -> Self {
-        let wanted = |matching| matches.contains(&matching);
+        let (mut rules, mut spin) = (Rules::default(), None);
+        for matching in matches {
+            match matching {
+                Match::TcpHandshake => rules.handshake = true,
+                Match::TcpAck => rules.ack = true,
+                Match::TcpTs => rules.timestamps = true,
+                Match::TcpFlow => rules.lifetime = true,
+                Match::Dns => rules.dns = true,
+                Match::Ntp => rules.ntp = true,
+                Match::IcmpEcho => rules.echo = true,
+                Match::QuicSpin => spin = Some(Spin::new()),
+                Match::Events => {}
+            }
+        }
         Self {
-            rules: Rules {
-                handshake: wanted(Match::TcpHandshake),
-                ack: wanted(Match::TcpAck),
-                plain_ack: false,
-                timestamps: wanted(Match::TcpTs),
-                lifetime: wanted(Match::TcpFlow),
-                dns: wanted(Match::Dns),
-                ntp: wanted(Match::Ntp),
-                echo: wanted(Match::IcmpEcho),
-            },
+            rules,
             ids: Ids::new(seed),
             names: !inside.is_empty() || groups.is_some(),
             inside: inside.into(),
             is_inside_seen: false,
             wraps: Wraps::default(),
             groups,
-            spin: wanted(Match::QuicSpin).then(Spin::new),
+            spin,
         }
     }
 
@@ -143,7 +147,7 @@ impl Pairing {
 
     /// Whether legs and groups are not needed, and all rules but DNS use only a segment's flow and numbers.
     #[inline]
-    pub(crate) const fn is_usual(&self) -> bool {
+    pub(crate) const fn needs_only_numbers(&self) -> bool {
         // All by name, so that adding a rule requires a decision here.
         let Rules { handshake: _, ack: _, plain_ack, timestamps, lifetime, dns: _, ntp: _, echo: _ } = self.rules;
         !(self.names | plain_ack | timestamps | lifetime)
@@ -152,11 +156,11 @@ impl Pairing {
     /// As [`Pairing::observe`] in that case; does nothing and returns false if this segment needs the general path.
     #[inline(always)]
     pub(crate) fn observe_tcp(&mut self, key: &FlowKey, segment: &Tcp<'_>, at: Timestamp, to: &mut impl Sink) -> bool {
-        let is_usual = !(self.rules.dns && dns::is_tcp(key));
-        if is_usual {
+        let is_paired = !(self.rules.dns && dns::is_tcp(key));
+        if is_paired {
             tcp::<false, _>(self.rules, key, segment, &mut self.wraps, &mut Gather::new(&self.ids, key, at, to));
         }
-        is_usual
+        is_paired
     }
 
     /// The same for a datagram.

@@ -1,80 +1,78 @@
 //! CSV: one row for all packets, then one per interval and one per flow; fields are empty where JSON has `null`.
 
 use super::{Line, OwdReport};
-use crate::csv::{Rows, ends, span, text};
+use crate::csv::{Columns, Rows, ends, text};
+use crate::facts::{MethodFacts, Span};
 use std::io::{self, Write};
 
-/// The columns before and after mean, deviation and quantiles.
-const FIRST: [&str; 17] = [
-    "kind",
-    "start_ns",
-    "end_ns",
-    "flow",
-    "sent",
-    "bytes",
-    "received",
-    "lost",
-    "uncovered",
-    "ambiguous",
-    "loss_rate",
-    "loss_rate_low",
-    "loss_rate_high",
-    "loss_runs",
-    "longest_loss_run",
-    "unusable",
-    "effective_samples",
-];
+/// All packets of a direction, or those of an interval or flow.
+struct Row<'a> {
+    kind: &'static str,
+    span: Option<Span>,
+    /// Empty unless `kind` is `flow`.
+    flow: &'a str,
+    line: &'a Line,
+    uncounted_bytes: Option<u64>,
+    method: &'a MethodFacts,
+    sources: &'a [String; 2],
+}
 
-const LAST: [&str; 8] = ["min_ns", "max_ns", "jitter_ns", "exact", "method", "sender", "receiver", "uncounted_bytes"];
-
-/// The columns of [`write()`], in order. Times in nanoseconds.
-pub fn columns() -> Vec<String> {
-    crate::csv::columns(&FIRST, &["mean", "std"], &LAST)
+impl Row<'_> {
+    /// Times in nanoseconds.
+    const COLUMNS: Columns<Self, 17, 2, 8> = Columns {
+        first: [
+            ("kind", |row| row.kind.to_owned()),
+            ("start_ns", |row| text(row.span.map(|span| span.start))),
+            ("end_ns", |row| text(row.span.map(|span| span.end))),
+            ("flow", |row| row.flow.to_owned()),
+            ("sent", |row| row.line.sent.to_string()),
+            ("bytes", |row| text(row.line.bytes)),
+            ("received", |row| row.line.received.to_string()),
+            ("lost", |row| row.line.lost.to_string()),
+            ("uncovered", |row| row.line.uncovered.to_string()),
+            ("ambiguous", |row| row.line.ambiguous.to_string()),
+            ("loss_rate", |row| text(row.line.loss_rate.map(|rate| rate.value))),
+            ("loss_rate_low", |row| text(row.line.loss_rate.map(|rate| rate.low))),
+            ("loss_rate_high", |row| text(row.line.loss_rate.map(|rate| rate.high))),
+            ("loss_runs", |row| text(row.line.loss_runs.map(|runs| runs.count))),
+            ("longest_loss_run", |row| text(row.line.loss_runs.map(|runs| runs.longest))),
+            ("unusable", |row| text(row.line.unusable.as_ref())),
+            ("effective_samples", |row| row.line.effective_samples.to_string()),
+        ],
+        ends: [("mean", |row| ends(row.line.delay_ns.mean)), ("std", |row| ends(row.line.delay_ns.std))],
+        quantiles: |row| row.line.delay_ns.quantiles,
+        last: [
+            ("min_ns", |row| text(row.line.delay_ns.min.map(|min| min.value))),
+            ("max_ns", |row| text(row.line.delay_ns.max.map(|max| max.value))),
+            ("jitter_ns", |row| text(row.line.jitter_ns)),
+            ("exact", |row| row.method.exact.to_string()),
+            ("method", |row| row.method.name.to_owned()),
+            ("sender", |row| row.sources[0].clone()),
+            ("receiver", |row| row.sources[1].clone()),
+            ("uncounted_bytes", |row| text(row.uncounted_bytes)),
+        ],
+    };
 }
 
 /// Writes the header and all rows.
 pub fn write(report: &OwdReport, to: &mut impl Write) -> io::Result<()> {
-    let mut rows = Rows::new(to, columns())?;
-    let span = span(report.span_ns);
-    let lines = [("total", Some(&report.total)), ("reverse", report.reverse.as_ref())];
-    for (kind, line) in lines.into_iter().filter_map(|(kind, line)| Some((kind, line?))) {
-        let [start, end] = span.clone();
-        rows.write(&record(report, [kind.into(), start, end, String::new()], line, None))?;
-    }
-    for interval in &report.intervals {
-        let place = ["interval".into(), interval.start_ns.to_string(), interval.end_ns.to_string(), String::new()];
-        rows.write(&record(report, place, &interval.line, None))?;
-    }
-    for flow in &report.flows {
-        let [start, end] = span.clone();
-        let place = ["flow".into(), start, end, flow.flow.clone()];
-        rows.write(&record(report, place, &flow.line, flow.uncounted_bytes))?;
+    let OwdReport { method, sources, span_ns: span, .. } = report;
+    let row = |kind, line| Row { kind, span: *span, flow: "", line, uncounted_bytes: None, method, sources };
+    let totals =
+        [row("total", &report.total)].into_iter().chain(report.reverse.iter().map(|line| row("reverse", line)));
+    let intervals = report.intervals.iter().map(|interval| {
+        let span = Some(Span { start: interval.start_ns, end: interval.end_ns });
+        Row { span, ..row("interval", &interval.line) }
+    });
+    let flows = report.flows.iter().map(|flow| {
+        let uncounted_bytes = flow.uncounted_bytes;
+        Row { flow: &flow.flow, uncounted_bytes, ..row("flow", &flow.line) }
+    });
+    let mut rows = Rows::new(to, Row::COLUMNS.names())?;
+    for row in totals.chain(intervals).chain(flows) {
+        rows.write(&Row::COLUMNS.cells(&row))?;
     }
     rows.flush()
-}
-
-fn record(report: &OwdReport, place: [String; 4], line: &Line, uncounted_bytes: Option<u64>) -> Vec<String> {
-    let mut cells = Vec::from(place);
-    cells.extend(of_line(line));
-    cells.extend([report.method.exact.to_string(), report.method.name.to_owned()]);
-    cells.extend(report.sources.clone());
-    cells.push(text(uncounted_bytes));
-    cells
-}
-
-/// The cells from `sent` to `jitter_ns`.
-fn of_line(line: &Line) -> Vec<String> {
-    let d = &line.delay_ns;
-    let mut cells = vec![line.sent.to_string(), text(line.bytes)];
-    cells.extend([line.received, line.lost, line.uncovered, line.ambiguous].map(|n| n.to_string()));
-    cells.extend(ends(line.loss_rate));
-    cells.extend([line.loss_runs.map(|runs| runs.count), line.loss_runs.map(|runs| runs.longest)].map(text));
-    cells.extend([text(line.unusable.as_ref()), line.effective_samples.to_string()]);
-    cells.extend([d.mean, d.std].into_iter().flat_map(ends));
-    cells.extend(d.quantiles.into_iter().flat_map(ends));
-    cells.extend([d.min, d.max].map(|end| text(end.map(|end| end.value))));
-    cells.push(text(line.jitter_ns));
-    cells
 }
 
 #[cfg(test)]
@@ -83,12 +81,10 @@ mod tests {
     use super::*;
     use crate::quantiles::{P50, P99, Quantiles};
     use dwell_sketch::estimate::Estimate;
+    use std::collections::BTreeMap;
 
     #[test]
     fn every_cell_has_a_column() {
-        let mut seen = std::collections::BTreeSet::new();
-        let columns = columns();
-        assert!(columns.iter().all(|column| seen.insert(column)));
         let estimate = |value| Some(Estimate { value, low: value - 1, high: value + 1 });
         let float = |value: f64| Some(Estimate { value, low: value - 0.5, high: value + 0.5 });
         let mut quantiles = Quantiles::default();
@@ -108,16 +104,20 @@ mod tests {
             delay_ns,
             ..Line::default()
         };
-        let cells = of_line(&line);
-        let columns = &columns[4..columns.len() - 5];
-        assert_eq!(cells.len(), columns.len());
-        let named = columns.iter().zip(cells).filter(|(_, cell)| !cell.is_empty());
+        let method = MethodFacts { name: "auto", exact: true, parameters: BTreeMap::new() };
+        let (span, uncounted_bytes) = (Some(Span { start: -2, end: -1 }), Some(10));
+        let sources = ["a".to_owned(), "b".to_owned()];
+        let row =
+            Row { kind: "flow", span, flow: "f", line: &line, uncounted_bytes, method: &method, sources: &sources };
+        let names = Row::COLUMNS.names();
+        let named = names.iter().zip(Row::COLUMNS.cells(&row)).filter(|(_, cell)| !cell.is_empty());
         assert_eq!(
             named.map(|(name, cell)| format!("{name}={cell}")).collect::<Vec<_>>().join(" "),
-            "sent=1 bytes=2 received=3 lost=4 uncovered=5 ambiguous=0 loss_rate=0.5 loss_rate_low=0 loss_rate_high=1 \
-             loss_runs=6 longest_loss_run=7 effective_samples=0 mean_ns=30 mean_low_ns=29.5 mean_high_ns=30.5 std_ns=40 \
-             std_low_ns=39.5 std_high_ns=40.5 p50_ns=50 p50_low_ns=49 p50_high_ns=51 p99_ns=99 p99_low_ns=98 \
-             p99_high_ns=100 min_ns=8 jitter_ns=9.5"
+            "kind=flow start_ns=-2 end_ns=-1 flow=f sent=1 bytes=2 received=3 lost=4 uncovered=5 ambiguous=0 loss_rate=0.5 \
+             loss_rate_low=0 loss_rate_high=1 loss_runs=6 longest_loss_run=7 effective_samples=0 mean_ns=30 mean_low_ns=29.5 \
+             mean_high_ns=30.5 std_ns=40 std_low_ns=39.5 std_high_ns=40.5 p50_ns=50 p50_low_ns=49 p50_high_ns=51 p99_ns=99 \
+             p99_low_ns=98 p99_high_ns=100 min_ns=8 jitter_ns=9.5 exact=true method=auto sender=a receiver=b \
+             uncounted_bytes=10"
         );
     }
 }

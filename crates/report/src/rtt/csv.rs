@@ -2,50 +2,72 @@
 //! JSON has `null`.
 
 use super::{Delays, Flow, FlowResult, ResultLine, RttReport};
-use crate::csv::{Rows, ends, span, text};
+use crate::csv::{Columns, Rows, ends, text};
 use dwell_sketch::estimate::Estimate;
 use std::io::{self, Write};
 
-/// The columns before and after the mean and the quantiles.
-const FIRST: [&str; 21] = [
-    "start_ns",
-    "end_ns",
-    "match",
-    "leg",
-    "group",
-    "exact",
-    "requests_carried_over",
-    "requests_seen",
-    "requests_not_admitted",
-    "requests_matched",
-    "requests_evicted",
-    "requests_expired",
-    "requests_ambiguous",
-    "requests_pending",
-    "responses_seen",
-    "responses_unmatched",
-    "samples",
-    "ambiguous_samples",
-    "exchanges",
-    "exchanges_low",
-    "exchanges_high",
-];
+/// A result line, or the delays of a flow.
+struct Row<'a> {
+    report: &'a RttReport,
+    line: Option<&'a ResultLine>,
+    flow: Option<&'a Flow>,
+    /// The delays of either; a flow may have none.
+    delays: Option<FlowResult>,
+}
 
-const LAST: [&str; 9] = [
-    "min_ns",
-    "max_ns",
-    "method",
-    "flow",
-    "packets",
-    "bytes",
-    "uncounted_bytes",
-    "interval_start_ns",
-    "interval_end_ns",
-];
+impl Row<'_> {
+    /// Times in nanoseconds.
+    const COLUMNS: Columns<Self, 21, 1, 9> = Columns {
+        first: [
+            ("start_ns", |row| text(row.report.span_ns.map(|span| span.start))),
+            ("end_ns", |row| text(row.report.span_ns.map(|span| span.end))),
+            ("match", |row| text(row.delays.as_ref().map(|delays| delays.matching))),
+            ("leg", |row| text(row.delays.as_ref().map(|delays| delays.leg))),
+            ("group", |row| text(row.line.map(|line| &line.group))),
+            ("exact", |row| text(row.exchanges().map(|exchanges| exchanges.is_exact()))),
+            ("requests_carried_over", |row| text(row.line.map(|line| line.requests.carried_over))),
+            ("requests_seen", |row| text(row.line.map(|line| line.requests.seen))),
+            ("requests_not_admitted", |row| text(row.line.map(|line| line.requests.not_admitted))),
+            ("requests_matched", |row| text(row.line.map(|line| line.requests.matched))),
+            ("requests_evicted", |row| text(row.line.map(|line| line.requests.evicted))),
+            ("requests_expired", |row| text(row.line.map(|line| line.requests.expired))),
+            ("requests_ambiguous", |row| text(row.line.map(|line| line.requests.ambiguous))),
+            ("requests_pending", |row| text(row.line.map(|line| line.requests.pending))),
+            ("responses_seen", |row| text(row.line.map(|line| line.responses.seen))),
+            ("responses_unmatched", |row| text(row.line.map(|line| line.responses.unmatched))),
+            ("samples", |row| text(row.delays.as_ref().map(|delays| delays.samples))),
+            ("ambiguous_samples", |row| text(row.line.map(|line| line.ambiguous_samples))),
+            ("exchanges", |row| text(row.exchanges().map(|exchanges| exchanges.value))),
+            ("exchanges_low", |row| text(row.exchanges().map(|exchanges| exchanges.low))),
+            ("exchanges_high", |row| text(row.exchanges().map(|exchanges| exchanges.high))),
+        ],
+        ends: [("mean", |row| ends(row.delay_ns().mean))],
+        quantiles: |row| row.delay_ns().quantiles,
+        last: [
+            ("min_ns", |row| text(row.delay_ns().min.map(|min| min.value))),
+            ("max_ns", |row| text(row.delay_ns().max.map(|max| max.value))),
+            ("method", |row| row.report.method.name.to_owned()),
+            ("flow", |row| text(row.flow.map(|flow| &flow.flow))),
+            ("packets", |row| text(row.flow.map(|flow| flow.packets))),
+            ("bytes", |row| text(row.flow.map(|flow| flow.bytes))),
+            ("uncounted_bytes", |row| text(row.flow.map(|flow| flow.uncounted_bytes))),
+            ("interval_start_ns", |row| text(row.report.interval_ns.map(|interval| interval.start))),
+            ("interval_end_ns", |row| text(row.report.interval_ns.map(|interval| interval.end))),
+        ],
+    };
 
-/// The columns, in order. Times in nanoseconds.
+    fn exchanges(&self) -> Option<Estimate<f64>> {
+        self.delays.as_ref()?.exchanges
+    }
+
+    fn delay_ns(&self) -> Delays {
+        self.delays.as_ref().map(|delays| delays.delay_ns).unwrap_or_default()
+    }
+}
+
+/// The columns, in order.
 pub fn columns() -> Vec<String> {
-    crate::csv::columns(&FIRST, &["mean"], &LAST)
+    Row::COLUMNS.names()
 }
 
 /// Writes the header.
@@ -56,73 +78,26 @@ pub fn write_head(to: &mut impl Write) -> io::Result<()> {
 /// Writes the rows of a report; a time series is one call per interval.
 pub fn write_rows(report: &RttReport, to: &mut impl Write) -> io::Result<()> {
     let mut rows = Rows::without_header(to);
-    for line in &report.results {
-        rows.write(&result(report, line))?;
-    }
-    for flow in &report.flows {
-        for line in flow.results.iter().map(Some).chain(flow.results.is_empty().then_some(None)) {
-            rows.write(&of_flow(report, flow, line))?;
-        }
+    let of_lines = report.results.iter().map(|line| result(report, line));
+    let of_flows = report.flows.iter().flat_map(|flow| {
+        let lines = flow.results.iter().map(Some).chain(flow.results.is_empty().then_some(None));
+        lines.map(move |line| of_flow(report, flow, line))
+    });
+    for row in of_lines.chain(of_flows) {
+        rows.write(&Row::COLUMNS.cells(&row))?;
     }
     rows.flush()
 }
 
-fn result(report: &RttReport, line: &ResultLine) -> Vec<String> {
-    let (requests, responses) = (&line.requests, &line.responses);
-    let [start, end] = span(report.span_ns);
-    let counts = [
-        requests.carried_over,
-        requests.seen,
-        requests.not_admitted,
-        requests.matched,
-        requests.evicted,
-        requests.expired,
-        requests.ambiguous,
-        requests.pending,
-        responses.seen,
-        responses.unmatched,
-        line.samples,
-        line.ambiguous_samples,
-    ];
-    let place = [start, end, line.matching.into(), line.leg.into(), line.group.clone(), exact(line.exchanges)];
-    let mut cells = Vec::from(place);
-    cells.extend(counts.map(|count| count.to_string()));
-    cells.extend(estimates(line.exchanges, &line.delay_ns));
-    cells.push(report.method.name.into());
-    cells.extend([const { String::new() }; 4]);
-    cells.extend(span(report.interval_ns));
-    cells
+fn result<'a>(report: &'a RttReport, line: &'a ResultLine) -> Row<'a> {
+    let ResultLine { matching, leg, samples, exchanges, delay_ns, .. } = *line;
+    let delays = Some(FlowResult { matching, leg, samples, exchanges, delay_ns });
+    Row { report, line: Some(line), flow: None, delays }
 }
 
 /// A row for the delays of a flow, or for a flow without any delays.
-fn of_flow(report: &RttReport, flow: &Flow, line: Option<&FlowResult>) -> Vec<String> {
-    /// Number of columns on requests and responses, which only results have.
-    const REQUESTS: usize = 10;
-    let [start, end] = span(report.span_ns);
-    let [matching, leg, is_exact, samples] = line.map_or_else(Default::default, |line| {
-        [line.matching.to_owned(), line.leg.to_owned(), exact(line.exchanges), line.samples.to_string()]
-    });
-    let mut cells = vec![start, end, matching, leg, String::new(), is_exact];
-    cells.extend([const { String::new() }; REQUESTS]);
-    cells.extend([samples, String::new()]);
-    cells.extend(estimates(line.and_then(|line| line.exchanges), &line.map(|line| line.delay_ns).unwrap_or_default()));
-    cells.extend([report.method.name.to_owned(), flow.flow.clone()]);
-    cells.extend([flow.packets, flow.bytes, flow.uncounted_bytes].map(|count| count.to_string()));
-    cells.extend(span(report.interval_ns));
-    cells
-}
-
-/// Whether the number of exchanges is exact; empty if there is none.
-fn exact(exchanges: Option<Estimate<f64>>) -> String {
-    text(exchanges.map(|all| all.is_exact()))
-}
-
-/// Number of exchanges, then delays; all with the ends of their intervals, except for the minimum and maximum.
-fn estimates(exchanges: Option<Estimate<f64>>, d: &Delays) -> Vec<String> {
-    let mut cells = Vec::from(ends(exchanges));
-    cells.extend([d.mean].into_iter().chain(d.quantiles).flat_map(ends));
-    cells.extend([d.min, d.max].map(|end| text(end.map(|end| end.value))));
-    cells
+fn of_flow<'a>(report: &'a RttReport, flow: &'a Flow, delays: Option<&FlowResult>) -> Row<'a> {
+    Row { report, line: None, flow: Some(flow), delays: delays.cloned() }
 }
 
 #[cfg(test)]
@@ -134,10 +109,9 @@ mod tests {
     use std::collections::BTreeMap;
 
     /// The cells of a row that are not empty, with the names of their columns.
-    fn named(row: Vec<String>) -> String {
+    fn named(row: &Row<'_>) -> String {
         let columns = columns();
-        assert_eq!(row.len(), columns.len());
-        let named = columns.iter().zip(row).filter(|(_, cell)| !cell.is_empty());
+        let named = columns.iter().zip(Row::COLUMNS.cells(row)).filter(|(_, cell)| !cell.is_empty());
         named.map(|(name, cell)| format!("{name}={cell}")).collect::<Vec<_>>().join(" ")
     }
 
@@ -188,9 +162,9 @@ mod tests {
         let delays = "exchanges=13.5 exchanges_low=12 exchanges_high=15 mean_ns=30 mean_low_ns=29 mean_high_ns=31 p50_ns=50 \
                       p50_low_ns=49 p50_high_ns=51 min_ns=20 max_ns=90 method=fridge";
         let interval = "interval_start_ns=-3 interval_end_ns=-4";
-        let of_flow = |line| named(of_flow(&report, &flow, line));
+        let of_flow = |delays| named(&of_flow(&report, &flow, delays));
         assert_eq!(
-            named(result(&report, &line)),
+            named(&result(&report, &line)),
             format!(
                 "start_ns=-1 end_ns=-2 match=dns leg=both group=g exact=false requests_carried_over=1 requests_seen=2 \
                  requests_not_admitted=3 requests_matched=4 requests_evicted=5 requests_expired=6 requests_ambiguous=7 \

@@ -44,9 +44,6 @@ pub enum Method {
     Dart,
 }
 
-// Only a method that is in `ALL` can be chosen: begin there.
-const _: () = assert!(Method::Dart as usize + 1 == Method::ALL.len());
-
 /// What differs between methods; see the questions of the same names.
 #[derive(Clone, Copy)]
 struct Properties {
@@ -62,58 +59,205 @@ struct Properties {
     only: Option<Match>,
 }
 
-impl Properties {
-    /// Those of a method that needs no parameters.
-    const PLAIN: Self = Self {
-        is_bounded: true,
-        is_biased: false,
-        has_slots: false,
-        most_entry_probabilities: 0,
-        has_stages: false,
-        has_longest: false,
-        has_rate: false,
-        ids: IdForm::Hashed,
-        only: None,
-    };
+/// Those of a method that needs no parameters.
+const PLAIN: Properties = Properties {
+    is_bounded: true,
+    is_biased: false,
+    has_slots: false,
+    most_entry_probabilities: 0,
+    has_stages: false,
+    has_longest: false,
+    has_rate: false,
+    ids: IdForm::Hashed,
+    only: None,
+};
+
+/// All that is said of a method.
+struct Row {
+    method: Method,
+    /// On the command line and in reports.
+    name: &'static str,
+    /// What it does, in a line for users.
+    summary: &'static str,
+    /// How it finds its parameters, for users.
+    tuning: &'static str,
+    /// Bytes of a rule's meter itself, without its heap.
+    meter_bytes: usize,
+    /// Bytes per slot and fixed bytes, where a table consists of slots only.
+    slot_bytes: Option<(usize, usize)>,
+    /// Least bytes of a rule's table with which it can measure.
+    least_table: usize,
+    properties: Properties,
 }
+
+/// With fewer slots, a table cannot measure.
+const LEAST_SLOTS: usize = 32;
+/// Least bytes of a table where all slots share some hundred.
+const LEAST: usize = 1 << 10;
+
+/// In the order of the variants.
+const ROWS: &[Row] = &[
+    Row {
+        method: Method::Auto,
+        name: "auto",
+        summary: "every exchange while it fits, then a sample that keeps slow exchanges as long as memory allows",
+        tuning: "every exchange while it fits, then by age the share with the least predicted error",
+        meter_bytes: size_of::<Horizon>(),
+        slot_bytes: None,
+        least_table: Horizon::LEAST_BYTES,
+        properties: PLAIN,
+    },
+    Row {
+        method: Method::Exact,
+        name: "exact",
+        summary: "every exchange, without memory limit",
+        tuning: "none to find",
+        meter_bytes: size_of::<Exact>(),
+        slot_bytes: None,
+        least_table: LEAST,
+        properties: Properties { is_bounded: false, ..PLAIN },
+    },
+    Row {
+        method: Method::Fridge,
+        name: "fridge",
+        summary: "a sample; survivors stand for overwritten requests (Zheng et al. 2022)",
+        tuning: "entry probability searched while running",
+        meter_bytes: size_of::<Fridge>(),
+        slot_bytes: None,
+        least_table: LEAST,
+        properties: Properties { has_slots: true, most_entry_probabilities: 1, ..PLAIN },
+    },
+    Row {
+        method: Method::Km,
+        name: "km",
+        summary: "a sample; overwritten requests are accounted for by the product limit",
+        tuning: "entry probability searched while running",
+        meter_bytes: size_of::<Fridge>(),
+        slot_bytes: None,
+        least_table: LEAST,
+        properties: Properties { has_slots: true, most_entry_probabilities: 1, ..PLAIN },
+    },
+    Row {
+        method: Method::HashSample,
+        name: "hash-sample",
+        summary: "all exchanges of some ids",
+        tuning: "sampling rate from the memory, lifetime learnt while running",
+        meter_bytes: size_of::<HashSample>(),
+        slot_bytes: None,
+        least_table: HashSample::LEAST_BYTES,
+        properties: PLAIN,
+    },
+    Row {
+        method: Method::Simple,
+        name: "simple",
+        summary: "whatever was not overwritten; loses slow exchanges",
+        tuning: "none to find",
+        meter_bytes: size_of::<Simple>(),
+        slot_bytes: Some((Simple::SLOT_BYTES, 0)),
+        least_table: LEAST_SLOTS * Simple::SLOT_BYTES,
+        properties: Properties { is_biased: true, has_slots: true, has_stages: true, ..PLAIN },
+    },
+    Row {
+        method: Method::Stages,
+        name: "stages",
+        summary: "hash tables in four stages; loses exchanges that wait longest",
+        tuning: "none to find",
+        meter_bytes: size_of::<Simple>(),
+        slot_bytes: Some((Simple::SLOT_BYTES, 0)),
+        least_table: LEAST_SLOTS * Simple::SLOT_BYTES,
+        properties: Properties { is_biased: true, has_slots: true, has_stages: true, has_longest: true, ..PLAIN },
+    },
+    Row {
+        method: Method::Mis,
+        name: "mis",
+        summary: "several fridges with different lifetimes",
+        tuning: "one to four lifetimes, searched while running",
+        meter_bytes: size_of::<Mis>(),
+        slot_bytes: Some((Mis::SLOT_BYTES, Mis::REST_BYTES)),
+        least_table: LEAST_SLOTS * Mis::SLOT_BYTES + Mis::REST_BYTES,
+        properties: Properties { has_slots: true, most_entry_probabilities: Ladder::MOST_RUNGS, ..PLAIN },
+    },
+    Row {
+        method: Method::TimeBloom,
+        name: "timebloom",
+        summary: "Bloom filters, one per time slot",
+        tuning: "filters from the memory, delays learnt while running",
+        meter_bytes: size_of::<TimeBloom>(),
+        slot_bytes: None,
+        least_table: timebloom::Params::LEAST_BYTES,
+        properties: Properties { is_biased: true, has_longest: true, has_rate: true, ..PLAIN },
+    },
+    Row {
+        method: Method::BloomTime,
+        name: "bloomtime",
+        summary: "as timebloom, but takes the youngest match; for comparison",
+        tuning: "filters from the memory",
+        meter_bytes: size_of::<TimeBloom>(),
+        slot_bytes: None,
+        least_table: bloomtime::LEAST_BYTES,
+        properties: Properties { is_biased: true, has_longest: true, has_rate: true, ..PLAIN },
+    },
+    Row {
+        method: Method::AleU,
+        name: "ale-u",
+        summary: "counting filters in equal buckets of time; for comparison",
+        tuning: "filters from the memory",
+        meter_bytes: size_of::<Ale>(),
+        slot_bytes: None,
+        least_table: ale::Params::LEAST_BYTES,
+        properties: Properties { is_biased: true, has_longest: true, has_rate: true, ..PLAIN },
+    },
+    Row {
+        method: Method::AleE,
+        name: "ale-e",
+        summary: "counting filters in buckets of doubling width; for comparison",
+        tuning: "filters from the memory",
+        meter_bytes: size_of::<Ale>(),
+        slot_bytes: None,
+        least_table: ale::Params::LEAST_BYTES,
+        properties: Properties { is_biased: true, has_longest: true, ..PLAIN },
+    },
+    Row {
+        method: Method::Ddbf,
+        name: "ddbf",
+        summary: "a Bloom filter of times; for comparison",
+        tuning: "filters from the memory",
+        meter_bytes: size_of::<Ddbf>(),
+        slot_bytes: None,
+        least_table: ddbf::Params::LEAST_BYTES,
+        properties: Properties { is_biased: true, has_longest: true, ..PLAIN },
+    },
+    Row {
+        method: Method::Dart,
+        name: "dart",
+        summary: "only TCP segments whose acknowledgement is unambiguous",
+        tuning: "half of the memory for ranges, half for packets; tcp-ack only",
+        meter_bytes: size_of::<Dart>(),
+        slot_bytes: None,
+        least_table: dart::Params::LEAST_BYTES,
+        properties: Properties { is_biased: true, ids: IdForm::Plain, only: Some(Match::TcpAck), ..PLAIN },
+    },
+];
 
 impl Method {
     /// Every method, the default first.
-    pub const ALL: [Self; 14] = [
-        Self::Auto,
-        Self::Exact,
-        Self::Fridge,
-        Self::Km,
-        Self::HashSample,
-        Self::Simple,
-        Self::Stages,
-        Self::Mis,
-        Self::TimeBloom,
-        Self::BloomTime,
-        Self::AleU,
-        Self::AleE,
-        Self::Ddbf,
-        Self::Dart,
-    ];
-
-    /// What can be said of it: each method is in one line, so that a new one must decide.
-    const fn properties(self) -> Properties {
-        const PLAIN: Properties = Properties::PLAIN;
-        match self {
-            Self::Auto | Self::HashSample => PLAIN,
-            Self::Exact => Properties { is_bounded: false, ..PLAIN },
-            Self::Fridge | Self::Km => Properties { has_slots: true, most_entry_probabilities: 1, ..PLAIN },
-            Self::Mis => Properties { has_slots: true, most_entry_probabilities: Ladder::MOST_RUNGS, ..PLAIN },
-            Self::Simple => Properties { is_biased: true, has_slots: true, has_stages: true, ..PLAIN },
-            Self::Stages => {
-                Properties { is_biased: true, has_slots: true, has_stages: true, has_longest: true, ..PLAIN }
-            }
-            Self::AleE | Self::Ddbf => Properties { is_biased: true, has_longest: true, ..PLAIN },
-            Self::TimeBloom | Self::BloomTime | Self::AleU => {
-                Properties { is_biased: true, has_longest: true, has_rate: true, ..PLAIN }
-            }
-            Self::Dart => Properties { is_biased: true, ids: IdForm::Plain, only: Some(Match::TcpAck), ..PLAIN },
+    pub const ALL: [Self; ROWS.len()] = {
+        let mut all = [Self::Auto; ROWS.len()];
+        let mut number = 0;
+        while number < all.len() {
+            all[number] = ROWS[number].method;
+            assert!(all[number] as usize == number);
+            number += 1;
         }
+        all
+    };
+
+    const fn row(self) -> &'static Row {
+        &ROWS[self as usize]
+    }
+
+    const fn properties(self) -> Properties {
+        self.row().properties
     }
 
     /// Whether it keeps to [`super::Settings::memory`].
@@ -166,104 +310,31 @@ impl Method {
 
     /// Bytes of a rule's meter itself, without its heap.
     pub(super) const fn meter_bytes(self) -> usize {
-        match self {
-            Self::Auto => size_of::<Horizon>(),
-            Self::Exact => size_of::<Exact>(),
-            Self::Fridge | Self::Km => size_of::<Fridge>(),
-            Self::HashSample => size_of::<HashSample>(),
-            Self::Simple | Self::Stages => size_of::<Simple>(),
-            Self::Mis => size_of::<Mis>(),
-            Self::TimeBloom | Self::BloomTime => size_of::<TimeBloom>(),
-            Self::AleU | Self::AleE => size_of::<Ale>(),
-            Self::Ddbf => size_of::<Ddbf>(),
-            Self::Dart => size_of::<Dart>(),
-        }
+        self.row().meter_bytes
     }
 
     /// Bytes per slot and fixed bytes, where a table consists of slots only.
     pub(super) const fn slot_bytes(self) -> Option<(usize, usize)> {
-        match self {
-            Self::Simple | Self::Stages => Some((Simple::SLOT_BYTES, 0)),
-            Self::Mis => Some((Mis::SLOT_BYTES, Mis::REST_BYTES)),
-            Self::Auto | Self::Exact | Self::Fridge | Self::Km | Self::HashSample => None,
-            Self::TimeBloom | Self::BloomTime | Self::AleU | Self::AleE | Self::Ddbf | Self::Dart => None,
-        }
+        self.row().slot_bytes
     }
 
     /// Least bytes of a rule's table with which it can measure.
     pub(super) const fn least_table(self) -> usize {
-        const SLOTS: usize = 32;
-        match self {
-            Self::Auto => Horizon::LEAST_BYTES,
-            Self::HashSample => HashSample::LEAST_BYTES,
-            Self::TimeBloom => timebloom::Params::LEAST_BYTES,
-            Self::BloomTime => bloomtime::LEAST_BYTES,
-            Self::AleU | Self::AleE => ale::Params::LEAST_BYTES,
-            Self::Ddbf => ddbf::Params::LEAST_BYTES,
-            Self::Dart => dart::Params::LEAST_BYTES,
-            Self::Exact | Self::Fridge | Self::Km | Self::Simple | Self::Stages | Self::Mis => {
-                match self.slot_bytes() {
-                    Some((slot, rest)) => SLOTS * slot + rest,
-                    // Some hundred bytes are shared by all slots.
-                    None => 1 << 10,
-                }
-            }
-        }
+        self.row().least_table
     }
 
     /// What it does, in a line for users.
     pub const fn summary(self) -> &'static str {
-        match self {
-            Self::Auto => {
-                "every exchange while it fits, then a sample that keeps slow exchanges as long as memory allows"
-            }
-            Self::Exact => "every exchange, without memory limit",
-            Self::Fridge => "a sample; survivors stand for overwritten requests (Zheng et al. 2022)",
-            Self::Km => "a sample; overwritten requests are accounted for by the product limit",
-            Self::HashSample => "all exchanges of some ids",
-            Self::Simple => "whatever was not overwritten; loses slow exchanges",
-            Self::Stages => "hash tables in four stages; loses exchanges that wait longest",
-            Self::Mis => "several fridges with different lifetimes",
-            Self::TimeBloom => "Bloom filters, one per time slot",
-            Self::BloomTime => "as timebloom, but takes the youngest match; for comparison",
-            Self::AleU => "counting filters in equal buckets of time; for comparison",
-            Self::AleE => "counting filters in buckets of doubling width; for comparison",
-            Self::Ddbf => "a Bloom filter of times; for comparison",
-            Self::Dart => "only TCP segments whose acknowledgement is unambiguous",
-        }
+        self.row().summary
     }
 
     /// How it finds its parameters, for users.
     pub const fn tuning(self) -> &'static str {
-        match self {
-            Self::Auto => "every exchange while it fits, then by age the share with the least predicted error",
-            Self::Exact | Self::Simple | Self::Stages => "none to find",
-            Self::Fridge | Self::Km => "entry probability searched while running",
-            Self::HashSample => "sampling rate from the memory, lifetime learnt while running",
-            Self::Mis => "one to four lifetimes, searched while running",
-            Self::TimeBloom => "filters from the memory, delays learnt while running",
-            Self::BloomTime | Self::AleU | Self::AleE | Self::Ddbf => "filters from the memory",
-            Self::Dart => "half of the memory for ranges, half for packets; tcp-ack only",
-        }
+        self.row().tuning
     }
 
     /// The name on the command line and in reports.
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Exact => "exact",
-            Self::Fridge => "fridge",
-            Self::Km => "km",
-            Self::HashSample => "hash-sample",
-            Self::Simple => "simple",
-            Self::Stages => "stages",
-            Self::Mis => "mis",
-            Self::TimeBloom => "timebloom",
-            Self::BloomTime => "bloomtime",
-            Self::AleU => "ale-u",
-            Self::AleE => "ale-e",
-            Self::Ddbf => "ddbf",
-            Self::Dart => "dart",
-        }
+        self.row().name
     }
 }
