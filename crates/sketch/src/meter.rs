@@ -23,8 +23,8 @@ pub trait Meter: Debug + Send {
     }
 
     /// Whether the meter still holds every request that came within the expiry. While it does, responses that cannot
-    /// answer any of them may be withheld, if [`Meter::pass_by`] reports their number before [`Meter::forget_risk`] and
-    /// before any batch for which [`Meter::is_filling`] is true.
+    /// answer any of them may be withheld, if [`Meter::pass_by`] reports their number before any batch for which
+    /// [`Meter::is_filling`] is true.
     fn remembers_all(&self) -> bool {
         false
     }
@@ -59,9 +59,6 @@ pub trait Meter: Debug + Send {
     fn rounding(&self) -> Rounding {
         Rounding::NONE
     }
-
-    /// Resets what [`Meter::risk`] has accumulated; open requests stay.
-    fn forget_risk(&mut self) {}
 
     /// The counts of requests and responses of every series so far; the index is the tag.
     fn fates(&self) -> Vec<Fates>;

@@ -196,15 +196,6 @@ impl Censoring {
         self.counts.get(tag).map(|counts| counts.risk(together(self.slots), self.stretch))
     }
 
-    /// Resets all counts.
-    pub(super) fn forget(&mut self) {
-        self.counts.fill(Counts::default());
-        self.grown = 0;
-        self.found.fill(0.0);
-        self.scale.grow_fully();
-        self.stretch();
-    }
-
     /// Uses the unit of the scale.
     fn stretch(&mut self) {
         self.stretch = self.scale.stretch();

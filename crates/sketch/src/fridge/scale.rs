@@ -74,11 +74,6 @@ impl Scale {
         self.now.step
     }
 
-    /// Numbers grow as far as there is room: nothing has one yet.
-    pub(super) fn grow_fully(&mut self) {
-        self.now = Unit::at(self.now.step);
-    }
-
     /// By how many octaves numbers may grow if *p* changes to 2^(−step/8); negative if they must shrink.
     pub(super) fn room(&self, step: u8) -> i8 {
         self.now.octave as i8 - Unit::at(step).octave as i8

@@ -453,12 +453,6 @@ impl Meter for Fridge {
         self.censoring.as_mut()?.take_new_bands()
     }
 
-    fn forget_risk(&mut self) {
-        if let Some(censoring) = &mut self.censoring {
-            censoring.forget();
-        }
-    }
-
     fn fates(&self) -> Vec<Fates> {
         let mut fates = self.fates.clone();
         for (at, entry) in self.table.open_entries(self.latest) {

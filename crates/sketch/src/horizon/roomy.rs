@@ -144,13 +144,6 @@ impl Meter for Roomy {
         self.packed.take_new_bands()
     }
 
-    fn forget_risk(&mut self) {
-        if let Some(plain) = &mut self.plain {
-            plain.tell(&mut self.packed);
-        }
-        self.packed.forget_risk();
-    }
-
     fn fates(&self) -> Vec<Fates> {
         self.plain.as_ref().map_or_else(|| self.packed.fates(), |plain| plain.exact.fates())
     }
@@ -186,7 +179,7 @@ mod tests {
         (roomy, horizon)
     }
 
-    /// Samples, counts and risks, in intervals, of a stream where a third is never answered and some repeat.
+    /// Samples, counts and risks, at several times, of a stream where a third is never answered and some repeat.
     fn of_stream(meter: &mut impl Meter, requests: u64) -> (Vec<Sample>, Vec<Fates>, Vec<Option<Risk>>) {
         let (mut samples, mut fates, mut risks) = (Vec::new(), Vec::new(), Vec::new());
         for i in 0..requests {
@@ -209,7 +202,6 @@ mod tests {
             if i % 7_001 == 0 {
                 fates.extend(meter.fates());
                 risks.extend((0..2).map(|tag| meter.risk(tag)));
-                meter.forget_risk();
             }
         }
         fates.extend(meter.fates());

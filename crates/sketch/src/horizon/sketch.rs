@@ -478,12 +478,6 @@ impl Meter for Horizon {
         are_due.then(|| NewBands::by_age(self.curve.ages()))
     }
 
-    fn forget_risk(&mut self) {
-        self.tell_responses();
-        self.by_tag.fill(AtRisk::default());
-        self.each = [0.0; BANDS];
-    }
-
     fn fates(&self) -> Vec<Fates> {
         let mut fates = self.fates.clone();
         self.open.count_open(&mut fates, self.latest, self.exchanges.expiry);

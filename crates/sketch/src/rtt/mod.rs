@@ -332,8 +332,6 @@ impl RttMeter {
         self.most_bytes = self.most_bytes.max(self.state_bytes());
         for (rule, fates) in self.rules.iter_mut().zip(fates) {
             rule.reported = fates.into_boxed_slice();
-            self.doors[rule.matching as usize].tell(|tag, responses| rule.meter.pass_by(tag, responses));
-            rule.meter.forget_risk();
         }
         self.store.reset();
         answers
@@ -357,8 +355,10 @@ impl RttMeter {
                 if fates.seen + fates.responses + then.pending == 0 && !self.store.has_samples(index) {
                     continue;
                 }
-                // Responses of other series say nothing about these samples: then each sample has the weight of its own.
-                let risk = if are_at_home { rule.meter.risk(tag) } else { None };
+                // Each sample has the weight of its own where responses belong to other series, which say nothing about
+                // it, and in intervals, since their answers are added up: where an interval has few exchanges, mostly
+                // none is at risk when the slow ones end, and its product limit would not know of them.
+                let risk = if are_at_home && rule.reported.is_empty() { rule.meter.risk(tag) } else { None };
                 let distribution = match risk {
                     None => self.store.distribution(index, self.ambiguous),
                     Some(risk) => self.store.distribution_at_risk(index, self.ambiguous, &risk.among(fates.responses)),
