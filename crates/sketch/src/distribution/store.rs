@@ -807,6 +807,23 @@ mod tests {
         assert_eq!(store.distribution(0, Ambiguous::Drop).exchanges().unwrap().value, 98.0);
     }
 
+    /// Whether a repeat stands for fewer exchanges than there are clear ones, for as many or for more: since the first
+    /// requests there are no more exchanges than since the last.
+    #[test]
+    fn all_delays_of_ambiguous_samples_have_the_same_total() {
+        for repeat_weight in [1.0, 11.0, 40.0] {
+            let mut store = DelayStore::unbounded(1);
+            (0..10).for_each(|i| store.update(0, &sample(1_000_000 + i, 1.0)));
+            store.update(0, &Sample { since_last: Nanos::new(5_000_000), repeat_weight, ..sample(1_005_000_000, 1.0) });
+            for rule in [Ambiguous::Bounds, Ambiguous::First, Ambiguous::Last] {
+                let distribution = store.distribution(0, rule);
+                let all = distribution.histogram(&[0, i64::MAX])[0].value;
+                assert!((all - 11.0).abs() < 1e-9, "{repeat_weight} {rule:?}: {all}");
+                assert!((distribution.exchanges().unwrap().value - 11.0).abs() < 1e-9);
+            }
+        }
+    }
+
     /// With sorted bins, distributions borrow from the store instead of copying it.
     #[test]
     fn distributions_of_a_shared_store_copy_nothing() {

@@ -44,19 +44,22 @@ impl DelayStore {
         let samples = parts[CLEAR].samples;
         let unresolved = parts[SINCE_LAST].samples;
         // Repeats that were not recognised are among the clear samples: as many as those recognised stand for.
-        let truly_clear = match &sorted {
-            _ if unresolved == 0 || ambiguous == Ambiguous::Drop => 1.0,
-            Sorted::Ones(_) if survival.is_none() => truly_clear(parts.map(|part| part.samples as f64)),
-            Sorted::Ones(_) | Sorted::Bins(..) => truly_clear(weights_by_part(cells(), &factors)),
+        let (clear, first) = match &sorted {
+            _ if unresolved == 0 || ambiguous == Ambiguous::Drop => (1.0, 1.0),
+            Sorted::Ones(_) if survival.is_none() => with_firsts(parts.map(|part| part.samples as f64)),
+            Sorted::Ones(_) | Sorted::Bins(..) => with_firsts(weights_by_part(cells(), &factors)),
         };
-        let both = 0.5 * (1.0 + truly_clear);
         // Shares with which a sample counts at each of its delays; and with all at the shorter or at the longer one.
         let (shares, ends) = match ambiguous {
             Ambiguous::Drop => ([1.0, 0.0, 0.0], None),
             Ambiguous::Last => ([1.0, 1.0, 0.0], None),
-            Ambiguous::First => ([truly_clear, 0.0, 1.0], None),
+            Ambiguous::First => ([clear, 0.0, first], None),
             Ambiguous::Bounds if unresolved == 0 => ([1.0, 0.0, 0.0], None),
-            Ambiguous::Bounds => ([both, 0.5, 0.5], Some([Shares([1.0, 1.0, 0.0]), Shares([truly_clear, 0.0, 1.0])])),
+            Ambiguous::Bounds => {
+                let ends = [[1.0, 1.0, 0.0], [clear, 0.0, first]];
+                let value = std::array::from_fn(|part| 0.5 * (ends[0][part] + ends[1][part]));
+                (value, Some(ends.map(Shares)))
+            }
         };
         // There is nothing outside the smallest and the largest delay.
         let used = || parts.iter().zip(shares).filter(|&(_, share)| share > 0.0);
@@ -92,7 +95,12 @@ fn weights_by_part(cells: impl Iterator<Item = Cell>, factors: &[f64; BANDS]) ->
     weights
 }
 
-/// The share of a series' clear samples that were not unrecognised repeats.
-fn truly_clear([clear, last, first]: [f64; PARTS]) -> f64 {
-    if clear > 0.0 { (1.0 - (first - last) / clear).clamp(0.0, 1.0) } else { 1.0 }
+/// The shares of clear samples, and of repeated ones since their first requests, that make up all exchanges: without the
+/// clear ones that were repeats themselves, not recognised, for which the weights since the first requests stand.
+fn with_firsts([clear, last, first]: [f64; PARTS]) -> (f64, f64) {
+    match first - last {
+        repeats if repeats > clear => (0.0, (clear + last) / first),
+        repeats if clear > 0.0 => ((1.0 - repeats / clear).min(1.0), 1.0),
+        _ => (1.0, 1.0),
+    }
 }
