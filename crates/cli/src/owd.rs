@@ -34,7 +34,9 @@ mod sketch;
 // Output files.
 mod outputs;
 use outputs::Outputs;
-// Warnings about an answer.
+// Warnings about captures with gaps, and about an answer.
+mod gaps;
+use gaps::Gaps;
 mod warnings;
 
 pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure> {
@@ -56,9 +58,13 @@ fn measure(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
     };
     let Arguments { output, plot_cdf, samples, .. } = arguments;
     let mut outputs = Outputs::open(output, plot_cdf.as_ref(), samples.as_deref(), arguments.point.interval.is_some())?;
+    let mut gaps = Gaps::default();
     let [sent, received] = follow(&mut points, |step| {
         match step {
-            Next::Packet(side, seen, point) => comparer.update(side, seen, point),
+            Next::Packet(side, seen, point) => {
+                gaps.see(side, seen.crossing.at);
+                comparer.update(side, seen, point);
+            }
             Next::End(side) => comparer.end(side),
         }
         outputs.write_samples(&comparer.take_samples())?;
@@ -71,6 +77,7 @@ fn measure(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
     // What became of packets on the way says more than where they were going.
     warnings.extend(beginning.unexamined());
     warnings.extend(warnings::of(arguments, &points, &pair.paths, [sent, received], &answer));
+    warnings.extend(gaps.warnings(&pair.paths, &answer));
     warnings.extend(beginning.unreached());
     warnings.extend(points.is_stopped().then(|| signals.warning()));
     let seen = Points {

@@ -123,6 +123,28 @@ fn a_capture_may_begin_later() {
     }
 }
 
+/// Where one point sees nothing for some time, its capture has a gap. Bursts that one point sees much later are none.
+#[test]
+fn gaps_are_told() {
+    for (point, name) in ["near.pcap", "far.pcap"].into_iter().enumerate() {
+        let mut captures = exchanges(1_000, MILLI);
+        captures.0[point].retain(|&(at, _)| !(500 * MILLI..700 * MILLI).contains(&at));
+        let err = run(captures, "owd").err;
+        assert!(err.contains(&format!("{name} has a gap, or its point was cut off: 40")), "{err}");
+        assert_eq!(err.matches("has a gap").count(), 1, "{err}");
+    }
+    let mut bursts = Captures::default();
+    for number in 0..10_000 {
+        let at = i64::from(number / 1_000) * 3_000 * MILLI + i64::from(number % 1_000) * MILLI / 10;
+        bursts.there(at, 0x1_0000, 0x2_0000);
+        bursts.back(at, 0x2_0000, 0x1_0000);
+    }
+    bursts.0[1].retain(|(_, datagram)| datagram.number % 16 > 1);
+    let run = run(bursts, "owd");
+    let lost = |line: &str| run.json()[line]["lost"].as_u64();
+    assert!(lost("total") > Some(1_000) && !run.err.contains("has a gap"), "{}", run.err);
+}
+
 /// Addresses that come later than the packets that are examined first are examined, too.
 #[test]
 fn addresses_may_come_later() {
