@@ -38,6 +38,7 @@ use outputs::Outputs;
 mod gaps;
 use gaps::Gaps;
 mod warnings;
+pub(crate) use warnings::of_comparison;
 
 pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure> {
     match &arguments.step {
