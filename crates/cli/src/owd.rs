@@ -5,10 +5,12 @@ use crate::frames::frames;
 use crate::points::{Point, Seen};
 use crate::signals::Signals;
 use anyhow::Result;
+use dwell_observe::crossing::Directions;
 use dwell_report::facts::{Memory, MethodFacts, Parameter};
 use dwell_report::owd::samples::Sample;
 use dwell_report::owd::{ClockDrift, ClockOffset, Flow, Interval, Line, OwdReport, PointFacts, Points, SCHEMA};
 use dwell_sketch::owd::Side;
+use dwell_types::Nanos;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
@@ -160,6 +162,19 @@ fn describe(point: &PointArguments) -> BTreeMap<&'static str, Parameter> {
     parameters.insert("longest_ns", Parameter::Span(point.longest.get()));
     if !point.crossings {
         parameters.extend(point.naming.parameters());
+    }
+    parameters
+}
+
+/// The same, and those of two points that are compared.
+fn describe_pair(arguments: &Arguments, directions: &Directions) -> BTreeMap<&'static str, Parameter> {
+    let mut parameters = describe(&arguments.point);
+    if arguments.clock_offset != Nanos::ZERO {
+        parameters.insert("clock_offset_ns", Parameter::Span(arguments.clock_offset.get()));
+    }
+    parameters.extend(directions.sources().map(|from| ("from", Parameter::Text(from))));
+    if let Some(group) = arguments.group {
+        parameters.insert("group", Parameter::Text(group.to_string()));
     }
     parameters
 }

@@ -298,6 +298,25 @@ fn flows_with_other_names_at_the_other_point_are_said() {
     assert_eq!(dwell_in(folder.path(), &[&how[..], &["dscp"]].concat()).err, "");
 }
 
+/// What decides which packets are compared is in the report of either method.
+#[test]
+fn what_was_asked_is_in_the_report() {
+    let folder = tempfile::tempdir().unwrap();
+    many().write(folder.path());
+    let how =
+        ["owd", "near.pcap", "far.pcap", "--from", "10.1.0.0/16", "--flows", "--group", "src", "--format", "json"];
+    for method in ["auto", "lda"] {
+        let more = ["--clock-offset", "40ms", "--method", method];
+        let method = &dwell_in(folder.path(), &[&how[..], &more].concat()).json()["method"];
+        let found = ["from", "group", "clock_offset_ns"].map(|key| method[key].clone());
+        assert_eq!(
+            serde_json::Value::from_iter(found),
+            serde_json::json!(["10.1.0.0/16", "src", 40 * MILLI]),
+            "{method}"
+        );
+    }
+}
+
 /// A packet between two hosts, and an equal one half a second later; the sender's capture lacks the first.
 fn repeat(captures: &mut Captures, at: i64, is_back: bool) {
     let (client, server) = (0x1_0000, 0x2_0000);
