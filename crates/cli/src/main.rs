@@ -33,9 +33,10 @@ mod merged;
 mod points;
 // What captures of several points tell before they are compared.
 mod beginning;
-// Time order and frame counts.
+// Time order, gaps, and frame counts.
 mod disorder;
 mod frames;
+mod gaps;
 // Files that are complete or absent.
 mod output;
 // Messages, progress bars, and signals.

@@ -5,10 +5,12 @@ use crate::frames::frames;
 use crate::points::{Point, Seen};
 use crate::signals::Signals;
 use anyhow::Result;
+use dwell_observe::crossing::Directions;
 use dwell_report::facts::{Memory, MethodFacts, Parameter};
 use dwell_report::owd::samples::Sample;
 use dwell_report::owd::{ClockDrift, ClockOffset, Flow, Interval, Line, OwdReport, PointFacts, Points, SCHEMA};
 use dwell_sketch::owd::Side;
+use dwell_types::Nanos;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
@@ -34,8 +36,11 @@ mod sketch;
 // Output files.
 mod outputs;
 use outputs::Outputs;
-// Warnings about an answer.
+// Warnings about captures with gaps, and about an answer.
+mod gaps;
+use gaps::Gaps;
 mod warnings;
+pub(crate) use warnings::of_comparison;
 
 pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure> {
     match &arguments.step {
@@ -56,9 +61,13 @@ fn measure(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
     };
     let Arguments { output, plot_cdf, samples, .. } = arguments;
     let mut outputs = Outputs::open(output, plot_cdf.as_ref(), samples.as_deref(), arguments.point.interval.is_some())?;
+    let mut gaps = Gaps::default();
     let [sent, received] = follow(&mut points, |step| {
         match step {
-            Next::Packet(side, seen, point) => comparer.update(side, seen, point),
+            Next::Packet(side, seen, point) => {
+                gaps.see(side, seen.crossing.at);
+                comparer.update(side, seen, point);
+            }
             Next::End(side) => comparer.end(side),
         }
         outputs.write_samples(&comparer.take_samples())?;
@@ -71,6 +80,7 @@ fn measure(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
     // What became of packets on the way says more than where they were going.
     warnings.extend(beginning.unexamined());
     warnings.extend(warnings::of(arguments, &points, &pair.paths, [sent, received], &answer));
+    warnings.extend(gaps.warnings(&pair.paths, &answer));
     warnings.extend(beginning.unreached());
     warnings.extend(points.is_stopped().then(|| signals.warning()));
     let seen = Points {
@@ -152,6 +162,19 @@ fn describe(point: &PointArguments) -> BTreeMap<&'static str, Parameter> {
     parameters.insert("longest_ns", Parameter::Span(point.longest.get()));
     if !point.crossings {
         parameters.extend(point.naming.parameters());
+    }
+    parameters
+}
+
+/// The same, and those of two points that are compared.
+fn describe_pair(arguments: &Arguments, directions: &Directions) -> BTreeMap<&'static str, Parameter> {
+    let mut parameters = describe(&arguments.point);
+    if arguments.clock_offset != Nanos::ZERO {
+        parameters.insert("clock_offset_ns", Parameter::Span(arguments.clock_offset.get()));
+    }
+    parameters.extend(directions.sources().map(|from| ("from", Parameter::Text(from))));
+    if let Some(group) = arguments.group {
+        parameters.insert("group", Parameter::Text(group.to_string()));
     }
     parameters
 }

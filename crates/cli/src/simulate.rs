@@ -51,7 +51,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TIME", value_parser = units::span, conflicts_with = "queue")]
     span: Option<Nanos>,
     /// Maximum captured bytes per frame. Default: 96; with --queue 128; with --queue capture as captured.
-    #[arg(long, value_name = "BYTES", value_parser = units::whole_u32)]
+    #[arg(long, value_name = "BYTES", value_parser = units::between::<u32>(1..=u32::MAX.into()))]
     snap_length: Option<u32>,
     /// Random seed. Not with --arrivals, where nothing is random.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = units::whole::<u64>, conflicts_with = "arrivals")]

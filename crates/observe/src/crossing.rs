@@ -19,7 +19,7 @@
 //!
 //! **First bytes.** [`Settings::payload_bytes`] of them, or all if the packet has fewer. If the capture ends before
 //! them, or before a timestamp option, the captured part is hashed and the packet counted as [`Crossings::cut`]: two
-//! captures with different snap lengths will not agree on such packets.
+//! captures that end at different bytes, counted from the IP header, will not agree on such packets.
 //!
 //! **Translated addresses.** With [`Settings::nat`] addresses and ports are not hashed, wherever they are: not in first
 //! fragments, nor in protocols that dwell does not parse (SCTP, UDP-Lite, DCCP); nor is the identifier of ICMP echoes. Of

@@ -135,7 +135,8 @@ impl Flow {
 /// The results of one flow, or of all others together.
 #[derive(Clone, Debug)]
 pub struct FlowAnswer {
-    /// The flow in the direction of its first packet; `None` for all others.
+    /// The flow in the direction of [`FlowKey::to_lower_port`], which is the same in every interval; `None` for all
+    /// others.
     pub key: Option<FlowKey>,
     /// Packets of both directions, since it got its place.
     pub packets: u64,
@@ -219,6 +220,7 @@ impl TopFlows {
 
     /// Gives a new flow a place; returns its number.
     fn begin(&mut self, id: u64, key: FlowKey) -> u32 {
+        let key = key.to_lower_port();
         let number = if self.flows.len() < self.most { self.add(id, key) } else { self.replace(id, key) };
         if self.numbers.is_full() {
             self.numbers.grow();

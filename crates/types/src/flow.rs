@@ -175,6 +175,14 @@ impl FlowKey {
         if self.is_forward() { self } else { self.reversed() }
     }
 
+    /// The same key for both directions: from the higher port to the lower one, which is mostly that of the service; with
+    /// equal ports, or none, from the lower address.
+    pub fn to_lower_port(self) -> Self {
+        let (from, to) = (self.source_port, self.destination_port);
+        let is_kept = if from == to { self.source <= self.destination } else { from > to };
+        if is_kept { self } else { self.reversed() }
+    }
+
     /// Absorbs the key into a hash: one word for the addresses and one for ports and protocol with IPv4, five in all
     /// with IPv6.
     #[inline]
@@ -306,6 +314,25 @@ mod tests {
         assert_eq!(key.undirected(), key.reversed().undirected());
         assert!(key.is_forward() != key.reversed().is_forward());
         assert_eq!(key.to_string(), "10.0.0.1:51000 → 10.0.0.2:443 tcp");
+    }
+
+    /// Whichever end has the lower address.
+    #[test]
+    fn both_directions_lead_to_the_lower_port() {
+        let from_lower_address = key();
+        let swapped_ports = FlowKey { source_port: 443, destination_port: 51_000, ..key() };
+        let to_itself = FlowKey { destination: key().source, ..key() };
+        let without_ports = FlowKey { source_port: 0, destination_port: 0, protocol: protocol::ICMP, ..key() };
+        for (key, name) in [
+            (from_lower_address, "10.0.0.1:51000 → 10.0.0.2:443 tcp"),
+            (swapped_ports, "10.0.0.2:51000 → 10.0.0.1:443 tcp"),
+            (to_itself, "10.0.0.1:51000 → 10.0.0.1:443 tcp"),
+            (without_ports, "10.0.0.1 → 10.0.0.2 icmp"),
+        ] {
+            for key in [key, key.reversed()] {
+                assert_eq!(key.to_lower_port().to_string(), name);
+            }
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@
 use super::{OutputArguments, check_sum, distinct};
 use crate::Failure;
 use crate::messages;
-use crate::owd::{Next, Pair, PointArguments, follow};
+use crate::owd::{Next, Pair, PointArguments, follow, of_comparison};
 use crate::signals::Signals;
 use crate::units::Memories;
 use clap::Args;
@@ -96,8 +96,9 @@ pub(super) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
         Ok(())
     })?;
     let code = points.code(signals);
-    let (packets, truth, lines) = comparison.finish();
+    let (totals, packets, truth, lines) = comparison.finish();
     let mut warnings = points.warnings();
+    warnings.extend(of_comparison(&totals, settings.longest));
     warnings.extend((packets.unsent > 0).then(|| {
         let unsent = packets.unsent;
         format!(

@@ -1,7 +1,7 @@
 //! Compares both points packet by packet.
 
 use super::arguments::{Arguments, Method};
-use super::{Answer, Comparer, describe};
+use super::{Answer, Comparer, describe_pair};
 use crate::Failure;
 use crate::points::{Point, Seen};
 use crate::units;
@@ -12,7 +12,7 @@ use dwell_report::owd::samples::Sample;
 use dwell_report::owd::{ClockDrift, ClockOffset, Drifts, Flow, Interval, Line};
 use dwell_sketch::distribution::Distribution;
 use dwell_sketch::owd::{Drift, Latest, OwdMeter, Passed, Settings, SettingsError, Side, Totals};
-use dwell_types::{FlowKey, Nanos, Series};
+use dwell_types::{FlowKey, Series};
 use std::collections::BTreeMap;
 
 /// One meter for each direction.
@@ -143,16 +143,9 @@ impl<'a> Packets<'a> {
     }
 
     fn parameters(&self) -> BTreeMap<&'static str, Parameter> {
-        let mut parameters = describe(&self.arguments.point);
+        let mut parameters = describe_pair(self.arguments, &self.directions);
         if !self.forward.is_exact() {
             parameters.insert("sampling", Parameter::Real(self.forward.sampling()));
-        }
-        if self.arguments.clock_offset != Nanos::ZERO {
-            parameters.insert("clock_offset_ns", Parameter::Span(self.arguments.clock_offset.get()));
-        }
-        parameters.extend(self.directions.sources().map(|from| ("from", Parameter::Text(from))));
-        if let Some(group) = self.arguments.group {
-            parameters.insert("group", Parameter::Text(group.to_string()));
         }
         parameters
     }

@@ -3,13 +3,14 @@
 use super::arguments::{Arguments, ExpectedArguments, FLOW_BYTES, PointArguments, SKETCH_BYTES};
 use super::warnings::{renamed, surplus, unlisted};
 use super::weights::Weights;
-use super::{Answer, Comparer, describe};
+use super::{Answer, Comparer, describe_pair};
 use crate::Failure;
 use crate::beginning::Beginning;
 use crate::points::{Point, Seen};
 use crate::signals::Signals;
 use crate::units;
 use dwell_logs::told_apart;
+use dwell_observe::crossing::Directions;
 use dwell_report::facts::Parameter;
 use dwell_report::owd::{Flow, Interval, Line};
 use dwell_sketch::lda;
@@ -91,6 +92,7 @@ pub(super) fn flows(means: &FlowMeans, list: &FlowList) -> Vec<Flow> {
 /// Sketches of two points, and their join.
 pub(super) struct Sketches<'a> {
     arguments: &'a Arguments,
+    directions: Directions,
     params: Params,
     weights: Weights,
     points: [Cutter; 2],
@@ -136,6 +138,7 @@ impl<'a> Sketches<'a> {
         let receiver = cutter(&params, &arguments.point, delay)?;
         Ok(Self {
             arguments,
+            directions: directions.clone(),
             params,
             weights,
             flows: FlowList::new(shares.listed),
@@ -189,7 +192,7 @@ impl Comparer for Sketches<'_> {
     fn answer(&mut self) -> Answer {
         self.join.end();
         self.take();
-        let mut parameters = describe(&self.arguments.point);
+        let mut parameters = describe_pair(self.arguments, &self.directions);
         parameters.extend(self.arguments.expected.parameters());
         parameters.extend(describe_sketch(&self.params.lda, self.params.lds.as_ref()));
         let all = self.join.total();

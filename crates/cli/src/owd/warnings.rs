@@ -9,7 +9,7 @@ use dwell_capture::Name;
 use dwell_report::facts::Span;
 use dwell_report::owd::{ClockDrift, ClockOffset, Delays, Flow, Line};
 use dwell_sketch::lds::Lds;
-use dwell_sketch::owd::DUPLICATE_WINDOW;
+use dwell_sketch::owd::{DUPLICATE_WINDOW, Totals};
 use dwell_sketch::summary::{Combined, FlowList, Sketch};
 use dwell_types::Nanos;
 use std::fmt;
@@ -26,8 +26,8 @@ pub(super) fn of(
     let doubt = doubts(&answer.total, answer.reverse.as_ref(), Some(arguments.point.longest));
     // Delays of different times may be negative in both directions because of a drift.
     let doubt = doubt.filter(|doubt| *doubt != Doubt::Backwards || answer.clock_drift.is_none());
-    let is_hardly_matched = is_hardly_matched(answer);
-    let mut warnings = of_matching(arguments, points, answer, doubt, is_hardly_matched);
+    let is_hardly_matched = is_hardly_matched(&answer.total, answer.unsent[1]);
+    let mut warnings = of_matching(arguments, points, answer, doubt);
     if packets[0] == 0 && packets[1] > 0 {
         warnings.push(Doubt::NothingInCommon.to_string());
     }
@@ -54,38 +54,53 @@ fn directions(answer: &Answer) -> impl Iterator<Item = &Line> {
 }
 
 /// Whether so few packets match that they may do so by chance, and what they say is of no use.
-fn is_hardly_matched(answer: &Answer) -> bool {
-    let Line { received, lost, uncovered, .. } = answer.total;
-    let is_strange = answer.unsent[1].is_some_and(|unsent| received < unsent / 10);
+fn is_hardly_matched(total: &Line, unsent: Option<u64>) -> bool {
+    let &Line { received, lost, uncovered, .. } = total;
+    let is_strange = unsent.is_some_and(|unsent| received < unsent / 10);
     received > 0 && (received < lost / 10 || received < (lost + uncovered) / 10 && is_strange)
 }
 
 /// Warns of packets, or sketches, that do not match.
-fn of_matching(
-    arguments: &Arguments,
-    points: &Merged,
-    answer: &Answer,
-    doubt: Option<Doubt>,
-    is_hardly_matched: bool,
-) -> Vec<String> {
+fn of_matching(arguments: &Arguments, points: &Merged, answer: &Answer, doubt: Option<Doubt>) -> Vec<String> {
     let (point, total) = (&arguments.point, &answer.total);
     let doubts = || {
         let doubt = doubt?;
         let is_half_named = doubt == Doubt::NothingInCommon && point.naming.nat && !point.from.is_empty();
         Some(if is_half_named { UNTRANSLATED.to_owned() } else { doubt.to_string() })
     };
-    let changed = || changed_between(total.sent, total.lost, answer.unsent[1]?.saturating_sub(answer.surplus));
     match arguments.method {
-        Method::Auto | Method::Exact => Vec::from_iter(match is_hardly_matched {
-            true => changed().or_else(|| Some(Doubt::HardlyAnythingInCommon.to_string())),
-            false => doubts().or_else(changed),
-        }),
+        Method::Auto | Method::Exact => Vec::from_iter(of_packets(total, answer.unsent[1], answer.surplus, doubts())),
         Method::Lda => {
             let mut warnings = Vec::from_iter(not_joined(total, points.span(), Some(point.interval())));
             warnings.extend(doubts().filter(|_| is_joined(total)));
             warnings
         }
     }
+}
+
+/// Warns of packets that do not match, by those that arrived and were not seen being sent, apart from `surplus` duplicates;
+/// `doubt` is what their delays say.
+fn of_packets(total: &Line, unsent: Option<u64>, surplus: u64, doubt: Option<String>) -> Option<String> {
+    let changed = || changed_between(total.sent, total.lost, unsent?.saturating_sub(surplus));
+    if is_hardly_matched(total, unsent) {
+        return changed().or_else(|| Some(Doubt::HardlyAnythingInCommon.to_string()));
+    }
+    doubt.or_else(changed)
+}
+
+/// The same for a comparison of methods, whose packets have one direction.
+pub(crate) fn of_comparison(totals: &Totals, longest: Nanos) -> Option<String> {
+    let total = Line::from(totals);
+    let doubt = doubts(&total, None, Some(longest)).map(|doubt| match doubt {
+        Doubt::TooEarly => {
+            "packets arrived before they were sent: the captures are in the wrong order, or the clocks disagree \
+             (--clock-offset)"
+                .to_owned()
+        }
+        doubt => doubt.to_string(),
+    });
+    let [unsent, surplus] = [totals.unsent, totals.received_again].map(|packets| packets.round() as u64);
+    of_packets(&total, Some(unsent), surplus, doubt)
 }
 
 /// Warns of clocks that disagree.

@@ -1,59 +1,22 @@
 //! Gaps: runs of packets that were seen on one side of a queue only.
 
-use dwell_report::text::moment;
-use dwell_types::{Nanos, Timestamp};
+use crate::gaps::{Run, Silence};
+use dwell_types::Timestamp;
 
 /// Detects gaps: runs of packets seen on one side only.
 #[derive(Clone, Default)]
 pub(super) struct Gaps {
     has_begun: bool,
-    departed: Run,
     /// Packets departed since the last one that was seen arriving.
     unknown: Run,
-    /// Packets arrived since the last departure.
-    stuck: Run,
     longest_unknown: Run,
-    longest_stuck: Run,
-}
-
-/// A run of consecutive packets.
-#[derive(Clone, Copy, Default)]
-struct Run {
-    packets: u64,
-    ends: Option<(Timestamp, Timestamp)>,
-}
-
-impl Run {
-    /// Shorter runs have other causes.
-    const LEAST: u64 = 100;
-
-    fn add(&mut self, at: Timestamp) {
-        self.packets += 1;
-        self.ends = Some((self.ends.map_or(at, |ends| ends.0), at));
-    }
-
-    /// Ends the run, and keeps it if it is the longest.
-    fn end(&mut self, longest: &mut Self) {
-        let run = std::mem::take(self);
-        if run.packets > longest.packets {
-            *longest = run;
-        }
-    }
-
-    fn words(&self) -> Option<String> {
-        let (first, last) = self.ends.filter(|_| self.packets >= Self::LEAST)?;
-        let since = moment(first.as_nanos());
-        Some(format!("{} packets in {}, from {since} on", self.packets, last - first))
-    }
-
-    fn span(&self) -> Nanos {
-        self.ends.map_or(Nanos::ZERO, |(first, last)| last - first)
-    }
+    /// Of departures, while packets arrive.
+    silence: Silence,
 }
 
 impl Gaps {
     pub(super) fn arrive(&mut self, at: Timestamp) {
-        self.stuck.add(at);
+        self.silence.elsewhere(at);
     }
 
     /// Processes a departure; `is_known` if its packet was seen arriving, however long before. Nothing before the first
@@ -67,15 +30,7 @@ impl Gaps {
         } else {
             self.unknown.add(at);
         }
-        self.departed.add(at);
-        self.stuck.end(&mut self.longest_stuck);
-    }
-
-    /// Whether the run lasts so long that many packets should have departed during it, unlike a burst of arrivals.
-    fn is_gap(&self, stuck: &Run) -> bool {
-        const LEAST_INTERVALS: i64 = 20;
-        let intervals = self.departed.packets.saturating_sub(1).max(1) as i64;
-        stuck.span().get() / LEAST_INTERVALS >= self.departed.span().get() / intervals
+        self.silence.here(at);
     }
 
     /// Warns of the longest runs, the one of departures unless most of it is explained otherwise: `unexplained` of all
@@ -89,7 +44,7 @@ impl Gaps {
                  being seen to arrive"
             ));
         }
-        if let Some(words) = self.longest_stuck.words().filter(|_| self.is_gap(&self.longest_stuck)) {
+        if let Some(words) = self.silence.gap().and_then(|run| run.words()) {
             warnings.push(format!("the capture where packets depart has a gap: {words}, arrived while none departed"));
         }
         warnings
@@ -137,7 +92,7 @@ mod tests {
             (0..100).for_each(|_| burst.arrive(at(packet * 100_000 + 1)));
             (0..100).for_each(|n| burst.depart(at(packet * 100_000 + n * 1_000), true));
         }
-        assert!(burst.warnings(u64::MAX).is_empty() && burst.longest_stuck.packets == 100);
+        assert!(burst.warnings(u64::MAX).is_empty());
         let departures = gaps(0..0, 600..900);
         assert!(departures.len() == 1 && departures[0].contains("where packets depart has a gap"), "{departures:?}");
     }

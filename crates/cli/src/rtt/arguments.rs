@@ -63,7 +63,8 @@ pub(crate) struct Arguments {
     /// dscp or protocol; several with commas.
     #[arg(long, value_name = "KEY", help_heading = "What is measured")]
     pub(super) group: Option<Grouping>,
-    /// Also report the flows with the most bytes, each with its delays.
+    /// Also report the flows with the most bytes, each with its delays; the end with the higher port, mostly the client,
+    /// is named first.
     #[arg(long, visible_alias = "per-flow", conflicts_with = "events", help_heading = "What is measured")]
     pub(super) flows: bool,
     /// Number of flows to report.

@@ -93,6 +93,27 @@ fn every_combination_is_there_and_repeats() {
     assert!(table.lines().skip(1).all(|line| line.chars().count() <= 120), "{table}");
 }
 
+/// What `dwell owd` doubts is doubted here, too.
+#[test]
+fn wrong_order_and_clocks_are_told() {
+    let [near, server] = captures();
+    let from = ["--from", "10.10.0.0/16", "--seeds", "1", "--memory", "1KiB"];
+    let err = |captures: [&str; 2], more: &[&str]| {
+        let run = dwell(&[&["compare", "owd"], &captures[..], &from, more].concat());
+        assert_eq!(run.code, 0, "{}", run.err);
+        run.err
+    };
+    let doubt = "packets arrived before they were sent";
+    let right = err([&near, &server], &[]);
+    assert!(!right.contains(doubt), "{right}");
+    for (captures, more) in [([&server, &near], &[][..]), ([&near, &server], &["--clock-offset", "3s"])] {
+        let err = err(captures.map(String::as_str), more);
+        assert!(err.contains(doubt) && err.contains("--clock-offset"), "{err}");
+    }
+    let err = err([&near, &server], &["--clock-offset", "-1h"]);
+    assert!(err.contains("no packet was seen at both points"), "{err}");
+}
+
 #[test]
 fn a_picture_has_every_quantity_and_method() {
     let folder = tempfile::tempdir().unwrap();

@@ -123,6 +123,28 @@ fn a_capture_may_begin_later() {
     }
 }
 
+/// Where one point sees nothing for some time, its capture has a gap. Bursts that one point sees much later are none.
+#[test]
+fn gaps_are_told() {
+    for (point, name) in ["near.pcap", "far.pcap"].into_iter().enumerate() {
+        let mut captures = exchanges(1_000, MILLI);
+        captures.0[point].retain(|&(at, _)| !(500 * MILLI..700 * MILLI).contains(&at));
+        let err = run(captures, "owd").err;
+        assert!(err.contains(&format!("{name} has a gap, or its point was cut off: 40")), "{err}");
+        assert_eq!(err.matches("has a gap").count(), 1, "{err}");
+    }
+    let mut bursts = Captures::default();
+    for number in 0..10_000 {
+        let at = i64::from(number / 1_000) * 3_000 * MILLI + i64::from(number % 1_000) * MILLI / 10;
+        bursts.there(at, 0x1_0000, 0x2_0000);
+        bursts.back(at, 0x2_0000, 0x1_0000);
+    }
+    bursts.0[1].retain(|(_, datagram)| datagram.number % 16 > 1);
+    let run = run(bursts, "owd");
+    let lost = |line: &str| run.json()[line]["lost"].as_u64();
+    assert!(lost("total") > Some(1_000) && !run.err.contains("has a gap"), "{}", run.err);
+}
+
 /// Addresses that come later than the packets that are examined first are examined, too.
 #[test]
 fn addresses_may_come_later() {
@@ -274,6 +296,25 @@ fn flows_with_other_names_at_the_other_point_are_said() {
     assert_eq!(renamed.json()["total"]["lost"], 0);
     assert_eq!(sketches("src").err, "");
     assert_eq!(dwell_in(folder.path(), &[&how[..], &["dscp"]].concat()).err, "");
+}
+
+/// What decides which packets are compared is in the report of either method.
+#[test]
+fn what_was_asked_is_in_the_report() {
+    let folder = tempfile::tempdir().unwrap();
+    many().write(folder.path());
+    let how =
+        ["owd", "near.pcap", "far.pcap", "--from", "10.1.0.0/16", "--flows", "--group", "src", "--format", "json"];
+    for method in ["auto", "lda"] {
+        let more = ["--clock-offset", "40ms", "--method", method];
+        let method = &dwell_in(folder.path(), &[&how[..], &more].concat()).json()["method"];
+        let found = ["from", "group", "clock_offset_ns"].map(|key| method[key].clone());
+        assert_eq!(
+            serde_json::Value::from_iter(found),
+            serde_json::json!(["10.1.0.0/16", "src", 40 * MILLI]),
+            "{method}"
+        );
+    }
 }
 
 /// A packet between two hosts, and an equal one half a second later; the sender's capture lacks the first.

@@ -137,14 +137,21 @@ fn what_has_no_place_is_among_the_others() {
     }
 }
 
-/// Each interval has its own flows.
+/// Each interval has its own flows, and a flow has the same name in all, whichever end sends first in one.
 #[test]
 fn intervals_have_flows_of_their_own() {
     let file = testdata("tcp/tcp.pcap.gz");
-    let run = dwell(&["rtt", &file, "--flows", "--interval", "2s", "--format", "json"]).ok().json();
+    let run = dwell(&["rtt", &file, "--flows", "--interval", "200ms", "--format", "json"]).ok().json();
     let reports = run.as_array().unwrap();
-    assert!(reports.len() > 2);
-    reports.iter().for_each(|report| assert_complete(report));
+    assert!(reports.len() > 20);
+    let mut names = BTreeMap::new();
+    for report in reports {
+        assert_complete(report);
+        for name in flows(report).iter().map(|flow| flow["flow"].as_str().unwrap()).filter(|&name| name != "other") {
+            assert_eq!(*names.entry(ends_of(name)).or_insert(name), name);
+        }
+    }
+    assert!(names.len() < reports.len(), "{names:?}");
 }
 
 /// All formats include the flows, and only with the flag.

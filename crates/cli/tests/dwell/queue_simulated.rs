@@ -157,7 +157,8 @@ fn a_log_of_arrivals_is_fed() {
     assert_eq!(String::from_utf8(fed.out).unwrap(), format!("arrived_ns,departed_ns,flow,bytes\n{expected}"));
 
     write("7,a,1\n5,a,1\n");
-    let refused: [(i32, &[&str], &str); 9] = [
+    let refused: [(i32, &[&str], &str); 10] = [
+        (2, &["--arrivals", "at.csv", "--truth", "new.csv", "--snap-length", "0"], "--snap-length"),
         (1, &["--arrivals", "at.csv", "--truth", "new.csv"], "at.csv: line 3: earlier than the line before"),
         (1, &["--arrivals", "none.csv", "--truth", "new.csv"], "none.csv"),
         (2, &["--arrivals", "at.csv"], "expected an output"),

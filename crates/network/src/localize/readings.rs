@@ -77,8 +77,17 @@ pub struct Twice {
 pub struct Apart {
     /// The moments, in nanoseconds since the epoch.
     pub starts_ns: [i64; 2],
-    /// The least time between successive intervals of one segment, in nanoseconds.
+    /// How long intervals last, in nanoseconds: the least time between successive ones of a segment if all are multiples
+    /// of it, or else the mean, rounded.
     pub step_ns: i64,
+}
+
+/// A time rounded to one digit if that changes it by a twentieth at most, or else to two: intervals mostly last so long.
+fn rounded(time_ns: i64) -> i64 {
+    let digit = 10_i64.pow(time_ns.max(1).ilog10());
+    let to = |unit: i64| (time_ns.saturating_add(unit / 2) / unit).saturating_mul(unit);
+    let one = to(digit);
+    if one.abs_diff(time_ns) <= time_ns.unsigned_abs() / 20 { one } else { to((digit / 10).max(1)) }
 }
 
 /// All readings of a network.
@@ -122,13 +131,24 @@ impl Readings {
     /// The first intervals that begin closer together than successive intervals of any one segment; `None` if there
     /// are none.
     pub fn apart(&self) -> Option<Apart> {
-        let step = |segment: &Vec<Option<Reading>>| {
-            let mut starts = segment.iter().flatten().map(|reading| reading.start_ns);
-            let mut before = starts.next()?;
-            starts.map(|start| start.saturating_sub(std::mem::replace(&mut before, start))).min()
+        let steps = |segment: &Vec<Option<Reading>>| {
+            let starts: Vec<i64> = segment.iter().flatten().map(|reading| reading.start_ns).collect();
+            let mut steps: Vec<i64> = starts.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
+            steps.sort_unstable();
+            steps
         };
-        let step_ns = self.of.values().filter_map(step).min()?;
-        let close = self.starts.windows(2).find(|pair| pair[1].saturating_sub(pair[0]) < step_ns)?;
+        let of: Vec<Vec<i64>> = self.of.values().map(steps).filter(|steps| !steps.is_empty()).collect();
+        let least = of.iter().map(|steps| steps[0]).min()?;
+        let close = self.starts.windows(2).find(|pair| pair[1].saturating_sub(pair[0]) < least)?;
+        let all = || of.iter().flatten();
+        let step_ns = match of.iter().map(|steps| steps[steps.len() / 2]).min()? {
+            _ if all().all(|step| step % least == 0) => least,
+            // Where an interval is missing, a step is longer by that.
+            median => {
+                let number: i64 = all().map(|step| step.saturating_add(median / 2) / median).sum();
+                rounded((all().map(|&step| i128::from(step)).sum::<i128>() / i128::from(number.max(1))) as i64)
+            }
+        };
         Some(Apart { starts_ns: [close[0], close[1]], step_ns })
     }
 
@@ -231,6 +251,24 @@ mod tests {
         assert_eq!(readings.of(0), [None; 3]);
     }
 
+    /// Borders of intervals vary by up to a quarter of them, as those of sketches: the advice is their length.
+    #[test]
+    fn intervals_that_vary_are_aligned_by_their_length() {
+        for length in [1_000_000_000, 250_000_000, 15_000_000_000, 60_000_000_000] {
+            let start = |segment: u32, number: u32| {
+                let late = i64::from(number * number * 619 + segment * 389) % 1_000;
+                i64::from(number) * length + late * (length / 4_000)
+            };
+            let read: Vec<_> = (0..120).map(|n| (n % 3, reading(start(n % 3, n / 3)))).collect();
+            let apart = Readings::new(&read, 1).unwrap().apart().unwrap();
+            assert_eq!(apart.step_ns, length);
+            let aligned = Readings::new(&read, apart.step_ns).unwrap();
+            assert_eq!([0, 1, 2].map(|segment| aligned.known(segment)), [40; 3]);
+            assert_eq!(aligned.starts().len(), 40);
+        }
+        assert_eq!([96, 104, 115, 146, 523, 7, 1].map(rounded), [100, 100, 120, 150, 500, 7, 1]);
+    }
+
     /// Intervals of one segment begin as many nanoseconds after those of another, up to a whole interval of 1,000.
     #[test]
     fn segments_measured_at_other_times_are_noticed() {
@@ -248,5 +286,9 @@ mod tests {
         let sparse = [(0, reading(0)), (0, reading(5_000)), (1, reading(0)), (1, reading(1_000)), (2, reading(3_000))];
         assert_eq!(Readings::new(&sparse, 1).unwrap().apart(), None);
         assert_eq!(Readings::new(&[(0, reading(0)), (1, reading(5))], 1).unwrap().apart(), None);
+        let missed =
+            [(0, reading(0)), (0, reading(2)), (0, reading(4)), (0, reading(5)), (1, reading(7)), (1, reading(9))];
+        let missed = missed.map(|(segment, at)| (segment, reading(at.start_ns * 1_000 + i64::from(segment) * 137)));
+        assert_eq!(Readings::new(&missed, 1).unwrap().apart(), None);
     }
 }

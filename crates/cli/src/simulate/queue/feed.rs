@@ -253,7 +253,7 @@ impl Replay {
         }
         if self.late > 0 {
             warnings.push(format!(
-                "{name}: {} out of time order, and arrive with the one before",
+                "{name}: {} out of time order, arriving with the one before",
                 text::are(self.late, "frame")
             ));
         }

@@ -11,7 +11,7 @@ use crate::grid::BLOCK;
 use crate::metrics;
 use dwell_simulate::crossing::{Passage, Truth};
 use dwell_sketch::lda::{Expected, Params, ParamsError};
-use dwell_sketch::owd::{Fate, OwdMeter, Passed, Side};
+use dwell_sketch::owd::{Fate, OwdMeter, Passed, Side, Totals};
 use dwell_sketch::trajectory::TrajectoryError;
 use dwell_types::{Crossing, FlowId, Nanos, Timestamp, hash};
 use rayon::prelude::*;
@@ -123,15 +123,16 @@ impl OwdComparison {
         self.exact.end_receiver();
     }
 
-    /// The results of all methods, by memory.
-    pub fn finish(mut self) -> (Packets, Truths, Vec<Line>) {
+    /// The exact result, also as numbers of packets and true values, and the results of all methods, by memory.
+    pub fn finish(mut self) -> (Totals, Packets, Truths, Vec<Line>) {
         let intervals = &mut self.intervals;
         self.exact.end_each(|passed| intervals.update(passed));
         intervals.end();
         let totals = self.exact.total();
         let packets = Packets::new(&totals, intervals.compared, intervals.too_few);
         let lines = intervals.candidates.iter().map(Candidate::line).collect();
-        (packets, Truths::new(totals.sent, &totals.tally), lines)
+        let truths = Truths::new(totals.sent, &totals.tally);
+        (totals, packets, truths, lines)
     }
 }
 

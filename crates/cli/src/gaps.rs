@@ -1,0 +1,73 @@
+//! Gaps of a capture, as other captures show them.
+
+use dwell_report::text::moment;
+use dwell_types::{Nanos, Timestamp};
+
+/// A run of consecutive packets.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Run {
+    pub(crate) packets: u64,
+    ends: Option<(Timestamp, Timestamp)>,
+}
+
+impl Run {
+    /// Shorter runs have other causes.
+    const LEAST: u64 = 100;
+
+    pub(crate) fn add(&mut self, at: Timestamp) {
+        self.packets += 1;
+        self.ends = Some((self.ends.map_or(at, |ends| ends.0), at));
+    }
+
+    /// Ends the run, and keeps it if it is the longest.
+    pub(crate) fn end(&mut self, longest: &mut Self) {
+        let run = std::mem::take(self);
+        if run.packets > longest.packets {
+            *longest = run;
+        }
+    }
+
+    /// Where a run is, if it is long.
+    pub(crate) fn words(&self) -> Option<String> {
+        let (first, last) = self.ends.filter(|_| self.packets >= Self::LEAST)?;
+        let since = moment(first.as_nanos());
+        Some(format!("{} packets in {}, from {since} on", self.packets, last - first))
+    }
+
+    pub(crate) fn span(&self) -> Nanos {
+        self.ends.map_or(Nanos::ZERO, |(first, last)| last - first)
+    }
+}
+
+/// Detects that a capture has no packets for long, while others have. Nothing before its first packet and after its last
+/// one counts.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Silence {
+    /// All packets of the capture.
+    here: Run,
+    /// Packets of others since the last one here.
+    elsewhere: Run,
+    longest: Run,
+}
+
+impl Silence {
+    pub(crate) fn here(&mut self, at: Timestamp) {
+        if self.here.packets == 0 {
+            self.elsewhere = Run::default();
+        }
+        self.here.add(at);
+        self.elsewhere.end(&mut self.longest);
+    }
+
+    pub(crate) fn elsewhere(&mut self, at: Timestamp) {
+        self.elsewhere.add(at);
+    }
+
+    /// The longest run of packets of others, if it lasts so long that many should have been here during it, unlike a burst.
+    pub(crate) fn gap(&self) -> Option<Run> {
+        const LEAST_INTERVALS: i64 = 20;
+        let intervals = self.here.packets.saturating_sub(1).max(1) as i64;
+        let is_long = self.longest.span().get() / LEAST_INTERVALS >= self.here.span().get() / intervals;
+        Some(self.longest).filter(|_| is_long)
+    }
+}
