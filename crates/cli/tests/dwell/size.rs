@@ -63,7 +63,7 @@ fn nonsense_is_refused_in_one_line() {
         (&[], &["--error", "--memory"]),
         (&["--error", "0"], &["--error", "1%"]),
         (&["--error", "1%", "--memory", "9000"], &["--error", "--memory"]),
-        (&["--memory", "100"], &["at least", "100"]),
+        (&["--memory", "100"], &["at least 1064 bytes", "100"]),
         (&["--error", "1%", "--loss", "5%..1%"], &["--loss", "0.1%..5%"]),
         (&["--error", "1%", "--cv", "-1"], &["-1"]),
         (&["--error", "0.0001%"], &["no aggregator"]),
@@ -271,13 +271,15 @@ fn the_accuracy_in_an_incast_is_foretold() {
     assert_eq!(dwell_in(folder.path(), &made).code, 0);
     let asked = ["size", "queue", "--memory", "16KiB", "--longest", "1s", "--threshold", "800us"];
     let (_, size) = sized(&[&asked[..], &["--senders", "64", "--background", "5%"]].concat());
-    let measured = |more: &[&str]| {
-        let command = size["command"].as_str().unwrap().strip_prefix("dwell ").unwrap().split(' ');
+    let counter = size["parameters"]["counter"].as_str().unwrap();
+    let measured = |with: &str| {
+        let command = size["command"].as_str().unwrap().strip_prefix("dwell ").unwrap().replace(counter, with);
         let what = ["--sojourns", "log.csv", "--compare-exact", "--format", "json"];
-        let all: Vec<&str> = command.chain(what).chain(more.iter().copied()).collect();
-        dwell_in(folder.path(), &all).json()["against_exact"].take()
+        let run = dwell_in(folder.path(), &command.split(' ').chain(what).collect::<Vec<_>>());
+        assert_eq!(run.err, "", "{command}");
+        run.json()["against_exact"].take()
     };
-    let (measured, kept) = (measured(&[]), measured(&["--counter", "space-saving"]));
+    let (measured, kept) = (measured(counter), measured("space-saving"));
     let of = |key: &str| size["errors"][0][key].as_f64().unwrap();
     let factor = of("error_bytes") / measured["mean_error"].as_f64().unwrap();
     assert!((0.5..2.0).contains(&factor), "{factor}");
@@ -290,6 +292,20 @@ fn the_accuracy_in_an_incast_is_foretold() {
 
 #[test]
 fn a_queue_by_error_or_by_memory() {
+    // What is recommended is nothing that dwell queue warns of; less memory would do, with windows of 914 µs.
+    let (_, least) = sized(&["size", "queue", "--error", "0.5%"]);
+    assert!(least["parameters"]["windows_ns"][0].as_u64() <= Some(800_000), "{least}");
+    let folder = tempfile::tempdir().unwrap();
+    let made = ["simulate", "--queue", "bursts", "--packets", "60000", "--truth", "log.csv"];
+    assert_eq!(dwell_in(folder.path(), &made).code, 0);
+    let command = format!("{} --sojourns log.csv --format json", least["command"].as_str().unwrap());
+    let run = dwell_in(folder.path(), &command.split(' ').skip(1).collect::<Vec<_>>());
+    assert_eq!(run.err, "");
+    // It is the sketch that was sized.
+    let sketch = &run.json()["method"];
+    assert!(sketch["counter"].as_str().unwrap().contains(&least["parameters"]["columns"].to_string()), "{sketch}");
+    let (_, less) = sized(&["size", "queue", "--memory", "784"]);
+    assert!(less["errors"][0]["error"].as_f64() <= Some(0.005), "{less}");
     let (_, size) = sized(&["size", "queue", "--error", "0.3%"]);
     let of = |size: &Value, key: &str| size["errors"][0][key].as_f64().unwrap();
     let (windows, counters) = (of(&size, "windows_error"), of(&size, "counters_error"));
