@@ -32,7 +32,7 @@ pub(super) struct Arguments {
     #[arg(long = "match", value_name = "RULE", value_parser = matching(), default_value = "dns")]
     matching: Match,
     /// Requests per second, answered or not.
-    #[arg(long, value_name = "N", value_parser = units::above_zero("requests per second, above 0"))]
+    #[arg(long, value_name = "N", value_parser = rate)]
     requests_per_second: f64,
     /// Mean delay.
     #[arg(long, value_name = "TIME", value_parser = units::span)]
@@ -56,6 +56,13 @@ const QUANTILES: [f64; 3] = [0.5, 0.95, 0.99];
 /// Range of memory sizes considered.
 const LEAST_KIB: usize = 8;
 const MOST: usize = 1 << 40;
+
+/// Times are in whole nanoseconds.
+fn rate(text: &str) -> Result<f64, String> {
+    const EXPECTED: &str = "requests per second, above 0 and at most 1e9";
+    let rate = units::above_zero(EXPECTED)(text)?;
+    (rate <= 1e9).then_some(rate).ok_or_else(|| format!("expected {EXPECTED}"))
+}
 
 pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
     let delays = delays(arguments)?;

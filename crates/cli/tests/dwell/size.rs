@@ -162,6 +162,7 @@ fn what_cannot_be_sized_is_refused_in_one_line() {
         (&[], &["--error", "--memory"]),
         (&["--memory", "1"], &["1 bytes", "at least"]),
         (&["--error", "5%", "--requests-per-second", "-3"], &["-3"]),
+        (&["--error", "5%", "--requests-per-second", "1e300"], &["1e300", "at most 1e9"]),
         (&["--error", "5%", "--mean", "60ms"], &["log-normal"]),
         (&["--error", "5%", "--expiry", "40ms"], &["--p99", "--expiry", "40.0 ms"]),
         (&["--error", "5%", "--span", "40ms"], &["--p99", "--span"]),
@@ -348,6 +349,10 @@ fn nonsense_of_flows_and_queues_is_refused_in_one_line() {
         (&["flows"], &["--packets-per-interval"]),
         (&["flows", "--packets-per-interval", "10", "--flows", "20", "--memory", "1MiB"], &["--flows", "20", "10"]),
         (&["flows", "--packets-per-interval", "99", "--flows", "9", "--error", "1%"], &["--flow-packets"]),
+        (
+            &["flows", "--packets-per-interval", "99", "--flows", "9", "--error", "1%", "--flow-packets", "100"],
+            &["--flow-packets", "100", "99"],
+        ),
         (&["flows", "--packets-per-interval", "99", "--flows", "9", "--memory", "100"], &["100"]),
         (&["flows", "--packets-per-interval", "99", "--flows", "9", "--memory", "1MiB", "--loss", "100%"], &["--loss"]),
         (&["flows", "--packets-per-interval", "99", "--flows", "9", "--memory", "1MiB", "--tail", "0"], &["--tail"]),
