@@ -31,16 +31,16 @@ pub(super) struct Arguments {
     /// The rule that the requests belong to; rules share the memory, so measure it alone.
     #[arg(long = "match", value_name = "RULE", value_parser = matching(), default_value = "dns")]
     matching: Match,
-    /// Requests per second, answered or not.
+    /// Requests per second, answered or not; of tcp-handshake, connections.
     #[arg(long, value_name = "N", value_parser = rate)]
     requests_per_second: f64,
-    /// Mean delay.
+    /// Mean delay; of tcp-handshake, of both sides together (sum).
     #[arg(long, value_name = "TIME", value_parser = units::span)]
     mean: Nanos,
-    /// 99th percentile of the delay.
+    /// 99th percentile of the delay, likewise.
     #[arg(long, value_name = "TIME", value_parser = units::span)]
     p99: Nanos,
-    /// Share of requests that are answered.
+    /// Share of requests that are answered; of tcp-handshake, by both sides.
     #[arg(long, value_name = "SHARE", value_parser = share, default_value = "100%")]
     answered: f64,
     /// Length of the capture, or of an interval.
@@ -118,13 +118,19 @@ fn delays(arguments: &Arguments) -> Result<Vec<Nanos>, Failure> {
 fn traffic(arguments: &Arguments, delays: &[Nanos]) -> Result<Traffic, Failure> {
     let &Arguments { requests_per_second: rate, answered, span, .. } = arguments;
     let exchanges = rate * answered * span.get() as f64 / 1e9;
-    let traffic = Traffic::new(rate, exchanges, delays).filter(|_| exchanges >= 1.0);
+    // The first segment of a handshake waits for two answers, and the second, if there is one, for the third.
+    let entering = if arguments.is_handshake() { 2.0 + answered } else { 1.0 };
+    let traffic = Traffic::new(rate * entering, exchanges, delays).filter(|_| exchanges >= 1.0);
     traffic.ok_or_else(|| usage("less than one exchange expected: use a higher rate or a longer --span"))
 }
 
 impl Arguments {
     fn expiry(&self) -> Nanos {
         self.expiry.unwrap_or(Settings::usual_expiry(self.matching))
+    }
+
+    fn is_handshake(&self) -> bool {
+        self.matching == Match::TcpHandshake
     }
 
     /// The command that measures such traffic in `memory` bytes, with these flags.
@@ -171,8 +177,8 @@ fn exact(arguments: &Arguments, delays: &[Nanos]) -> Exact {
     let mean = arguments.mean.as_secs_f64() * sum(longest) / sum(Nanos::new(i64::MAX));
     let open = rate * (answered * mean + (1.0 - answered) * longest.as_secs_f64());
     let most = open + 5.0 * open.sqrt();
-    // A handshake waits for the other side and for both together, then for this side and for both.
-    let entries = if arguments.matching == Match::TcpHandshake { 2.0 } else { 1.0 };
+    // A handshake waits for the other side, then for this one, and all the time for both together.
+    let entries = if arguments.is_handshake() { 2.0 } else { 1.0 };
     let bytes = memories().find(|&bytes| arguments.room(bytes) as f64 >= entries * most);
     let command = bytes.map(|bytes| arguments.command("", bytes));
     Exact { open_requests: open, most_open_requests: most, memory_bytes: bytes.map(|bytes| bytes as u64), command }

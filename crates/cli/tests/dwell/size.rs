@@ -155,6 +155,39 @@ fn what_is_said_to_be_exact_is() {
     );
 }
 
+/// Every handshake is measured in the memory that is said for the mean and p99 of their sums, as dwell rtt prints
+/// them. The three requests of each compete for the slots of a fridge.
+#[test]
+fn handshakes_are_sized_by_their_sum() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = ["simulate", "-w", "a.pcap", "--flows", "20000", "--queries", "1", "--span", "10s"];
+    assert_eq!(dwell_in(folder.path(), &made).code, 0);
+    let measured = |memory: &str| {
+        let how = ["rtt", "a.pcap", "--match", "tcp-handshake", "--expiry", "2s", "--format", "json", "--memory"];
+        dwell_in(folder.path(), &[&how[..], &[memory]].concat()).json()
+    };
+    let all = measured("64MiB");
+    let sum = all["results"].as_array().unwrap().iter().find(|line| line["leg"] == "sum").unwrap();
+    let [mean, p99] = ["mean", "p99"].map(|key| format!("{:.0}ns", sum["delay_ns"][key]["value"].as_f64().unwrap()));
+    let of = |key: &str| sum["requests"][key].as_f64().unwrap();
+    let answered = (of("matched") / of("seen")).to_string();
+    let size = |rule: &str| {
+        let rate = ["--requests-per-second", "2000", "--expiry", "2s", "--span", "10s", "--error", "20%"];
+        let traffic = ["--match", rule, "--mean", &mean, "--p99", &p99, "--answered", &answered];
+        fridges(&[&rate[..], &traffic[..]].concat()).0
+    };
+    let report = size("tcp-handshake");
+    let memory = report["exact"]["memory_bytes"].to_string();
+    let exact = measured(&memory);
+    let matched = |report: &Value| {
+        let lines = report["results"].as_array().unwrap();
+        lines.iter().map(|line| line["samples"].as_u64().unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!((&exact["method"]["exact"], matched(&exact)), (&true.into(), matched(&all)), "{memory}");
+    let samples = |report: &Value| report["sizes"][0]["errors"][0]["samples"].as_f64().unwrap();
+    assert!(samples(&report) < 0.8 * samples(&size("dns")));
+}
+
 #[test]
 fn what_cannot_be_sized_is_refused_in_one_line() {
     let traffic = ["--requests-per-second", "1000", "--mean", "5ms", "--p99", "50ms"];
