@@ -7,6 +7,7 @@ use crate::Failure;
 use crate::rtt::matching;
 use crate::units::{self, share};
 use clap::Args;
+use dwell_observe::Observer;
 use dwell_report::size::{self, Exact, Parameters, Size, SizeError};
 use dwell_report::text::size_flag;
 use dwell_simulate::Distribution;
@@ -94,7 +95,7 @@ pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
             expiry_ns: arguments.expiry().get(),
         },
         exact: Some(exact(arguments, &delays)),
-        sizes: sampled(arguments, &traffic),
+        sizes: sampled(arguments, &traffic, &delays),
     })
 }
 
@@ -139,30 +140,37 @@ impl Arguments {
         format!("dwell rtt --match {}{flags}{expiry} --memory {}", self.matching.name(), size_flag(memory))
     }
 
-    /// A meter of the rule in `memory` bytes.
+    /// The meter that dwell rtt builds for captures in `memory` bytes, which has to share them with the observer.
     fn meter(&self, method: Method, memory: usize) -> Result<RttMeter, SettingsError> {
-        RttMeter::new(&Settings { expiry: self.expiry, ..Settings::new(method, vec![self.matching], memory) })
+        let (matches, ids) = (vec![self.matching], method.ids());
+        let besides = Observer::new(dwell_observe::Settings { matches, ids, ..Default::default() }).most_bytes();
+        let settings = Settings::new(method, vec![self.matching], memory.saturating_sub(besides));
+        RttMeter::new(&Settings { expiry: self.expiry, ..settings }).map_err(|error| match error {
+            SettingsError::Memory { needed, .. } => SettingsError::Memory { given: memory, needed: needed + besides },
+            other => other,
+        })
     }
 
-    /// The structure in which a meter of `memory` bytes holds requests; `None` if that is too little, or more than there
-    /// is.
-    fn structure(&self, method: Method, memory: usize) -> Option<Structure> {
+    /// A meter of `memory` bytes, and the structure in which it holds requests; `None` if that is too little, or more
+    /// than there is.
+    fn built(&self, method: Method, memory: usize) -> Option<(RttMeter, Structure)> {
         let meter = units::is_given(memory).then(|| self.meter(method, memory).ok())??;
-        meter.rules().next().map(|rule| rule.structure)
+        let structure = meter.rules().next()?.structure;
+        Some((meter, structure))
     }
 
     /// Number of requests that the default method holds in `memory` bytes.
     fn room(&self, memory: usize) -> usize {
-        match self.structure(Method::Auto, memory) {
-            Some(Structure::Horizons { room, .. }) => room,
+        match self.built(Method::Auto, memory) {
+            Some((_, Structure::Horizons { room, .. })) => room,
             _ => 0,
         }
     }
 
-    /// Number of slots of a fridge in `memory` bytes.
-    fn slots(&self, memory: usize) -> Option<u32> {
-        match self.structure(Method::Fridge, memory)? {
-            Structure::Fridge { slots, .. } => Some(slots),
+    /// Number of slots of a fridge in `memory` bytes, and its meter.
+    fn fridge(&self, memory: usize) -> Option<(u32, RttMeter)> {
+        match self.built(Method::Fridge, memory)? {
+            (meter, Structure::Fridge { slots, .. }) => Some((slots, meter)),
             _ => None,
         }
     }
@@ -189,25 +197,33 @@ fn memories() -> impl Iterator<Item = usize> {
 }
 
 /// Fridges of increasing size, up to the first with the requested error, or as large as this machine's memory.
-fn sampled(arguments: &Arguments, traffic: &Traffic) -> Vec<Size> {
+fn sampled(arguments: &Arguments, traffic: &Traffic, delays: &[Nanos]) -> Vec<Size> {
+    /// As many samples of a fridge fill all bins.
+    const MANY: usize = 20_000;
     let asked = arguments.asked.memory;
     let mut sizes = Vec::new();
     for bytes in asked.into_iter().chain(memories().filter(|_| asked.is_none())) {
-        let Some(slots) = arguments.slots(bytes) else { continue };
-        let (probability, worst) = traffic.best_probability(slots, &QUANTILES);
-        let error = |quantile| SizeError {
-            quantile: Some(quantile),
-            error: Some(traffic.quantile_error(slots, probability, quantile).exp2() - 1.0),
-            samples: Some(traffic.samples(slots, probability)),
-            ..SizeError::default()
+        let Some((slots, meter)) = arguments.fridge(bytes) else { continue };
+        let probability = traffic.best_probability(slots);
+        let samples = traffic.samples(slots, probability);
+        let stored = &delays[..(samples.ceil() as usize).clamp(1, MANY).min(delays.len())];
+        let bins = meter.store().bin_errors(stored, QUANTILES);
+        let error = |(quantile, bins): (f64, f64)| {
+            let of_samples = traffic.quantile_error(slots, probability, quantile);
+            let of_search = traffic.search_error(slots, probability, quantile);
+            let error = (of_samples.hypot(of_search).exp2() - 1.0).hypot(bins);
+            SizeError { quantile: Some(quantile), error: Some(error), samples: Some(samples), ..SizeError::default() }
         };
+        let errors: Vec<SizeError> = QUANTILES.into_iter().zip(bins).map(error).collect();
+        let is_enough = |asked: f64| errors.iter().filter_map(|line| line.error).all(|error| error <= asked);
+        let is_last = arguments.asked.error.is_some_and(is_enough);
         sizes.push(Size {
             memory_bytes: bytes as u64,
             command: Some(arguments.command(" --method fridge", bytes)),
             parameters: Parameters::Fridge { slots, entry_probability: probability },
-            errors: QUANTILES.map(error).to_vec(),
+            errors,
         });
-        if arguments.asked.error.is_some_and(|error| worst.exp2() - 1.0 <= error) {
+        if is_last {
             break;
         }
     }
