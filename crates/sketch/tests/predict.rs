@@ -152,6 +152,7 @@ fn the_smallest_snapshots_that_are_enough() {
             expected.error <= error && bytes <= last && trial.expected(&params) == Ok(expected),
             "{params:?} {expected:?}"
         );
+        assert_eq!(params.overlong(), None);
         last = bytes;
     }
     assert!(Snapshots::for_queue_error(0.0, &trial).is_err());

@@ -3,7 +3,7 @@
 use super::Outputs;
 use super::arguments::JoinArguments;
 use super::sketches::{describe_sketch, flows};
-use super::warnings::{doubts, foreign, is_joined, not_joined, said, surplus, too_few, unequal, unlisted};
+use super::warnings::{doubts, foreign, is_joined, not_joined, renamed, said, surplus, too_few, unequal, unlisted};
 use crate::Failure;
 use crate::output;
 use anyhow::{Context, Result, bail};
@@ -60,6 +60,7 @@ pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
     warnings.extend(surplus(&total));
     if has_flows {
         warnings.extend(unlisted(&total, &list));
+        warnings.extend(renamed(&total, &means));
     }
 
     let mut outputs = Outputs::open(&arguments.output, None, None, arguments.intervals)?;

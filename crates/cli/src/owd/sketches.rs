@@ -199,7 +199,7 @@ impl Comparer for Sketches<'_> {
         let total = Line::from(&all);
         let unlisted = self.arguments.wants_flows().then(|| unlisted(&all, &self.flows)).flatten();
         let mut flows = flows(&self.means, &self.flows);
-        let renamed = renamed(&total, &flows);
+        let renamed = renamed(&all, &self.means);
         flows.retain(|flow| self.arguments.is_wanted(&flow.flow));
         if self.arguments.flow.is_none() {
             flows.truncate(self.arguments.top);

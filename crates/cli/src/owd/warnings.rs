@@ -7,10 +7,10 @@ use crate::messages::{CAPTURED_TWICE, FEW};
 use crate::points::changed_between;
 use dwell_capture::Name;
 use dwell_report::facts::Span;
-use dwell_report::owd::{ClockDrift, ClockOffset, Delays, Flow, Line};
+use dwell_report::owd::{ClockDrift, ClockOffset, Delays, Line};
 use dwell_sketch::lds::Lds;
 use dwell_sketch::owd::{DUPLICATE_WINDOW, Totals};
-use dwell_sketch::summary::{Combined, FlowList, Sketch};
+use dwell_sketch::summary::{Combined, FlowList, FlowMeans, Sketch};
 use dwell_types::Nanos;
 use std::fmt;
 use std::path::PathBuf;
@@ -338,14 +338,14 @@ fn without_delay(total: &Line) -> Option<String> {
     })
 }
 
-/// Warns if flows lose far more packets than there are losses: the receiver sees them under other names.
-pub(super) fn renamed(total: &Line, flows: &[Flow]) -> Option<String> {
-    let lost = flows.iter().filter(|flow| flow.line.received == 0).map(|flow| flow.line.lost).sum::<u64>();
-    (lost > FEW.max(2 * total.lost)).then(|| {
+/// Warns if far more packets arrive in flows in which they were not sent than arrive at all without having been sent:
+/// the receiver sees them under other names.
+pub(super) fn renamed(total: &Combined, flows: &FlowMeans) -> Option<String> {
+    let astray = flows.astray();
+    (astray > f64::max(FEW as f64, 2.0 * total.surplus().high)).then(|| {
         format!(
-            "flows seem to lose {lost} packets, and all flows together {}: what defines a flow (--group) changes between \
-             the points, as DSCP and VLAN may; compare packets (--method auto)",
-            total.lost
+            "at least {astray:.0} packets arrive in other flows than they were sent in: what defines a flow (--group) \
+             changes between the points, as DSCP and VLAN may; compare packets (--method auto)"
         )
     })
 }

@@ -236,7 +236,9 @@ impl Arguments {
     fn counter(&self, fitting: Counter) -> Counter {
         let (rows, columns, is_conservative) = match fitting {
             Counter::CountMin { rows, columns, is_conservative } => (rows, columns, is_conservative),
-            Counter::SpaceSaving { entries } if self.counter.is_none() && self.rows.is_none() => {
+            Counter::SpaceSaving { entries }
+                if matches!(self.counter, None | Some(CounterChoice::SpaceSaving)) && self.rows.is_none() =>
+            {
                 return Counter::SpaceSaving { entries: self.columns.unwrap_or(entries) };
             }
             Counter::SpaceSaving { entries } => (ROWS, (entries * 3 / ROWS).max(1), true),

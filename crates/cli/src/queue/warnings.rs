@@ -164,9 +164,8 @@ pub(super) fn little_known(packets: &Packets, overlong: u64) -> Option<String> {
 
 /// A warning if the shortest window is longer than the threshold.
 pub(super) fn too_long(arguments: &Arguments, params: &Params) -> Option<String> {
-    let shortest = *params.windows.iter().min()?;
     let threshold = arguments.threshold;
-    (shortest > threshold).then(|| {
+    params.overlong().map(|shortest| {
         format!(
             "the shortest window of snapshots, {shortest}, is longer than --threshold, {threshold}: sizes in the \
              queue may be too small, and culprits missed; use more memory (--sketch-bytes) or a shorter --longest"

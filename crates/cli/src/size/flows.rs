@@ -68,6 +68,11 @@ pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
             "--flows: {flows} flows of {packets_per_interval} packets: expected no more flows than packets"
         )));
     }
+    if let Some(packets) = flow_packets.filter(|&packets| packets > packets_per_interval) {
+        return Err(usage(format!(
+            "--flow-packets: a flow of {packets} packets in an interval of {packets_per_interval}: expected no more"
+        )));
+    }
     let within = flow_cv.unwrap_or(cv);
     let traffic =
         Traffic { flows, sizes: sizes(packets_per_interval as f64 / flows as f64, tail), loss, between: cv, within };

@@ -16,7 +16,9 @@ use dwell_types::{Nanos, Timestamp};
 ///
 /// Found by simulating bursts that fill the queue for times from the threshold to the longest delay, on a slower line if
 /// that is too many packets; then shorter ones on a faster line, too, and the worse of both counts. The error is the
-/// mean over packets delayed by at least the threshold, as a share of the queue.
+/// mean over packets delayed by at least the threshold, as a share of the queue. Windows longer than the threshold are
+/// not recommended. More memory can have a larger error: from some 8 KiB on it is for many flows that share the queue,
+/// with counters that confuse the few of --senders more often.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -156,8 +158,10 @@ fn size(params: &Params, expected: &Expected, culprit: Culprit, longest: Nanos) 
     };
     Size {
         memory_bytes: bytes as u64,
+        // With the counter, since dwell queue warns of few counters where nobody chose them, and here --senders did.
         command: Some(format!(
-            "dwell queue --method conquest --sketch-bytes {bytes} --longest {}ns --threshold {}ns --share {}",
+            "dwell queue --method conquest --sketch-bytes {bytes} --counter {} --longest {}ns --threshold {}ns --share {}",
+            params.counter.name(),
             longest.get(),
             culprit.delay.get(),
             culprit.share

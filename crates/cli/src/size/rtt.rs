@@ -7,6 +7,7 @@ use crate::Failure;
 use crate::rtt::matching;
 use crate::units::{self, share};
 use clap::Args;
+use dwell_observe::Observer;
 use dwell_report::size::{self, Exact, Parameters, Size, SizeError};
 use dwell_report::text::size_flag;
 use dwell_simulate::Distribution;
@@ -31,16 +32,16 @@ pub(super) struct Arguments {
     /// The rule that the requests belong to; rules share the memory, so measure it alone.
     #[arg(long = "match", value_name = "RULE", value_parser = matching(), default_value = "dns")]
     matching: Match,
-    /// Requests per second, answered or not.
-    #[arg(long, value_name = "N", value_parser = units::above_zero("requests per second, above 0"))]
+    /// Requests per second, answered or not; of tcp-handshake, connections.
+    #[arg(long, value_name = "N", value_parser = rate)]
     requests_per_second: f64,
-    /// Mean delay.
+    /// Mean delay; of tcp-handshake, of both sides together (sum).
     #[arg(long, value_name = "TIME", value_parser = units::span)]
     mean: Nanos,
-    /// 99th percentile of the delay.
+    /// 99th percentile of the delay, likewise.
     #[arg(long, value_name = "TIME", value_parser = units::span)]
     p99: Nanos,
-    /// Share of requests that are answered.
+    /// Share of requests that are answered; of tcp-handshake, by both sides.
     #[arg(long, value_name = "SHARE", value_parser = share, default_value = "100%")]
     answered: f64,
     /// Length of the capture, or of an interval.
@@ -56,6 +57,13 @@ const QUANTILES: [f64; 3] = [0.5, 0.95, 0.99];
 /// Range of memory sizes considered.
 const LEAST_KIB: usize = 8;
 const MOST: usize = 1 << 40;
+
+/// Times are in whole nanoseconds.
+fn rate(text: &str) -> Result<f64, String> {
+    const EXPECTED: &str = "requests per second, above 0 and at most 1e9";
+    let rate = units::above_zero(EXPECTED)(text)?;
+    (rate <= 1e9).then_some(rate).ok_or_else(|| format!("expected {EXPECTED}"))
+}
 
 pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
     let delays = delays(arguments)?;
@@ -87,7 +95,7 @@ pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
             expiry_ns: arguments.expiry().get(),
         },
         exact: Some(exact(arguments, &delays)),
-        sizes: sampled(arguments, &traffic),
+        sizes: sampled(arguments, &traffic, &delays),
     })
 }
 
@@ -111,7 +119,9 @@ fn delays(arguments: &Arguments) -> Result<Vec<Nanos>, Failure> {
 fn traffic(arguments: &Arguments, delays: &[Nanos]) -> Result<Traffic, Failure> {
     let &Arguments { requests_per_second: rate, answered, span, .. } = arguments;
     let exchanges = rate * answered * span.get() as f64 / 1e9;
-    let traffic = Traffic::new(rate, exchanges, delays).filter(|_| exchanges >= 1.0);
+    // The first segment of a handshake waits for two answers, and the second, if there is one, for the third.
+    let entering = if arguments.is_handshake() { 2.0 + answered } else { 1.0 };
+    let traffic = Traffic::new(rate * entering, exchanges, delays).filter(|_| exchanges >= 1.0);
     traffic.ok_or_else(|| usage("less than one exchange expected: use a higher rate or a longer --span"))
 }
 
@@ -120,36 +130,47 @@ impl Arguments {
         self.expiry.unwrap_or(Settings::usual_expiry(self.matching))
     }
 
+    fn is_handshake(&self) -> bool {
+        self.matching == Match::TcpHandshake
+    }
+
     /// The command that measures such traffic in `memory` bytes, with these flags.
     fn command(&self, flags: &str, memory: usize) -> String {
         let expiry = self.expiry.map(|expiry| format!(" --expiry {}ns", expiry.get())).unwrap_or_default();
         format!("dwell rtt --match {}{flags}{expiry} --memory {}", self.matching.name(), size_flag(memory))
     }
 
-    /// A meter of the rule in `memory` bytes.
+    /// The meter that dwell rtt builds for captures in `memory` bytes, which has to share them with the observer.
     fn meter(&self, method: Method, memory: usize) -> Result<RttMeter, SettingsError> {
-        RttMeter::new(&Settings { expiry: self.expiry, ..Settings::new(method, vec![self.matching], memory) })
+        let (matches, ids) = (vec![self.matching], method.ids());
+        let besides = Observer::new(dwell_observe::Settings { matches, ids, ..Default::default() }).most_bytes();
+        let settings = Settings::new(method, vec![self.matching], memory.saturating_sub(besides));
+        RttMeter::new(&Settings { expiry: self.expiry, ..settings }).map_err(|error| match error {
+            SettingsError::Memory { needed, .. } => SettingsError::Memory { given: memory, needed: needed + besides },
+            other => other,
+        })
     }
 
-    /// The structure in which a meter of `memory` bytes holds requests; `None` if that is too little, or more than there
-    /// is.
-    fn structure(&self, method: Method, memory: usize) -> Option<Structure> {
+    /// A meter of `memory` bytes, and the structure in which it holds requests; `None` if that is too little, or more
+    /// than there is.
+    fn built(&self, method: Method, memory: usize) -> Option<(RttMeter, Structure)> {
         let meter = units::is_given(memory).then(|| self.meter(method, memory).ok())??;
-        meter.rules().next().map(|rule| rule.structure)
+        let structure = meter.rules().next()?.structure;
+        Some((meter, structure))
     }
 
     /// Number of requests that the default method holds in `memory` bytes.
     fn room(&self, memory: usize) -> usize {
-        match self.structure(Method::Auto, memory) {
-            Some(Structure::Horizons { room, .. }) => room,
+        match self.built(Method::Auto, memory) {
+            Some((_, Structure::Horizons { room, .. })) => room,
             _ => 0,
         }
     }
 
-    /// Number of slots of a fridge in `memory` bytes.
-    fn slots(&self, memory: usize) -> Option<u32> {
-        match self.structure(Method::Fridge, memory)? {
-            Structure::Fridge { slots, .. } => Some(slots),
+    /// Number of slots of a fridge in `memory` bytes, and its meter.
+    fn fridge(&self, memory: usize) -> Option<(u32, RttMeter)> {
+        match self.built(Method::Fridge, memory)? {
+            (meter, Structure::Fridge { slots, .. }) => Some((slots, meter)),
             _ => None,
         }
     }
@@ -164,8 +185,8 @@ fn exact(arguments: &Arguments, delays: &[Nanos]) -> Exact {
     let mean = arguments.mean.as_secs_f64() * sum(longest) / sum(Nanos::new(i64::MAX));
     let open = rate * (answered * mean + (1.0 - answered) * longest.as_secs_f64());
     let most = open + 5.0 * open.sqrt();
-    // A handshake waits for the other side and for both together, then for this side and for both.
-    let entries = if arguments.matching == Match::TcpHandshake { 2.0 } else { 1.0 };
+    // A handshake waits for the other side, then for this one, and all the time for both together.
+    let entries = if arguments.is_handshake() { 2.0 } else { 1.0 };
     let bytes = memories().find(|&bytes| arguments.room(bytes) as f64 >= entries * most);
     let command = bytes.map(|bytes| arguments.command("", bytes));
     Exact { open_requests: open, most_open_requests: most, memory_bytes: bytes.map(|bytes| bytes as u64), command }
@@ -176,25 +197,33 @@ fn memories() -> impl Iterator<Item = usize> {
 }
 
 /// Fridges of increasing size, up to the first with the requested error, or as large as this machine's memory.
-fn sampled(arguments: &Arguments, traffic: &Traffic) -> Vec<Size> {
+fn sampled(arguments: &Arguments, traffic: &Traffic, delays: &[Nanos]) -> Vec<Size> {
+    /// As many samples of a fridge fill all bins.
+    const MANY: usize = 20_000;
     let asked = arguments.asked.memory;
     let mut sizes = Vec::new();
     for bytes in asked.into_iter().chain(memories().filter(|_| asked.is_none())) {
-        let Some(slots) = arguments.slots(bytes) else { continue };
-        let (probability, worst) = traffic.best_probability(slots, &QUANTILES);
-        let error = |quantile| SizeError {
-            quantile: Some(quantile),
-            error: Some(traffic.quantile_error(slots, probability, quantile).exp2() - 1.0),
-            samples: Some(traffic.samples(slots, probability)),
-            ..SizeError::default()
+        let Some((slots, meter)) = arguments.fridge(bytes) else { continue };
+        let probability = traffic.best_probability(slots);
+        let samples = traffic.samples(slots, probability);
+        let stored = &delays[..(samples.ceil() as usize).clamp(1, MANY).min(delays.len())];
+        let bins = meter.store().bin_errors(stored, QUANTILES);
+        let error = |(quantile, bins): (f64, f64)| {
+            let of_samples = traffic.quantile_error(slots, probability, quantile);
+            let of_search = traffic.search_error(slots, probability, quantile);
+            let error = (of_samples.hypot(of_search).exp2() - 1.0).hypot(bins);
+            SizeError { quantile: Some(quantile), error: Some(error), samples: Some(samples), ..SizeError::default() }
         };
+        let errors: Vec<SizeError> = QUANTILES.into_iter().zip(bins).map(error).collect();
+        let is_enough = |asked: f64| errors.iter().filter_map(|line| line.error).all(|error| error <= asked);
+        let is_last = arguments.asked.error.is_some_and(is_enough);
         sizes.push(Size {
             memory_bytes: bytes as u64,
             command: Some(arguments.command(" --method fridge", bytes)),
             parameters: Parameters::Fridge { slots, entry_probability: probability },
-            errors: QUANTILES.map(error).to_vec(),
+            errors,
         });
-        if arguments.asked.error.is_some_and(|error| worst.exp2() - 1.0 <= error) {
+        if is_last {
             break;
         }
     }

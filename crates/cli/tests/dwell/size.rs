@@ -63,7 +63,7 @@ fn nonsense_is_refused_in_one_line() {
         (&[], &["--error", "--memory"]),
         (&["--error", "0"], &["--error", "1%"]),
         (&["--error", "1%", "--memory", "9000"], &["--error", "--memory"]),
-        (&["--memory", "100"], &["at least", "100"]),
+        (&["--memory", "100"], &["at least 1064 bytes", "100"]),
         (&["--error", "1%", "--loss", "5%..1%"], &["--loss", "0.1%..5%"]),
         (&["--error", "1%", "--cv", "-1"], &["-1"]),
         (&["--error", "0.0001%"], &["no aggregator"]),
@@ -155,6 +155,39 @@ fn what_is_said_to_be_exact_is() {
     );
 }
 
+/// Every handshake is measured in the memory that is said for the mean and p99 of their sums, as dwell rtt prints
+/// them. The three requests of each compete for the slots of a fridge.
+#[test]
+fn handshakes_are_sized_by_their_sum() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = ["simulate", "-w", "a.pcap", "--flows", "20000", "--queries", "1", "--span", "10s"];
+    assert_eq!(dwell_in(folder.path(), &made).code, 0);
+    let measured = |memory: &str| {
+        let how = ["rtt", "a.pcap", "--match", "tcp-handshake", "--expiry", "2s", "--format", "json", "--memory"];
+        dwell_in(folder.path(), &[&how[..], &[memory]].concat()).json()
+    };
+    let all = measured("64MiB");
+    let sum = all["results"].as_array().unwrap().iter().find(|line| line["leg"] == "sum").unwrap();
+    let [mean, p99] = ["mean", "p99"].map(|key| format!("{:.0}ns", sum["delay_ns"][key]["value"].as_f64().unwrap()));
+    let of = |key: &str| sum["requests"][key].as_f64().unwrap();
+    let answered = (of("matched") / of("seen")).to_string();
+    let size = |rule: &str| {
+        let rate = ["--requests-per-second", "2000", "--expiry", "2s", "--span", "10s", "--error", "20%"];
+        let traffic = ["--match", rule, "--mean", &mean, "--p99", &p99, "--answered", &answered];
+        fridges(&[&rate[..], &traffic[..]].concat()).0
+    };
+    let report = size("tcp-handshake");
+    let memory = report["exact"]["memory_bytes"].to_string();
+    let exact = measured(&memory);
+    let matched = |report: &Value| {
+        let lines = report["results"].as_array().unwrap();
+        lines.iter().map(|line| line["samples"].as_u64().unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!((&exact["method"]["exact"], matched(&exact)), (&true.into(), matched(&all)), "{memory}");
+    let samples = |report: &Value| report["sizes"][0]["errors"][0]["samples"].as_f64().unwrap();
+    assert!(samples(&report) < 0.8 * samples(&size("dns")));
+}
+
 #[test]
 fn what_cannot_be_sized_is_refused_in_one_line() {
     let traffic = ["--requests-per-second", "1000", "--mean", "5ms", "--p99", "50ms"];
@@ -162,6 +195,7 @@ fn what_cannot_be_sized_is_refused_in_one_line() {
         (&[], &["--error", "--memory"]),
         (&["--memory", "1"], &["1 bytes", "at least"]),
         (&["--error", "5%", "--requests-per-second", "-3"], &["-3"]),
+        (&["--error", "5%", "--requests-per-second", "1e300"], &["1e300", "at most 1e9"]),
         (&["--error", "5%", "--mean", "60ms"], &["log-normal"]),
         (&["--error", "5%", "--expiry", "40ms"], &["--p99", "--expiry", "40.0 ms"]),
         (&["--error", "5%", "--span", "40ms"], &["--p99", "--span"]),
@@ -271,13 +305,15 @@ fn the_accuracy_in_an_incast_is_foretold() {
     assert_eq!(dwell_in(folder.path(), &made).code, 0);
     let asked = ["size", "queue", "--memory", "16KiB", "--longest", "1s", "--threshold", "800us"];
     let (_, size) = sized(&[&asked[..], &["--senders", "64", "--background", "5%"]].concat());
-    let measured = |more: &[&str]| {
-        let command = size["command"].as_str().unwrap().strip_prefix("dwell ").unwrap().split(' ');
+    let counter = size["parameters"]["counter"].as_str().unwrap();
+    let measured = |with: &str| {
+        let command = size["command"].as_str().unwrap().strip_prefix("dwell ").unwrap().replace(counter, with);
         let what = ["--sojourns", "log.csv", "--compare-exact", "--format", "json"];
-        let all: Vec<&str> = command.chain(what).chain(more.iter().copied()).collect();
-        dwell_in(folder.path(), &all).json()["against_exact"].take()
+        let run = dwell_in(folder.path(), &command.split(' ').chain(what).collect::<Vec<_>>());
+        assert_eq!(run.err, "", "{command}");
+        run.json()["against_exact"].take()
     };
-    let (measured, kept) = (measured(&[]), measured(&["--counter", "space-saving"]));
+    let (measured, kept) = (measured(counter), measured("space-saving"));
     let of = |key: &str| size["errors"][0][key].as_f64().unwrap();
     let factor = of("error_bytes") / measured["mean_error"].as_f64().unwrap();
     assert!((0.5..2.0).contains(&factor), "{factor}");
@@ -290,6 +326,20 @@ fn the_accuracy_in_an_incast_is_foretold() {
 
 #[test]
 fn a_queue_by_error_or_by_memory() {
+    // What is recommended is nothing that dwell queue warns of; less memory would do, with windows of 914 µs.
+    let (_, least) = sized(&["size", "queue", "--error", "0.5%"]);
+    assert!(least["parameters"]["windows_ns"][0].as_u64() <= Some(800_000), "{least}");
+    let folder = tempfile::tempdir().unwrap();
+    let made = ["simulate", "--queue", "bursts", "--packets", "60000", "--truth", "log.csv"];
+    assert_eq!(dwell_in(folder.path(), &made).code, 0);
+    let command = format!("{} --sojourns log.csv --format json", least["command"].as_str().unwrap());
+    let run = dwell_in(folder.path(), &command.split(' ').skip(1).collect::<Vec<_>>());
+    assert_eq!(run.err, "");
+    // It is the sketch that was sized.
+    let sketch = &run.json()["method"];
+    assert!(sketch["counter"].as_str().unwrap().contains(&least["parameters"]["columns"].to_string()), "{sketch}");
+    let (_, less) = sized(&["size", "queue", "--memory", "784"]);
+    assert!(less["errors"][0]["error"].as_f64() <= Some(0.005), "{less}");
     let (_, size) = sized(&["size", "queue", "--error", "0.3%"]);
     let of = |size: &Value, key: &str| size["errors"][0][key].as_f64().unwrap();
     let (windows, counters) = (of(&size, "windows_error"), of(&size, "counters_error"));
@@ -332,6 +382,10 @@ fn nonsense_of_flows_and_queues_is_refused_in_one_line() {
         (&["flows"], &["--packets-per-interval"]),
         (&["flows", "--packets-per-interval", "10", "--flows", "20", "--memory", "1MiB"], &["--flows", "20", "10"]),
         (&["flows", "--packets-per-interval", "99", "--flows", "9", "--error", "1%"], &["--flow-packets"]),
+        (
+            &["flows", "--packets-per-interval", "99", "--flows", "9", "--error", "1%", "--flow-packets", "100"],
+            &["--flow-packets", "100", "99"],
+        ),
         (&["flows", "--packets-per-interval", "99", "--flows", "9", "--memory", "100"], &["100"]),
         (&["flows", "--packets-per-interval", "99", "--flows", "9", "--memory", "1MiB", "--loss", "100%"], &["--loss"]),
         (&["flows", "--packets-per-interval", "99", "--flows", "9", "--memory", "1MiB", "--tail", "0"], &["--tail"]),

@@ -164,17 +164,21 @@ impl Flow {
         let &FlowMean { mean, packets: known, joined, lost } = answer;
         let packets = record.packets;
         let joined = joined.min(packets);
-        let whole = lost.map_or(0, |lost| (lost.value.round().max(0.0) as u64).min(joined));
-        let share = |lost: f64| (lost / joined.max(1) as f64).clamp(0.0, 1.0);
-        let rate = lost.map(|lost| lost.map(share));
+        // Without a bound the fate of none is known.
+        let fates = lost.map(|lost| {
+            let whole = (lost.value.round().max(0.0) as u64).min(joined);
+            let share = |lost: f64| (lost / joined.max(1) as f64).clamp(0.0, 1.0);
+            (joined - whole, whole, lost.map(share))
+        });
+        let (received, lost) = fates.map_or((0, 0), |(received, lost, _)| (received, lost));
         let line = Line {
             sent: packets,
             bytes: known_bytes(record.bytes, packets),
-            received: joined - whole,
-            lost: whole,
-            uncovered: packets - joined,
-            loss_rate: rate,
-            effective_samples: (known.round() as u64).min(joined - whole),
+            received,
+            lost,
+            uncovered: packets - received - lost,
+            loss_rate: fates.map(|(_, _, rate)| rate),
+            effective_samples: (known.round() as u64).min(joined - lost),
             delay_ns: Delays { mean, ..Delays::default() },
             unusable: mean.is_none().then(|| {
                 let why = if joined == 0 { "its intervals could not be joined" } else { "none of its cells is usable" };

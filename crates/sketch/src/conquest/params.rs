@@ -207,6 +207,12 @@ impl Params {
         })
     }
 
+    /// The shortest windows, if they are longer than the culprits' *τ*: sizes in queues that short may be too small, and
+    /// culprits missed.
+    pub fn overlong(&self) -> Option<Nanos> {
+        self.windows.iter().min().copied().filter(|&shortest| shortest > self.culprit.delay)
+    }
+
     /// The longest delay whose windows are always available: the finished windows of the longest kind.
     pub fn longest(&self) -> Nanos {
         let last = self.windows.last().map_or(0, |window| window.get());

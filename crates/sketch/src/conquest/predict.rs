@@ -43,8 +43,8 @@ impl Params {
     pub const MOST_BYTES: usize = 16 << 20;
 
     /// The smallest [`Params::for_queue`] whose [`Expected::error`] in a trial is at most `error`, to a sixteenth of
-    /// its bytes, and its accuracy. Found by doubling first: more bytes are not always better where the kind of counter
-    /// changes.
+    /// its bytes, and its accuracy; its shortest windows are not longer than the culprits' *τ*. Found by doubling first:
+    /// more bytes are not always better where the kind of counter changes.
     pub fn for_queue_error(error: f64, trial: &Trial) -> Result<(Self, Expected), ConquestError> {
         let of = |bytes: usize| {
             let params = Self::for_queue(bytes, trial.culprit, trial.longest, 0)?;
@@ -55,7 +55,8 @@ impl Params {
             Err(error) => return Err(error),
             Ok(_) => 1,
         };
-        let enough = |bytes| of(bytes).map(|found| Some(found).filter(|(_, expected)| expected.error <= error));
+        let is_enough = |(params, expected): &(Self, Expected)| params.overlong().is_none() && expected.error <= error;
+        let enough = |bytes| of(bytes).map(|found| Some(found).filter(is_enough));
         smallest(few, Self::MOST_BYTES, 16, enough)?.ok_or(ConquestError::Error(error))
     }
 }

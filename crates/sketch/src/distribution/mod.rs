@@ -34,6 +34,7 @@ mod class;
 mod code;
 mod codec;
 mod curve;
+mod expected;
 mod once;
 mod ones;
 mod query;

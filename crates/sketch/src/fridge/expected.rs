@@ -1,3 +1,5 @@
+use super::sketch::FILLED;
+use crate::targets::error_of_weighted;
 use dwell_types::Nanos;
 
 /// The traffic of a fridge, from which its errors can be predicted.
@@ -48,6 +50,19 @@ impl Traffic {
         (up + down).sqrt() / self.exchanges * self.slope(quantile)
     }
 
+    /// What the search for *p* adds to [`Traffic::quantile_error`], in octaves: until a fridge knows the delays, few
+    /// requests enter. If the slow ones are answered before it is filled, only chance moves *p* at first.
+    pub fn search_error(&self, slots: u32, probability: f64, quantile: f64) -> f64 {
+        /// Exchanges meanwhile, and how much less likely each of them enters.
+        const SEARCHED: f64 = 768.0;
+        const RARER: f64 = 4.0;
+        let slow = self.delays[(0.99 * self.delays.len() as f64) as usize];
+        let is_known = self.rate * slow * 3.0 < f64::from(slots / FILLED);
+        let searched = if is_known { SEARCHED / 4.0 } else { SEARCHED };
+        let variance = searched.min(self.exchanges) * (RARER - 1.0) / probability;
+        (quantile * (1.0 - quantile) * variance).sqrt() / self.exchanges * self.slope(quantile)
+    }
+
     /// Octaves of delay per unit of the distribution function.
     fn slope(&self, quantile: f64) -> f64 {
         let reach = 0.25 * quantile.min(1.0 - quantile);
@@ -58,16 +73,16 @@ impl Traffic {
         (octaves(quantile + reach) - octaves(quantile - reach)) / (2.0 * reach)
     }
 
-    /// The entry probability with the least error, taken as the largest over several quantiles, to half an octave; and
-    /// that error.
-    pub fn best_probability(&self, slots: u32, quantiles: &[f64]) -> (f64, f64) {
+    /// The entry probability that a fridge looks for, to half an octave: the one with the least error as it predicts
+    /// it.
+    pub fn best_probability(&self, slots: u32) -> f64 {
         /// Half octaves; still smaller probabilities sample nothing.
         const STEPS: i32 = 60;
         let of = |step: i32| {
             let probability = (-0.5 * f64::from(step)).exp2();
-            let errors = quantiles.iter().map(|&quantile| self.quantile_error(slots, probability, quantile));
-            (probability, errors.fold(0.0, f64::max))
+            let exchanges = self.delays.iter().map(|&delay| (1.0, self.chance(slots, probability, delay)));
+            (probability, error_of_weighted(exchanges))
         };
-        (1..STEPS).map(of).fold(of(0), |best, next| if next.1 < best.1 { next } else { best })
+        (1..STEPS).map(of).fold(of(0), |best, next| if next.1 < best.1 { next } else { best }).0
     }
 }

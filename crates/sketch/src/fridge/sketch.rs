@@ -44,7 +44,7 @@ pub struct Fridge {
 
 /// All requests enter until one in so many slots is taken, since nearly all entries survive; then the search for *p*
 /// begins.
-const FILLED: u32 = 4;
+pub(super) const FILLED: u32 = 4;
 /// The first choice comes after this many more requests offered, or admitted if that is sooner.
 const FIRST_OFFERED: f64 = 1024.0;
 const FIRST_ADMITTED: f64 = 64.0;

@@ -37,6 +37,8 @@ impl Expected {
 
 /// Banks that a budget is divided into: with five the worst case is no better, with three it is 4% worse.
 const BANKS: usize = 4;
+/// With fewer cells hardly any packets are left where some are lost.
+const LEAST_CELLS: usize = 64;
 
 impl Params {
     /// The best sketch of at most this many bytes for [`Expected::default`].
@@ -55,19 +57,32 @@ impl Params {
         if !(*expected.loss.start() > 0.0 && losses.0 <= losses.1 && *expected.loss.end() <= 1.0 && losses.1 >= 1.0) {
             return Err(ParamsError::Expected);
         }
-        const LEAST_CELLS: usize = 64;
-        for cell in CellSize::ALL {
-            let cells = bytes.saturating_sub(Self::counter_bytes(BANKS)) / cell.bytes();
-            if cells < LEAST_CELLS {
-                let needed = LEAST_CELLS * cell.bytes() + Self::counter_bytes(BANKS);
-                return Err(ParamsError::Bytes { given: bytes, needed });
-            }
-            let banks = Ladder::climb(cells.min(1 << 24) as f64, losses).banks(cells.min(1 << 24) as u32);
-            if cell == CellSize::Bits128 || expected.fits(cell, &banks) {
-                return Ok(Self { banks, cell, seed: 0 });
-            }
-        }
-        Err(ParamsError::Expected)
+        let too_little = || ParamsError::Bytes { given: bytes, needed: Self::least_bytes(expected, losses) };
+        Self::built(bytes, expected, losses).ok_or_else(too_little)
+    }
+
+    /// The sketch for these numbers of lost packets with the smallest cells that can represent the delays; `None` if
+    /// fewer than [`LEAST_CELLS`] of them fit.
+    fn built(bytes: usize, expected: &Expected, losses: (f64, f64)) -> Option<Self> {
+        CellSize::ALL.into_iter().filter(|&cell| Self::bytes_of(LEAST_CELLS, cell) <= bytes).find_map(|cell| {
+            let cells = ((bytes - Self::counter_bytes(BANKS)) / cell.bytes()).min(1 << 24);
+            let banks = Ladder::climb(cells as f64, losses).banks(cells as u32);
+            (cell == CellSize::Bits128 || expected.fits(cell, &banks)).then_some(Self { banks, cell, seed: 0 })
+        })
+    }
+
+    /// Bytes of the smallest sketch that can represent the delays.
+    fn least_bytes(expected: &Expected, losses: (f64, f64)) -> usize {
+        let sizes = CellSize::ALL.map(|cell| Self::bytes_of(LEAST_CELLS, cell));
+        // The largest cells represent any.
+        sizes
+            .into_iter()
+            .find(|&bytes| Self::built(bytes, expected, losses).is_some())
+            .unwrap_or(sizes[sizes.len() - 1])
+    }
+
+    const fn bytes_of(cells: usize, cell: CellSize) -> usize {
+        cells * cell.bytes() + Self::counter_bytes(BANKS)
     }
 }
 
@@ -209,4 +224,26 @@ fn decay(x: f64) -> f64 {
         power *= power;
     }
     power
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The bytes that are said to be needed are the least that work, whichever cells these delays need. The control is
+    /// the least of the smallest cells, which works for short delays only.
+    #[test]
+    fn what_is_needed_is_enough() {
+        let smallest = Params::bytes_of(LEAST_CELLS, CellSize::Bits48);
+        for (longest, needed) in
+            [(Nanos::new(1_000), smallest), (Nanos::from_secs(1), 616), (Nanos::from_secs(5), 1_064)]
+        {
+            let expected = Expected { packets: 100_000, ..Expected::within(longest) };
+            for given in [10, smallest - 1, needed - 1] {
+                assert_eq!(Params::budget_for(given, &expected), Err(ParamsError::Bytes { given, needed }));
+            }
+            assert_eq!(Params::budget_for(needed, &expected).unwrap().state_bytes(), needed);
+            assert_eq!(Params::budget_for(smallest, &expected).is_ok(), needed == smallest);
+        }
+    }
 }

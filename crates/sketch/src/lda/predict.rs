@@ -37,8 +37,6 @@ impl Params {
             match Self::budget_for(many, expected) {
                 Ok(params) if is_enough(&params) => break params,
                 Ok(_) => (few, many) = (many, 2 * many),
-                // Wider cells are needed, which take more bytes.
-                Err(ParamsError::Bytes { needed, .. }) => many = needed,
                 Err(error) => return Err(error),
             }
             if many > Self::MOST_BYTES {

@@ -102,6 +102,15 @@ impl<'a> Comparison<'a> {
         f64::from(self.sender.cells[cell].packets().wrapping_sub(self.receiver.cells[cell].packets()) as i32)
     }
 
+    /// Packets that the receiver has in cells in which the sender has fewer, if all are of the class with the largest
+    /// weight: if they are of others, there are more of them.
+    pub(crate) fn astray(&self) -> f64 {
+        let params = self.sender.params();
+        let surplus: f64 = (0..self.sender.cells.len()).map(|cell| (-self.lost(cell)).max(0.0)).sum();
+        let weight = params.weights.iter().copied().max().unwrap_or(1);
+        surplus / params.rates.iter().sum::<f64>() / f64::from(weight)
+    }
+
     /// For each row, its rate, and the sampled packets in the flow's cells: those that the receiver lacks, negative if it
     /// has more, and those that were sent; both in packets of the flow's class.
     pub(crate) fn by_row(&self, flow: FlowId, class: u8) -> impl Iterator<Item = (f64, f64, f64)> {

@@ -376,6 +376,11 @@ impl RttMeter {
         answers
     }
 
+    /// The store of all delays.
+    pub const fn store(&self) -> &DelayStore {
+        &self.store
+    }
+
     /// How each rule is being measured.
     pub fn rules(&self) -> impl Iterator<Item = RuleState> {
         self.rules.iter().map(|Rule { matching, meter, .. }| RuleState {

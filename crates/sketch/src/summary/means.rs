@@ -13,6 +13,8 @@ pub struct FlowMeans {
     rates: Vec<f64>,
     /// By flow and row: sampled packets that the receiver lacks in the flow's cells, over all joined intervals.
     lacking: Vec<f64>,
+    /// Packets that arrived in cells in which they were not sent, over all joined intervals.
+    astray: f64,
 }
 
 /// Results for one flow over all intervals.
@@ -26,7 +28,7 @@ pub struct FlowMean {
     /// Packets that were sent in joined intervals.
     pub joined: u64,
     /// Those of them that were lost: an upper bound, since other flows in the same cells can only raise it. `None` if
-    /// no packet was sent in a joined interval.
+    /// that says nothing, since its cells lack as many packets as it sent, or if it sent none in a joined interval.
     pub lost: Option<Estimate<f64>>,
 }
 
@@ -65,6 +67,7 @@ impl FlowMeans {
         self.flows.resize(list.records().len().max(self.flows.len()), Sums::default());
         self.rates.clone_from(&flows.sender.params().rates);
         self.lacking.resize(self.flows.len() * self.rates.len(), 0.0);
+        self.astray += comparison.astray();
         let delays = comparison.joint_delays(&listed);
         for (place, (number, listed)) in numbers.into_iter().zip(&listed).enumerate() {
             // Losses by the least disturbed row: decoding all flows fails where a flow has several cells.
@@ -108,6 +111,12 @@ impl FlowMeans {
         let Figure { value, interval } = least(rows.map(|(&lacking, &rate)| (lacking, rate)));
         let high = interval.map_or(value, |(_, high)| high);
         Estimate { value, low: 0.0, high: high + passing(sums.passing) }
+    }
+
+    /// Packets that arrived as packets of other flows, in an interval in which these were not sent, or more often than
+    /// they were sent. Those of flows that share cells are missing.
+    pub const fn astray(&self) -> f64 {
+        self.astray
     }
 
     /// The variance of flows' means between intervals, pooled over all flows; if no flow has two intervals, that
@@ -155,7 +164,7 @@ impl Sums {
             let reach = Z95 * (self.error / self.packets).hypot((missing * variance / self.intervals()).sqrt());
             Estimate::within(self.mean, reach)
         });
-        let lost = (self.sent > 0).then_some(bounds);
+        let lost = Some(bounds).filter(|bounds| bounds.value < self.sent as f64);
         FlowMean { mean, packets: self.packets, joined: self.sent, lost }
     }
 }
