@@ -20,8 +20,6 @@ pub struct Roomy {
 #[derive(Clone, Debug)]
 struct Plain {
     exact: Exact,
-    /// Unmatched responses already reported to the packed table, by tag.
-    told: Box<[u64]>,
     most_bytes: usize,
 }
 
@@ -43,8 +41,7 @@ impl Roomy {
     /// See [`Horizon::new`].
     pub fn new(bytes: usize, has_tokens: bool, exchanges: Exchanges) -> Result<Self, HorizonError> {
         let packed = Horizon::new(bytes, has_tokens, exchanges)?;
-        let told = vec![0; usize::from(exchanges.tags)].into();
-        let plain = Plain { exact: Exact::new(exchanges), told, most_bytes: bytes };
+        let plain = Plain { exact: Exact::new(exchanges), most_bytes: bytes };
         Ok(Self { plain: Some(plain), packed, bytes })
     }
 
@@ -72,19 +69,9 @@ impl Roomy {
 
     #[cold]
     fn pack(&mut self, now: Timestamp) {
-        if let Some(mut plain) = self.plain.take() {
-            plain.tell(&mut self.packed);
-            self.packed.take_over(plain.exact, now);
-        }
-    }
-}
-
-impl Plain {
-    /// Reports the unmatched responses since the last call to the packed table.
-    fn tell(&mut self, packed: &mut Horizon) {
-        for (tag, (told, unmatched)) in self.told.iter_mut().zip(self.exact.unmatched()).enumerate() {
-            packed.pass_by(tag, unmatched - *told);
-            *told = unmatched;
+        if let Some(Plain { exact, .. }) = self.plain.take() {
+            exact.unmatched().enumerate().for_each(|(tag, responses)| self.packed.pass_by(tag, responses));
+            self.packed.take_over(exact, now);
         }
     }
 }
@@ -161,8 +148,7 @@ impl Meter for Roomy {
     }
 
     fn state_bytes(&self) -> usize {
-        let plain = self.plain.as_ref().map_or(0, |plain| plain.exact.state_bytes() + size_of_val(&*plain.told));
-        plain + self.packed.state_bytes()
+        self.exact().map_or(0, Exact::state_bytes) + self.packed.state_bytes()
     }
 }
 
