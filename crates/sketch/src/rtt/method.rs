@@ -81,17 +81,31 @@ struct Row {
     summary: &'static str,
     /// How it finds its parameters, for users.
     tuning: &'static str,
-    /// Bytes of a rule's meter itself, without its heap.
-    meter_bytes: usize,
-    /// Bytes per slot and fixed bytes, where a table consists of slots only.
-    slot_bytes: Option<(usize, usize)>,
-    /// Least bytes of a rule's table with which it can measure.
-    least_table: usize,
+    sizes: Sizes,
     properties: Properties,
 }
 
-/// With fewer slots, a table cannot measure.
-const LEAST_SLOTS: usize = 32;
+/// Bytes of a rule.
+struct Sizes {
+    /// Of its meter itself, without its heap.
+    meter: usize,
+    /// Per slot and fixed bytes, where its table consists of slots only.
+    slots: Option<(usize, usize)>,
+    /// The least table with which it can measure.
+    least_table: usize,
+}
+
+impl Sizes {
+    const fn of<M>(least_table: usize) -> Self {
+        Self { meter: size_of::<M>(), slots: None, least_table }
+    }
+
+    /// Of a meter whose table has some fixed bytes, and slots, at least 32.
+    const fn in_slots<M>(slot: usize, rest: usize) -> Self {
+        Self { slots: Some((slot, rest)), ..Self::of::<M>(32 * slot + rest) }
+    }
+}
+
 /// Least bytes of a table where all slots share some hundred.
 const LEAST: usize = 1 << 10;
 
@@ -102,9 +116,7 @@ const ROWS: &[Row] = &[
         name: "auto",
         summary: "every exchange while it fits, then a sample that keeps slow exchanges as long as memory allows",
         tuning: "every exchange while it fits, then by age the share with the least predicted error",
-        meter_bytes: size_of::<Horizon>(),
-        slot_bytes: None,
-        least_table: Horizon::LEAST_BYTES,
+        sizes: Sizes::of::<Horizon>(Horizon::LEAST_BYTES),
         properties: PLAIN,
     },
     Row {
@@ -112,9 +124,7 @@ const ROWS: &[Row] = &[
         name: "exact",
         summary: "every exchange, without memory limit",
         tuning: "none to find",
-        meter_bytes: size_of::<Exact>(),
-        slot_bytes: None,
-        least_table: LEAST,
+        sizes: Sizes::of::<Exact>(LEAST),
         properties: Properties { is_bounded: false, ..PLAIN },
     },
     Row {
@@ -122,9 +132,7 @@ const ROWS: &[Row] = &[
         name: "fridge",
         summary: "a sample; survivors stand for overwritten requests (Zheng et al. 2022)",
         tuning: "entry probability searched while running",
-        meter_bytes: size_of::<Fridge>(),
-        slot_bytes: None,
-        least_table: LEAST,
+        sizes: Sizes::of::<Fridge>(LEAST),
         properties: Properties { has_slots: true, most_entry_probabilities: 1, ..PLAIN },
     },
     Row {
@@ -132,9 +140,7 @@ const ROWS: &[Row] = &[
         name: "km",
         summary: "a sample; overwritten requests are accounted for by the product limit",
         tuning: "entry probability searched while running",
-        meter_bytes: size_of::<Fridge>(),
-        slot_bytes: None,
-        least_table: LEAST,
+        sizes: Sizes::of::<Fridge>(LEAST),
         properties: Properties { has_slots: true, most_entry_probabilities: 1, ..PLAIN },
     },
     Row {
@@ -142,9 +148,7 @@ const ROWS: &[Row] = &[
         name: "hash-sample",
         summary: "all exchanges of some ids",
         tuning: "sampling rate from the memory, lifetime learnt while running",
-        meter_bytes: size_of::<HashSample>(),
-        slot_bytes: None,
-        least_table: HashSample::LEAST_BYTES,
+        sizes: Sizes::of::<HashSample>(HashSample::LEAST_BYTES),
         properties: PLAIN,
     },
     Row {
@@ -152,9 +156,7 @@ const ROWS: &[Row] = &[
         name: "simple",
         summary: "whatever was not overwritten; loses slow exchanges",
         tuning: "none to find",
-        meter_bytes: size_of::<Simple>(),
-        slot_bytes: Some((Simple::SLOT_BYTES, 0)),
-        least_table: LEAST_SLOTS * Simple::SLOT_BYTES,
+        sizes: Sizes::in_slots::<Simple>(Simple::SLOT_BYTES, 0),
         properties: Properties { is_biased: true, has_slots: true, has_stages: true, ..PLAIN },
     },
     Row {
@@ -162,9 +164,7 @@ const ROWS: &[Row] = &[
         name: "stages",
         summary: "hash tables in four stages; loses exchanges that wait longest",
         tuning: "none to find",
-        meter_bytes: size_of::<Simple>(),
-        slot_bytes: Some((Simple::SLOT_BYTES, 0)),
-        least_table: LEAST_SLOTS * Simple::SLOT_BYTES,
+        sizes: Sizes::in_slots::<Simple>(Simple::SLOT_BYTES, 0),
         properties: Properties { is_biased: true, has_slots: true, has_stages: true, has_longest: true, ..PLAIN },
     },
     Row {
@@ -172,9 +172,7 @@ const ROWS: &[Row] = &[
         name: "mis",
         summary: "several fridges with different lifetimes",
         tuning: "one to four lifetimes, searched while running",
-        meter_bytes: size_of::<Mis>(),
-        slot_bytes: Some((Mis::SLOT_BYTES, Mis::REST_BYTES)),
-        least_table: LEAST_SLOTS * Mis::SLOT_BYTES + Mis::REST_BYTES,
+        sizes: Sizes::in_slots::<Mis>(Mis::SLOT_BYTES, Mis::REST_BYTES),
         properties: Properties { has_slots: true, most_entry_probabilities: Ladder::MOST_RUNGS, ..PLAIN },
     },
     Row {
@@ -182,9 +180,7 @@ const ROWS: &[Row] = &[
         name: "timebloom",
         summary: "Bloom filters, one per time slot",
         tuning: "filters from the memory, delays learnt while running",
-        meter_bytes: size_of::<TimeBloom>(),
-        slot_bytes: None,
-        least_table: timebloom::Params::LEAST_BYTES,
+        sizes: Sizes::of::<TimeBloom>(timebloom::Params::LEAST_BYTES),
         properties: Properties { is_biased: true, has_longest: true, has_rate: true, ..PLAIN },
     },
     Row {
@@ -192,9 +188,7 @@ const ROWS: &[Row] = &[
         name: "bloomtime",
         summary: "as timebloom, but takes the youngest match; for comparison",
         tuning: "filters from the memory",
-        meter_bytes: size_of::<TimeBloom>(),
-        slot_bytes: None,
-        least_table: bloomtime::LEAST_BYTES,
+        sizes: Sizes::of::<TimeBloom>(bloomtime::LEAST_BYTES),
         properties: Properties { is_biased: true, has_longest: true, has_rate: true, ..PLAIN },
     },
     Row {
@@ -202,9 +196,7 @@ const ROWS: &[Row] = &[
         name: "ale-u",
         summary: "counting filters in equal buckets of time; for comparison",
         tuning: "filters from the memory",
-        meter_bytes: size_of::<Ale>(),
-        slot_bytes: None,
-        least_table: ale::Params::LEAST_BYTES,
+        sizes: Sizes::of::<Ale>(ale::Params::LEAST_BYTES),
         properties: Properties { is_biased: true, has_longest: true, has_rate: true, ..PLAIN },
     },
     Row {
@@ -212,9 +204,7 @@ const ROWS: &[Row] = &[
         name: "ale-e",
         summary: "counting filters in buckets of doubling width; for comparison",
         tuning: "filters from the memory",
-        meter_bytes: size_of::<Ale>(),
-        slot_bytes: None,
-        least_table: ale::Params::LEAST_BYTES,
+        sizes: Sizes::of::<Ale>(ale::Params::LEAST_BYTES),
         properties: Properties { is_biased: true, has_longest: true, ..PLAIN },
     },
     Row {
@@ -222,9 +212,7 @@ const ROWS: &[Row] = &[
         name: "ddbf",
         summary: "a Bloom filter of times; for comparison",
         tuning: "filters from the memory",
-        meter_bytes: size_of::<Ddbf>(),
-        slot_bytes: None,
-        least_table: ddbf::Params::LEAST_BYTES,
+        sizes: Sizes::of::<Ddbf>(ddbf::Params::LEAST_BYTES),
         properties: Properties { is_biased: true, has_longest: true, ..PLAIN },
     },
     Row {
@@ -232,9 +220,7 @@ const ROWS: &[Row] = &[
         name: "dart",
         summary: "only TCP segments whose acknowledgement is unambiguous",
         tuning: "half of the memory for ranges, half for packets; tcp-ack only",
-        meter_bytes: size_of::<Dart>(),
-        slot_bytes: None,
-        least_table: dart::Params::LEAST_BYTES,
+        sizes: Sizes::of::<Dart>(dart::Params::LEAST_BYTES),
         properties: Properties { is_biased: true, ids: IdForm::Plain, only: Some(Match::TcpAck), ..PLAIN },
     },
 ];
@@ -310,17 +296,17 @@ impl Method {
 
     /// Bytes of a rule's meter itself, without its heap.
     pub(super) const fn meter_bytes(self) -> usize {
-        self.row().meter_bytes
+        self.row().sizes.meter
     }
 
     /// Bytes per slot and fixed bytes, where a table consists of slots only.
     pub(super) const fn slot_bytes(self) -> Option<(usize, usize)> {
-        self.row().slot_bytes
+        self.row().sizes.slots
     }
 
     /// Least bytes of a rule's table with which it can measure.
     pub(super) const fn least_table(self) -> usize {
-        self.row().least_table
+        self.row().sizes.least_table
     }
 
     /// What it does, in a line for users.
