@@ -119,12 +119,13 @@ fn read(
     let mut places: Vec<(&Path, u64)> = Vec::new();
     for (named, path) in files {
         let asked = named.map(|names| segment(map, routes, names)).transpose()?;
-        for row in file::read(path, BufReader::new(open(path)?))? {
+        file::read(path, BufReader::new(open(path)?), |row| {
             // The segment of the file if it has one, otherwise the one named in the row.
             let segment = asked.map_or_else(|| names.find(path, &row), Ok)?;
             read.push((segment, row.reading));
             places.push((path, row.line));
-        }
+            Ok(())
+        })?;
     }
     let step_ns = arguments.interval.map_or(1, Nanos::get);
     let readings = Readings::new(&read, step_ns).map_err(|twice| {

@@ -38,16 +38,21 @@ const LONGEST_NS: f64 = 1e18;
 /// What is wrong with a file that has no readings.
 const NO_INTERVALS: &str = "no intervals: dwell owd writes them with --interval";
 
-/// Reads a file in either format; errors name it by its `path`. That it has no intervals is an error, too.
-pub fn read(path: &Path, mut source: impl BufRead) -> Result<Vec<Row>, LogError> {
+/// Reads a file in either format and passes on its rows, until one is refused; errors name it by its `path`. That it has
+/// no intervals is an error, too.
+pub fn read(
+    path: &Path,
+    mut source: impl BufRead,
+    take: impl FnMut(Row) -> Result<(), LogError>,
+) -> Result<(), LogError> {
     let unread = |error| LogError::Unread(path.to_owned(), error);
     let mut head = blanks(&mut source).map_err(unread)?;
     if source.fill_buf().map_err(unread)?.starts_with(b"{") {
         // JSON has no byte order mark.
         head.retain(u8::is_ascii_whitespace);
-        return read_json(path, head.chain(source));
+        return read_json(path, head.chain(source), take);
     }
-    read_csv(path, head.chain(source))
+    read_csv(path, head.chain(source), take)
 }
 
 /// Takes the blanks and the byte order mark at the beginning.
@@ -100,7 +105,11 @@ struct Estimate {
 /// Size limit of JSON in bytes, since it is held in memory as a whole.
 const MOST_JSON: u64 = 1 << 30;
 
-fn read_json(path: &Path, source: impl Read) -> Result<Vec<Row>, LogError> {
+fn read_json(
+    path: &Path,
+    source: impl Read,
+    mut take: impl FnMut(Row) -> Result<(), LogError>,
+) -> Result<(), LogError> {
     let error = |line: usize, what: String| LogError::Line { path: path.to_owned(), number: line as u64, what };
     let mut text = Vec::new();
     let read = source.take(MOST_JSON + 1).read_to_end(&mut text);
@@ -110,7 +119,7 @@ fn read_json(path: &Path, source: impl Read) -> Result<Vec<Row>, LogError> {
         let what = "expected at most 1 GiB of JSON: the CSV of dwell owd may be of any length".to_owned();
         return Err(error(lines.at(text.len()), what));
     }
-    let (mut rows, mut line) = (Vec::new(), 1);
+    let (mut is_empty, mut line) = (true, 1);
     let mut stream = serde_json::Deserializer::from_slice(&text).into_iter::<Document>();
     loop {
         let blanks = text[stream.byte_offset()..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
@@ -124,10 +133,11 @@ fn read_json(path: &Path, source: impl Read) -> Result<Vec<Row>, LogError> {
         line = lines.at(stream.byte_offset());
         for interval in document.lines().map_err(|what| error(line, what))? {
             let reading = interval.reading().map_err(|what| error(line, what))?;
-            rows.push(Row { line: first as u64, segment: None, reading });
+            is_empty = false;
+            take(Row { line: first as u64, segment: None, reading })?;
         }
     }
-    if rows.is_empty() { Err(error(line, NO_INTERVALS.to_owned())) } else { Ok(rows) }
+    if is_empty { Err(error(line, NO_INTERVALS.to_owned())) } else { Ok(()) }
 }
 
 impl Document {
@@ -168,12 +178,16 @@ fn delay(samples: u64, mean: Option<f64>, std: Option<f64>) -> Result<Option<Del
     ))
 }
 
-fn read_csv(path: &Path, source: impl BufRead) -> Result<Vec<Row>, LogError> {
+fn read_csv(
+    path: &Path,
+    source: impl BufRead,
+    mut take: impl FnMut(Row) -> Result<(), LogError>,
+) -> Result<(), LogError> {
     let mut lines = Lines::of(path, source);
     let needed = ["start_ns", "received", "lost", "mean_ns", "std_ns"];
     let others = ["kind", "from", "to", "via", "effective_samples"];
     let ([start, received, lost, mean, std], [kind, from, to, via, samples]) = lines.columns(needed, others)?;
-    let mut rows = Vec::new();
+    let mut is_empty = true;
     while lines.advance()? {
         // Of the output of dwell owd, use only the intervals.
         if kind.is_some_and(|kind| lines.field(kind) != "interval") {
@@ -197,10 +211,11 @@ fn read_csv(path: &Path, source: impl BufRead) -> Result<Vec<Row>, LogError> {
             to: name(to),
             via: via.map(name).unwrap_or_default(),
         });
-        rows.push(Row { line: lines.number(), segment, reading });
+        is_empty = false;
+        take(Row { line: lines.number(), segment, reading })?;
     }
     lines.whole()?;
-    if rows.is_empty() { Err(lines.error(NO_INTERVALS)) } else { Ok(rows) }
+    if is_empty { Err(lines.error(NO_INTERVALS)) } else { Ok(()) }
 }
 
 /// The nanoseconds in a column, if any.
@@ -266,7 +281,12 @@ mod tests {
     const HEAD: &str = "from,to,via,start_ns,received,lost,effective_samples,mean_ns,std_ns\n";
 
     fn read(text: &str) -> Result<Vec<Row>, LogError> {
-        super::read(Path::new("all"), text.as_bytes())
+        let mut rows = Vec::new();
+        super::read(Path::new("all"), text.as_bytes(), |row| {
+            rows.push(row);
+            Ok(())
+        })?;
+        Ok(rows)
     }
 
     /// What is wrong, without the name of the file.

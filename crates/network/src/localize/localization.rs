@@ -1,4 +1,4 @@
-use super::baseline::{Value, WINDOWS};
+use super::baseline::{Baseline, Value, WINDOWS};
 use super::losses::{Bursts, LossVerdict};
 use super::null::Null;
 use super::readings::Readings;
@@ -125,18 +125,22 @@ impl Localization {
         let null = Null::of(measured.iter().map(|&segment| delays(readings, segment, 0..from)));
         let bursts = Bursts::of(measured.iter().map(|&segment| &readings.of(segment)[..from]));
         let mut correlations = Vec::new();
-        for segment in measured {
+        for &segment in &measured {
             let values = delays(readings, segment, 0..last + 1);
+            let usual = Baseline::of(&values[..from]);
             found.delays[segment as usize] = Verdict::new(&values, from, last, &null);
             correlations.extend(correlation(&values[..from]));
             found.changes.extend(changes(segment, Kind::Delay, from..=last, segment_alarm, |at| {
-                // Nearly all intervals: by normal means a p-value is never larger.
-                Verdict::new(&values, from, at, &Null::NORMAL).filter(|verdict| verdict.p_value <= segment_alarm)?;
+                // Nearly all intervals are quiet.
+                usual.as_ref().filter(|usual| !Verdict::is_quiet(usual, &values, from, at, segment_alarm))?;
                 Verdict::new(&values, from, at, &null).map(|verdict| (verdict.p_value, verdict.shift.first))
             }));
             let of = readings.of(segment);
             found.losses[segment as usize] = LossVerdict::new(of, from, last, bursts);
             found.changes.extend(changes(segment, Kind::Loss, from..=last, segment_alarm, |at| {
+                if LossVerdict::is_quiet(of, from, at, bursts, segment_alarm) {
+                    return None;
+                }
                 LossVerdict::new(of, from, at, bursts).map(|verdict| (verdict.p_value, verdict.first))
             }));
         }
@@ -144,9 +148,18 @@ impl Localization {
         for (segment, probability) in found.shares(asked.iter().copied()) {
             found.probabilities[segment as usize] = probability;
         }
+        // There may be many paths, and many intervals that no window reaches.
+        let begin = (last + 1).saturating_sub(WINDOWS[WINDOWS.len() - 1]).max(from);
+        let mut parts = vec![Vec::new(); routes.segments()];
+        for &segment in &measured {
+            parts[segment as usize] =
+                (0..from).chain(begin..=last).map(|interval| readings.mean(segment, interval)).collect();
+        }
         let verdict = |path: usize| {
-            let is_whole = routes.path(path).iter().all(|&segment| readings.is_measured(segment));
-            is_whole.then(|| judge(routes, readings, path, from, last, &null)).flatten()
+            let mut verdict =
+                judge(routes.path(path).iter().map(|&segment| &parts[segment as usize][..]), from, &null)?;
+            verdict.shift.first += begin - from;
+            Some(verdict)
         };
         found.paths = paths.iter().map(|&path| (path, verdict(path))).collect();
         found.correlation = mean_correlation(&correlations, from);
@@ -253,20 +266,19 @@ fn complete(parts: &[u32], readings: &Readings, among: Range<usize>) -> Vec<usiz
     among.filter(|&interval| parts.iter().all(|&segment| readings.delay(segment, interval).is_some())).collect()
 }
 
-/// The verdict on a path at an interval: its delays are the sums of those of its segments, where all are known.
-fn judge(routes: &Routes, readings: &Readings, path: usize, from: usize, last: usize, null: &Null) -> Option<Verdict> {
-    let sum = |interval| {
-        routes.path(path).iter().try_fold(Value { value: 0.0, variance: 0.0 }, |sum, &segment| {
-            let next = readings.mean(segment, interval)?;
+/// The verdict on a path at the last interval, given the delays of its segments: its own are their sums, where all are
+/// known. The first intervals, `from` of them, are the baseline.
+fn judge<'a>(parts: impl Iterator<Item = &'a [Option<Value>]>, from: usize, null: &Null) -> Option<Verdict> {
+    let parts: Vec<&[Option<Value>]> = parts.collect();
+    let sum = |interval: usize| {
+        parts.iter().try_fold(Value { value: 0.0, variance: 0.0 }, |sum, part| {
+            let next = part[interval]?;
             Some(Value { value: sum.value + next.value, variance: sum.variance + next.variance })
         })
     };
-    // There may be many paths, and many intervals that no window reaches.
-    let begin = (last + 1).saturating_sub(WINDOWS[WINDOWS.len() - 1]).max(from);
-    let values: Vec<Option<Value>> = (0..from).chain(begin..=last).map(sum).collect();
-    let mut verdict = Verdict::new(&values, from, values.len() - 1, null)?;
-    verdict.shift.first += begin - from;
-    Some(verdict)
+    let intervals = parts.iter().map(|part| part.len()).min()?;
+    let values: Vec<Option<Value>> = (0..intervals).map(sum).collect();
+    Verdict::new(&values, from, intervals.checked_sub(1)?, null)
 }
 
 /// Runs of consecutive alarms; `at` gives the p-value at an interval and the first interval of its window.

@@ -116,17 +116,34 @@ impl Length {
     }
 
     /// The mean of a function of the length, by the trapezoidal rule over the logarithm of *χ*²/*ν*.
-    fn mean(&self, of: impl Fn(f64) -> f64) -> f64 {
-        // Beyond these ends are less than 10⁻⁸ of the distribution.
-        let (low, high) = (-40.0 / self.freedom, (14.0 / self.freedom).ln_1p());
+    fn mean(&self, of: &dyn Fn(f64) -> f64) -> f64 {
         let (mut sum, mut weights) = (0.0, 0.0);
         for number in 0..LENGTHS {
-            let y = low + (high - low) * f64::from(number) / f64::from(LENGTHS - 1);
-            let weight = (self.freedom / 2.0 * (y - y.exp() + 1.0)).exp();
-            sum += weight * of(self.estimate * (-y).exp());
+            let (length, weight) = self.point(number);
+            sum += weight * of(length);
             weights += weight;
         }
         sum / weights
+    }
+
+    /// What the mean of a function that is never negative is at least: its value at the estimate alone, as if no length
+    /// had a smaller weight.
+    fn least_mean(&self, of: &dyn Fn(f64) -> f64) -> f64 {
+        let [low, high] = self.ends();
+        let (length, weight) = self.point((-low / (high - low) * f64::from(LENGTHS - 1)).round() as u32);
+        weight * of(length) / f64::from(LENGTHS)
+    }
+
+    /// One of the lengths over which the mean is taken, and its weight: 1 at the estimate, less elsewhere.
+    fn point(&self, number: u32) -> (f64, f64) {
+        let [low, high] = self.ends();
+        let y = low + (high - low) * f64::from(number) / f64::from(LENGTHS - 1);
+        (self.estimate * (-y).exp(), (self.freedom / 2.0 * (y - y.exp() + 1.0)).exp())
+    }
+
+    /// Least and largest logarithm of *χ*²/*ν*: beyond are less than 10⁻⁸ of the distribution.
+    fn ends(&self) -> [f64; 2] {
+        [-40.0 / self.freedom, (14.0 / self.freedom).ln_1p()]
     }
 }
 
@@ -152,9 +169,12 @@ fn chance_of_intervals(before: &Tally, now: &Tally) -> f64 {
     many * few
 }
 
-/// The probability of so many losses in a window if nothing has changed since the baseline; 1 if there are no more than
-/// usual.
-fn chance(before: &Tally, now: &Tally, assumed: Bursts) -> f64 {
+/// How a function of the length of bursts is averaged, or bounded.
+type Mean = fn(&Length, &dyn Fn(f64) -> f64) -> f64;
+
+/// The probability of so many losses in a window if nothing has changed since the baseline, 1 if there are no more than
+/// usual; as `mean` sums it over the lengths of bursts.
+fn chance(before: &Tally, now: &Tally, assumed: Bursts, mean: Mean) -> f64 {
     if now.share() <= before.share() {
         return 1.0;
     }
@@ -162,7 +182,7 @@ fn chance(before: &Tally, now: &Tally, assumed: Bursts) -> f64 {
     let shortest = ((before.lost + now.lost) / MOST_BURSTS).clamp(1.0, longest);
     let intervals = chance_of_intervals(before, now);
     let of_length = |length: f64| chance_of_bursts(before, now, length.clamp(shortest, longest)).min(intervals);
-    Length::of(before, now, assumed).mean(of_length)
+    mean(&Length::of(before, now, assumed), &of_length)
 }
 
 /// ln of the largest ratio of the likelihoods of these losses with and without a change to more losses, for Poisson
@@ -190,20 +210,37 @@ impl LossVerdict {
         if before.intervals < LEAST_BASELINE as f64 {
             return None;
         }
-        let windows = WINDOWS.into_iter().filter(|&length| from + length <= last + 1);
-        let windows = windows.map(|length| (last + 1 - length, Tally::of(&readings[last + 1 - length..=last])));
-        let windows: Vec<(usize, Tally)> = windows.filter(|(_, now)| now.intervals > 0.0).collect();
+        let windows: Vec<(usize, Tally)> = windows(readings, from, last).collect();
         let ln_odds = windows.iter().map(|(_, now)| ln_odds(&before, now, assumed)).fold(0.0, f64::max);
         let verdicts = windows.iter().map(|(first, now)| Self {
             usual: before.share(),
             first: *first,
             intervals: now.intervals as usize,
             found: now.share(),
-            p_value: (windows.len() as f64 * chance(&before, now, assumed)).min(1.0),
+            p_value: (windows.len() as f64 * chance(&before, now, assumed, Length::mean)).min(1.0),
             ln_odds,
         });
         verdicts.min_by(|a, b| a.p_value.total_cmp(&b.p_value))
     }
+
+    /// Whether the p-value of interval `last` is surely above `limit`; found in a fraction of the time.
+    pub(super) fn is_quiet(
+        readings: &[Option<Reading>],
+        from: usize,
+        last: usize,
+        assumed: Bursts,
+        limit: f64,
+    ) -> bool {
+        let before = Tally::of(&readings[..from]);
+        windows(readings, from, last).all(|(_, now)| chance(&before, &now, assumed, Length::least_mean) > limit)
+    }
+}
+
+/// The windows that end with interval `last`, as far as they have packets: their first intervals and their losses.
+fn windows(readings: &[Option<Reading>], from: usize, last: usize) -> impl Iterator<Item = (usize, Tally)> {
+    let windows = WINDOWS.into_iter().filter(move |&length| from + length <= last + 1);
+    let windows = windows.map(move |length| (last + 1 - length, Tally::of(&readings[last + 1 - length..=last])));
+    windows.filter(|(_, now)| now.intervals > 0.0)
 }
 
 #[cfg(test)]
@@ -288,6 +325,31 @@ mod tests {
         assert!(LossVerdict::new(&all, 20, 23, Bursts::UNKNOWN).unwrap().p_value > 0.1);
         let same = [quiet, vec![reading(100, 1); 4]].concat();
         assert!(LossVerdict::new(&same, 20, 23, Bursts::UNKNOWN).unwrap().p_value < 0.01);
+    }
+
+    /// What is quiet has a p-value above the limit, and nearly all that has not is.
+    #[test]
+    fn quiet_intervals_have_no_alarm() {
+        let mut random = Pcg64Mcg::seed_from_u64(3);
+        let (mut quiet, mut trials) = (0, 0);
+        for series in 0..400 {
+            let longest = [1, 4, 40][series % 3];
+            let lost: Vec<u64> = (0..32)
+                .map(|interval| {
+                    let usual = if interval > 24 && series % 2 == 0 { 0.9 } else { 0.2 };
+                    if random.random_bool(usual) { random.random_range(0..=longest) } else { 0 }
+                })
+                .collect();
+            let readings = readings(&lost);
+            for at in 20..32 {
+                let is_quiet = |limit| LossVerdict::is_quiet(&readings, 20, at, Bursts::UNKNOWN, limit);
+                let p_value = LossVerdict::new(&readings, 20, at, Bursts::UNKNOWN).unwrap().p_value;
+                assert!(!is_quiet(p_value), "{p_value} {lost:?}");
+                trials += u32::from(p_value > ALARM);
+                quiet += u32::from(is_quiet(ALARM));
+            }
+        }
+        assert!(trials < 400 * 12 && quiet > trials * 9 / 10, "{quiet} of {trials}");
     }
 
     /// How losses are distributed in simulations.

@@ -1,7 +1,7 @@
 //! Readings: the delay and the losses of each segment in each interval.
 
 use super::baseline::Value;
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 /// The measurements of one segment in one interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -95,12 +95,19 @@ fn rounded(time_ns: i64) -> i64 {
 pub struct Readings {
     /// The start of each interval, sorted.
     starts: Vec<i64>,
-    /// By segment, then by interval; only segments that were measured.
-    of: BTreeMap<u32, Vec<Option<Reading>>>,
-    /// By segment, the variance of single delays.
-    usual: BTreeMap<u32, f64>,
-    /// Those of any other segment: none in each interval.
+    /// By segment; only those that were measured.
+    of: HashMap<u32, Measured>,
+    /// The readings of any other segment: none in each interval.
     none: Vec<Option<Reading>>,
+}
+
+/// What is known of a segment that was measured.
+#[derive(Clone, Debug, PartialEq)]
+struct Measured {
+    /// By interval.
+    readings: Vec<Option<Reading>>,
+    /// The variance of single delays.
+    usual: Option<f64>,
 }
 
 impl Readings {
@@ -114,25 +121,25 @@ impl Readings {
         begun.sort_unstable();
         begun.dedup_by_key(|&mut (interval, _)| interval);
         let none = vec![None; begun.len()];
-        let mut of: BTreeMap<u32, Vec<Option<Reading>>> = BTreeMap::new();
+        let mut of: HashMap<u32, Measured> = HashMap::new();
         for (number, &(segment, reading)) in read.iter().enumerate() {
             let Ok(at) = begun.binary_search_by_key(&interval(&reading), |&(interval, _)| interval) else { continue };
-            let place = &mut of.entry(segment).or_insert_with(|| none.clone())[at];
-            if place.replace(Reading { start_ns: begun[at].1, ..reading }).is_some() {
+            let measured = of.entry(segment).or_insert_with(|| Measured { readings: none.clone(), usual: None });
+            if measured.readings[at].replace(Reading { start_ns: begun[at].1, ..reading }).is_some() {
                 let is_same = |other: &(u32, Reading)| other.0 == segment && interval(&other.1) == interval(&reading);
                 let first = read.iter().position(is_same).unwrap_or(number);
                 return Err(Twice { segment, start_ns: reading.start_ns, readings: [first, number] });
             }
         }
-        let usual = of.iter().filter_map(|(&segment, readings)| Some((segment, usual_variance(readings)?))).collect();
-        Ok(Self { starts: begun.into_iter().map(|(_, start_ns)| start_ns).collect(), of, usual, none })
+        of.values_mut().for_each(|measured| measured.usual = usual_variance(&measured.readings));
+        Ok(Self { starts: begun.into_iter().map(|(_, start_ns)| start_ns).collect(), of, none })
     }
 
     /// The first intervals that begin closer together than successive intervals of any one segment; `None` if there
     /// are none.
     pub fn apart(&self) -> Option<Apart> {
-        let steps = |segment: &Vec<Option<Reading>>| {
-            let starts: Vec<i64> = segment.iter().flatten().map(|reading| reading.start_ns).collect();
+        let steps = |measured: &Measured| {
+            let starts: Vec<i64> = measured.readings.iter().flatten().map(|reading| reading.start_ns).collect();
             let mut steps: Vec<i64> = starts.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
             steps.sort_unstable();
             steps
@@ -159,7 +166,7 @@ impl Readings {
 
     /// The readings of a segment, one for each interval.
     pub fn of(&self, segment: u32) -> &[Option<Reading>] {
-        self.of.get(&segment).unwrap_or(&self.none)
+        self.of.get(&segment).map_or(&self.none, |measured| &measured.readings)
     }
 
     /// Whether a segment has any reading.
@@ -169,12 +176,13 @@ impl Readings {
 
     /// The number of intervals in which a segment has a reading.
     pub fn known(&self, segment: u32) -> usize {
-        self.of.get(&segment).map_or(0, |readings| readings.iter().flatten().count())
+        self.of(segment).iter().flatten().count()
     }
 
     /// The mean delay of a segment in an interval.
     pub(super) fn mean(&self, segment: u32, interval: usize) -> Option<Value> {
-        self.delay(segment, interval).map(|delay| delay.value(self.usual.get(&segment).copied()))
+        let measured = self.of.get(&segment)?;
+        Some(measured.readings[interval]?.delay?.value(measured.usual))
     }
 
     /// The delay of a segment in an interval.

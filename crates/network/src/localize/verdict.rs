@@ -33,6 +33,20 @@ impl Verdict {
         let (chance, shift) = judged.min_by(clearer)?;
         Some(Self { baseline, shift, p_value: (windows * chance).min(1.0), ln_odds })
     }
+
+    /// Whether the p-value of interval `last` is surely above `limit`, because it is by normal values; found in a
+    /// fraction of the time.
+    pub(super) fn is_quiet(
+        baseline: &Baseline,
+        values: &[Option<Value>],
+        from: usize,
+        last: usize,
+        limit: f64,
+    ) -> bool {
+        let scores = baseline.shifts(values, from, last).map(|shift| shift.score);
+        let (windows, most) = scores.fold((0.0, f64::NEG_INFINITY), |(n, most), score| (n + 1.0, score.max(most)));
+        (windows * tails::student(most, baseline.freedom())).min(1.0) > limit
+    }
 }
 
 /// ln of the likelihood ratio of a score for a shift of unknown size, uniform above zero in units of the spread:
@@ -60,7 +74,7 @@ pub(super) fn ln_sum(terms: impl Iterator<Item = f64>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::localize::test_support::{normal, values};
+    use crate::localize::test_support::{self, normal, values};
     use rand::SeedableRng;
     use rand_pcg::Pcg64Mcg;
 
@@ -86,6 +100,23 @@ mod tests {
         assert_eq!((verdict.baseline.intervals, verdict.shift.first, verdict.shift.intervals), (5, 6, 1));
         series[6] = None;
         assert_eq!(Verdict::new(&series, 6, 7, &Null::NORMAL), None);
+    }
+
+    /// What is quiet has a p-value above the limit; by normal values, so has all else.
+    #[test]
+    fn quiet_intervals_have_no_alarm() {
+        let mut random = Pcg64Mcg::seed_from_u64(5);
+        for series in 0..200 {
+            let values: Vec<f64> =
+                (0..16).map(|i| normal(&mut random) + if i > 10 { f64::from(series) / 20.0 } else { 0.0 }).collect();
+            let values = test_support::values(&values);
+            let usual = Baseline::of(&values[..8]).unwrap();
+            for at in 8..16 {
+                let normal = Verdict::new(&values, 8, at, &Null::NORMAL).unwrap().p_value;
+                assert!(!Verdict::is_quiet(&usual, &values, 8, at, normal));
+                assert!(Verdict::is_quiet(&usual, &values, 8, at, normal * 0.999));
+            }
+        }
     }
 
     /// A value with fewer packets than usual is less certain, and the spread is never below what the packets imply.
