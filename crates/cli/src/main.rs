@@ -26,6 +26,8 @@ mod compare;
 mod simulate;
 // `dwell evaluate`: experiments with known true values.
 mod evaluate;
+// `dwell completions`: for shells.
+mod completions;
 // Shared by the subcommands, in the order of the data: numbers, sizes, times and choices on the command line.
 mod units;
 // A measurement point: the packets of a capture or log, and what was odd about them; several points in time order.
@@ -73,6 +75,7 @@ enum Command {
     Compare(compare::Arguments),
     Simulate(simulate::Arguments),
     Evaluate(evaluate::Arguments),
+    Completions(completions::Arguments),
 }
 
 /// Why a run failed.
@@ -118,6 +121,7 @@ fn main() -> ExitCode {
         Command::Compare(arguments) => compare::run(&arguments, &signals),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Evaluate(arguments) => evaluate::run(&arguments, &signals),
+        Command::Completions(arguments) => completions::run(&arguments, Arguments::command()),
     };
     match result {
         Ok(code) => code,

@@ -132,6 +132,22 @@ fn wrong_flags_are_wrong_usage() {
     }
 }
 
+/// Bash itself accepts the script, and completes a flag and its values.
+#[test]
+fn shells_complete_flags_and_values() {
+    let script = String::from_utf8(dwell(&["completions", "bash"]).ok().out).unwrap();
+    let complete = |words: &str| {
+        let ask = format!("{script}\nCOMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))\n")
+            + "_dwell dwell \"${COMP_WORDS[-1]}\" \"${COMP_WORDS[-2]}\"; echo \"${COMPREPLY[@]}\"";
+        let answer = Command::new("bash").args(["-c", &ask]).output().unwrap();
+        assert!(answer.status.success() && answer.stderr.is_empty(), "{answer:?}");
+        String::from_utf8(answer.stdout).unwrap()
+    };
+    assert_eq!(complete("dwell rtt --ambig"), "--ambiguous\n");
+    assert_eq!(complete("dwell net localize --format js"), "json\n");
+    assert!(complete("dwell ''").contains("queue"));
+}
+
 /// For every option of these commands whose help names a number, size or time, `-3` is taken as its value, and rejected.
 #[test]
 fn numbers_below_zero_are_told_what_is_expected() {
