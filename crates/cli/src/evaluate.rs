@@ -9,7 +9,7 @@ use crate::{messages, progress};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use dwell_evaluate::check::{self, Moved};
-use dwell_evaluate::record::{self, Facts, Record, Results};
+use dwell_evaluate::record::{self, Facts, Record, RecordError, Results};
 use dwell_evaluate::{Definition, Experiment, Run, Size, run};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ Examples:
   dwell evaluate --list
   dwell evaluate fridge-bursts --quick
   dwell evaluate fridge-fig3 --seeds 20 --record /tmp/fig3
-  dwell evaluate --check                          every experiment that has a quick record
+  dwell evaluate --check                          every experiment
   dwell evaluate --draw                           redraw figure.svg of all latest records")]
 pub(crate) struct Arguments {
     /// Names of experiments, or .toml files.
@@ -41,7 +41,8 @@ pub(crate) struct Arguments {
     /// Run the shorter streams and fewer seeds of the definition's quick size.
     #[arg(long)]
     quick: bool,
-    /// Run the quick size and compare with its latest record, or with --record; exit code 1 if a result changed.
+    /// Run the quick size and compare with its latest record (in a git repository, the latest that git keeps), or with
+    /// --record; exit code 1 if a result changed or there is no record.
     #[arg(long, conflicts_with_all = ["quick", "seeds", "format"])]
     check: bool,
     /// Redraw the figures of the latest records, or of --record, without running anything.
@@ -56,7 +57,8 @@ pub(crate) struct Arguments {
     /// Number of threads, at most one per core, which is the default.
     #[arg(long, value_name = "N", value_parser = crate::units::between::<u16>(1..=u16::MAX.into()))]
     threads: Option<u16>,
-    /// Directory of the record, instead of experiments/record/DATE-NAME; an unfinished record is continued.
+    /// Directory of the record, instead of experiments/record/DATE-NAME (DATE-NAME.2 if that is of another build); an
+    /// unfinished record is continued.
     #[arg(long, value_name = "DIR")]
     record: Option<PathBuf>,
     /// Format of the results on standard output.
@@ -105,13 +107,12 @@ pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
 fn measure(arguments: &Arguments, definition: &Definition, signals: &Signals) -> Result<()> {
     let size = if arguments.quick { Size::Quick } else { Size::Full };
     let seeds = arguments.seeds.unwrap_or(definition.seeds(size));
-    let folder = match &arguments.record {
-        Some(folder) => folder.clone(),
-        None => records()?.join(format!("{}-{}", record::today(), record_name(definition, size))),
+    let facts = Facts::here(size.name(), seeds, &definition.inputs);
+    let (folder, (record, finished)) = match &arguments.record {
+        Some(folder) => (folder.clone(), Record::begin(folder, definition, size, facts)?),
+        None => begin(definition, size, &facts)?,
     };
     signals.set_last_words(format!("unfinished: the same command with --record {} continues it", folder.display()));
-    let (record, finished) =
-        Record::begin(&folder, definition, size, Facts::here(size.name(), seeds, &definition.inputs))?;
     let begin = Instant::now();
     let runs = runs(arguments, definition, size, seeds, finished, |runs| record.append(runs))?;
     let results = Results::new(definition, size, seeds, run::summarise(definition.experiment(size), &runs));
@@ -121,6 +122,17 @@ fn measure(arguments: &Arguments, definition: &Definition, signals: &Signals) ->
     print(definition.experiment(size), &results, arguments.format)?;
     messages::say(&format!("record in {}", folder.display()));
     Ok(())
+}
+
+/// Begins or continues today's record, which may stand beside those of other builds and versions of the definition.
+fn begin(definition: &Definition, size: Size, facts: &Facts) -> Result<(PathBuf, (Record, Vec<Run>))> {
+    for folder in record::folders(&records()?, &record_name(definition, size)) {
+        match Record::begin(&folder, definition, size, facts.clone()) {
+            Err(RecordError::Other { .. }) => continue,
+            begun => return Ok((folder, begun?)),
+        }
+    }
+    unreachable!("there is always another folder")
 }
 
 /// All runs, including those finished earlier, with a progress bar.
@@ -157,7 +169,7 @@ fn print(experiment: &dyn Experiment, results: &Results, format: Format) -> Resu
 /// Draws the figures of existing records.
 fn draw_all(arguments: &Arguments) -> Result<ExitCode, Failure> {
     for definition in named_or_all(arguments)? {
-        let Some(folder) = recorded(arguments, &definition, Size::Full)? else {
+        let Some(folder) = recorded(arguments, &definition, Size::Full, |_| true)? else {
             if arguments.experiments.is_empty() {
                 continue;
             }
@@ -176,11 +188,16 @@ fn named_or_all(arguments: &Arguments) -> Result<Vec<Definition>, Failure> {
     if arguments.experiments.is_empty() { Ok(all_definitions()?) } else { definitions(&arguments.experiments) }
 }
 
-/// The record given by `--record`, or else the latest; `None` if there is none.
-fn recorded(arguments: &Arguments, definition: &Definition, size: Size) -> Result<Option<PathBuf>> {
+/// The record given by `--record`, or else the latest of those that `is_asked`; `None` if there is none.
+fn recorded(
+    arguments: &Arguments,
+    definition: &Definition,
+    size: Size,
+    is_asked: impl Fn(&Path) -> bool,
+) -> Result<Option<PathBuf>> {
     match &arguments.record {
         Some(folder) => Ok(Some(folder.clone())),
-        None => Ok(record::latest(&records()?, &record_name(definition, size))),
+        None => Ok(record::latest(&records()?, &record_name(definition, size), is_asked)),
     }
 }
 
@@ -200,25 +217,25 @@ fn read(folder: &Path, definition: &Definition, size: Size) -> Result<Results> {
     Ok(found)
 }
 
-/// Compares new quick runs with their records.
+/// Compares new quick runs with their records: those that git keeps, if it keeps any, since the user's own are of the
+/// code that is to be checked.
 fn check_all(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let named = !arguments.experiments.is_empty();
-    let mut has_moved = false;
+    let kept = if arguments.record.is_none() { record::kept(&records()?) } else { None };
+    let is_asked = |folder: &Path| kept.as_ref().is_none_or(|kept| kept.contains(folder));
+    let mut is_as_recorded = true;
     for definition in named_or_all(arguments)? {
-        let Some(folder) = recorded(arguments, &definition, Size::Quick)? else {
-            if named {
-                return Err(Failure::Run(anyhow::anyhow!(
-                    "{}: no quick record to compare with: create one with dwell evaluate {} --quick",
-                    definition.name,
-                    definition.name
-                )));
-            }
-            messages::say(&format!("{}: no quick record, not checked", definition.name));
-            continue;
-        };
-        has_moved |= !check(arguments, &definition, &folder)?.is_empty();
+        if let Some(folder) = recorded(arguments, &definition, Size::Quick, is_asked)? {
+            is_as_recorded &= check(arguments, &definition, &folder)?.is_empty();
+        } else {
+            let name = &definition.name;
+            let keep = if kept.is_some() { ", and keep it in git" } else { "" };
+            messages::say(&format!(
+                "{name}: no quick record to compare with: create one with dwell evaluate {name} --quick{keep}"
+            ));
+            is_as_recorded = false;
+        }
     }
-    Ok(if has_moved { ExitCode::from(1) } else { ExitCode::SUCCESS })
+    Ok(if is_as_recorded { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
 /// Compares one new quick run with a record.

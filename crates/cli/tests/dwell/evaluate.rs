@@ -4,6 +4,7 @@ use crate::run::{Run, dwell, dwell_in};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 const SMALL: &str = r#"
 name = "small"
@@ -272,13 +273,19 @@ fn an_interrupted_run_goes_on() {
     // Results of different definitions or programs are not mixed.
     let definition = cut.path().join("experiments/definitions/small.toml");
     fs::write(&definition, SMALL.replace("0.4", "0.5")).unwrap();
-    let refused = dwell_in(cut.path(), &["evaluate", "small"]);
-    assert_refused(&refused, 1, &["-small", "another definition", "remove"]);
+    let folder = begun.to_str().unwrap();
+    let into = |folder: &str| dwell_in(cut.path(), &["evaluate", "small", "--record", folder]);
+    assert_refused(&into(folder), 1, &["-small", "another definition", "remove"]);
     fs::write(&definition, SMALL).unwrap();
     let facts = fs::read_to_string(begun.join("facts.json")).unwrap();
     let at = facts.find("\"program\": \"").unwrap() + 12;
     fs::write(begun.join("facts.json"), format!("{}0000{}", &facts[..at], &facts[at + 4..])).unwrap();
-    assert_refused(&dwell_in(cut.path(), &["evaluate", "small"]), 1, &["-small", "another build"]);
+    assert_refused(&into(folder), 1, &["-small", "another build"]);
+    // Without --record there is room beside it, also for a third one.
+    assert!(evaluate(cut.path(), &[]).err.ends_with("-small.2\n"));
+    assert!(evaluate(cut.path(), &[]).err.ends_with("-small.2\n"), "it is continued");
+    fs::write(&definition, SMALL.replace("2^8", "2^7")).unwrap();
+    assert!(evaluate(cut.path(), &[]).err.ends_with("-small.3\n"));
 }
 
 #[test]
@@ -286,7 +293,8 @@ fn a_check_tells_what_moved() {
     let folder = folder();
     let place = folder.path();
     let none = dwell_in(place, &["evaluate", "--check"]);
-    assert_eq!((none.code, none.err.as_str()), (0, "dwell: small: no quick record, not checked\n"));
+    let words = "dwell: small: no quick record to compare with: create one with dwell evaluate small --quick\n";
+    assert_eq!((none.code, none.err.as_str()), (1, words));
     evaluate(place, &["--quick"]);
     for check in [&["evaluate", "--check"][..], &["evaluate", "small", "--check"]] {
         let said = String::from_utf8(dwell_in(place, check).ok().out).unwrap();
@@ -309,6 +317,31 @@ fn a_check_tells_what_moved() {
     for word in ["small: all, fridge", "slots=256, p95: rms error was", "may move by 0.0010", "1 numbers changed"] {
         assert!(said.contains(word), "{said} does not say {word}");
     }
+}
+
+/// The user's own record, made of the code that is to be checked, hides nothing; what git keeps counts.
+#[test]
+fn a_check_compares_with_what_git_keeps() {
+    let folder = folder();
+    let place = folder.path();
+    let git = |arguments: &[&str]| {
+        let done = Command::new("git").current_dir(place).args(arguments).output().unwrap();
+        assert!(done.status.success(), "{done:?}");
+    };
+    git(&["init", "--quiet"]);
+    evaluate(place, &["--quick"]);
+    assert_eq!(dwell_in(place, &["evaluate", "--check"]).code, 0, "it keeps none, so all count");
+    git(&["add", "."]);
+    let kept = record(place, "-small-quick");
+    let path = kept.join("result.json");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("\"rms_error\":", "\"rms_error\":9")).unwrap();
+    fs::create_dir(kept.with_file_name("2999-12-31-small-quick")).unwrap();
+    fs::write(kept.with_file_name("2999-12-31-small-quick").join("result.json"), &text).unwrap();
+    let moved = dwell_in(place, &["evaluate", "--check"]);
+    assert_eq!(moved.code, 1, "{}", String::from_utf8_lossy(&moved.out));
+    git(&["add", "."]);
+    assert_eq!(dwell_in(place, &["evaluate", "--check"]).code, 0, "the later one is kept, too");
 }
 
 /// The committed quick records are what the code gives: a change that alters them must be intended, and renew them.

@@ -45,11 +45,13 @@ pub struct Facts {
 impl Facts {
     /// The facts of this process, and of the files that it takes delays from.
     pub fn here(size: &str, seeds: u64, inputs: &[PathBuf]) -> Self {
+        let here = Path::new(".");
         Self {
             inputs: inputs.iter().map(|path| (path.display().to_string(), hash_of(fs::read(path)))).collect(),
             date: today(),
-            commit: git(&["rev-parse", "HEAD"]),
-            dirty: git(&[&["status", "--porcelain", "--"], &SOURCE[..]].concat()).map(|changes| !changes.is_empty()),
+            commit: git(here, &["rev-parse", "HEAD"]),
+            dirty: git(here, &[&["status", "--porcelain", "--"], &SOURCE[..]].concat())
+                .map(|changes| !changes.is_empty()),
             program: program(),
             size: size.to_owned(),
             seeds,
@@ -73,9 +75,9 @@ impl Facts {
     }
 }
 
-/// The output of a git command; `None` without git or a repository.
-fn git(arguments: &[&str]) -> Option<String> {
-    let output = Command::new("git").args(arguments).output().ok()?;
+/// The output of a git command in a folder; `None` without git or a repository.
+pub(super) fn git(folder: &Path, arguments: &[&str]) -> Option<String> {
+    let output = Command::new("git").arg("-C").arg(folder).args(arguments).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 

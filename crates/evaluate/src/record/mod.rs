@@ -19,6 +19,7 @@ use crate::metrics::Summary;
 use dwell_report::plot::Sweep;
 use dwell_report::text;
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fmt;
 use std::fs;
@@ -30,6 +31,7 @@ use std::sync::{Mutex, PoisonError};
 mod cases;
 // Facts about a record: when, where and by which program it was made.
 mod facts;
+use facts::git;
 pub use facts::{Facts, today};
 // Summaries as CSV.
 mod results;
@@ -229,7 +231,8 @@ impl Record {
     pub fn append(&self, runs: &[Run]) -> io::Result<()> {
         let bytes = cases::rows(&self.cases, runs)?;
         let mut file = self.appended.lock().unwrap_or_else(PoisonError::into_inner);
-        file.write_all(&bytes)
+        let path = self.folder.join("cases.csv");
+        file.write_all(&bytes).map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
     }
 
     /// Writes the results once all runs are finished.
@@ -263,16 +266,37 @@ fn is_new(folder: &Path, definition: &Definition) -> Result<bool, RecordError> {
     Ok(names.iter().all(is_own))
 }
 
-/// The latest record of this name among the folders `<date>-<name>`.
-pub fn latest(records: &Path, name: &str) -> Option<PathBuf> {
+/// The folders for a record of this name that begins today: `<date>-<name>`, then, for other builds and other versions of
+/// the definition, `<date>-<name>.2` and so on.
+pub fn folders(records: &Path, name: &str) -> impl Iterator<Item = PathBuf> {
+    let (records, first) = (records.to_owned(), format!("{}-{name}", today()));
+    (1..).map(move |number: u32| match number {
+        1 => records.join(&first),
+        _ => records.join(format!("{first}.{number}")),
+    })
+}
+
+/// The latest record of this name among those that `is_asked`.
+pub fn latest(records: &Path, name: &str, is_asked: impl Fn(&Path) -> bool) -> Option<PathBuf> {
     /// The length of a date and the following hyphen.
     const DATE: usize = "2026-01-01-".len();
-    let is_it = |path: &PathBuf| {
-        let folder = path.file_name().and_then(|folder| folder.to_str()).unwrap_or_default();
-        folder.get(DATE..) == Some(name) && path.join("result.json").is_file()
+    let age = |path: &PathBuf| {
+        let folder = path.file_name()?.to_str()?;
+        let (date, rest) = (folder.get(..DATE)?.to_owned(), folder.get(DATE..)?.strip_prefix(name)?);
+        let number = if rest.is_empty() { 1 } else { rest.strip_prefix('.')?.parse::<u32>().ok()? };
+        (is_asked(path) && path.join("result.json").is_file()).then_some((date, number))
     };
     let entries = fs::read_dir(records).ok()?;
-    entries.filter_map(|entry| entry.ok().map(|entry| entry.path())).filter(is_it).max()
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    paths.filter_map(|path| Some((age(&path)?, path))).max().map(|(_, path)| path)
+}
+
+/// The records that git keeps; `None` without git, outside a repository, or if it keeps none.
+pub fn kept(records: &Path) -> Option<HashSet<PathBuf>> {
+    let listed = git(records, &["ls-files", "-z", "--", "*/result.json"])?;
+    let paths = listed.split('\0').filter_map(|path| Path::new(path).parent()).map(|folder| records.join(folder));
+    let paths: HashSet<PathBuf> = paths.filter(|folder| folder != records).collect();
+    (!paths.is_empty()).then_some(paths)
 }
 
 fn read(path: &Path) -> Result<String, RecordError> {
@@ -288,5 +312,9 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), RecordError> {
     partial.push(PARTIAL);
     let partial = PathBuf::from(partial);
     let written = fs::write(&partial, bytes).and_then(|()| fs::rename(&partial, path));
-    written.map_err(|error| RecordError::File(path.to_owned(), error))
+    written.map_err(|error| {
+        // If it cannot be removed either, that is not what went wrong.
+        let _ = fs::remove_file(&partial);
+        RecordError::File(path.to_owned(), error)
+    })
 }
