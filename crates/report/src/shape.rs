@@ -10,6 +10,8 @@ const POINTS: usize = 500;
 /// One point of a distribution function.
 #[derive(Clone, Copy, Debug)]
 pub struct CdfPoint {
+    /// Where the bin of this delay begins: in between, delays are not known more exactly.
+    pub from_ns: i64,
     /// A delay.
     pub delay_ns: i64,
     /// The share with at most this delay, in `0..=1`.
@@ -18,7 +20,11 @@ pub struct CdfPoint {
 
 /// The distribution function at ascending delays; empty without samples.
 pub(crate) fn cdf(distribution: &Distribution) -> Vec<CdfPoint> {
-    distribution.cdf(POINTS).into_iter().map(|(delay_ns, share)| CdfPoint { delay_ns, share }).collect()
+    distribution
+        .cdf(POINTS)
+        .into_iter()
+        .map(|([from_ns, delay_ns], share)| CdfPoint { from_ns, delay_ns, share })
+        .collect()
 }
 
 /// A logarithmic histogram from the smallest delay to the largest, with edges at 1, 2 and 5 times powers of ten: how many

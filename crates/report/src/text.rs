@@ -76,6 +76,16 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
     text.chars().take(most - 1).chain(['…']).collect()
 }
 
+/// At most this many characters: of a longer name the beginning and the end, which distinguishes most of them.
+pub(crate) fn shortened(name: &str, most: usize) -> String {
+    let length = name.chars().count();
+    if length <= most {
+        return name.to_owned();
+    }
+    let end = most / 2;
+    name.chars().take(most - 1 - end).chain(['…']).chain(name.chars().skip(length - end)).collect()
+}
+
 /// `512 KiB`, `1.5 MiB`.
 pub(crate) fn bytes(number: u64) -> String {
     let mut value = number as f64;

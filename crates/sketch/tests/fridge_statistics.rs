@@ -196,7 +196,7 @@ fn what_ticks_round_is_in_the_intervals() {
     assert!((mean - DELAY).abs() < 50, "{mean}");
     let distribution = distribution.with_rounding(fridge.rounding());
     assert_eq!(held(&distribution), 8);
-    for (delay, share) in distribution.cdf(100) {
+    for ([_, delay], share) in distribution.cdf(100) {
         assert!((share.low..=share.high).contains(&f64::from(u8::from(delay >= DELAY))), "{delay}: {share:?}");
     }
     let [below, from] = distribution.histogram(&[0, DELAY, 2 * DELAY])[..] else { panic!("three edges") };

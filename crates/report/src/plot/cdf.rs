@@ -126,12 +126,9 @@ fn draw(chart: &Chart<'_>) -> Picture {
         plane.band(curve.cdf, look, &mut picture);
     }
     for (curve, &look) in curves.iter().zip(&LOOKS).rev() {
-        picture.curve(plane.steps(curve.cdf, |p| p.share.value), look, 2.0);
-        for ((_, share), quantile) in QUANTILES.into_iter().zip(curve.quantiles) {
-            if let Some(quantile) = quantile {
-                picture.mark((plane.scale.place(quantile.value), plane.height(share)), look);
-            }
-        }
+        let marks = plane.marks(curve.quantiles);
+        picture.curve(plane.course(curve.cdf, &marks), look, 2.0);
+        marks.into_iter().for_each(|mark| picture.mark(mark, look));
     }
     legend(chart, plane.bottom + 60.0, &mut picture);
     picture
@@ -190,12 +187,36 @@ impl Plane {
         picture.upright((20.0, middle.1), &format!("share of {}", chart.counted), 12.5, INK);
     }
 
-    /// Points of a step function, from zero at the left edge to the right edge.
-    fn steps(&self, cdf: &[CdfPoint], share: impl Fn(&CdfPoint) -> f64) -> Vec<Place> {
+    /// The places of the quantiles.
+    fn marks(&self, quantiles: &Quantiles) -> Vec<Place> {
+        let known = QUANTILES.into_iter().zip(quantiles).filter_map(|((_, share), of)| Some((share, of.as_ref()?)));
+        known.map(|(share, quantile)| (self.scale.place(quantile.value), self.height(share))).collect()
+    }
+
+    /// The course of a distribution function, from zero at the left edge to the right edge: within bins it rises through
+    /// the marks, between them it is level.
+    fn course(&self, cdf: &[CdfPoint], marks: &[Place]) -> Vec<Place> {
         let mut last = self.height(0.0);
         let mut places = vec![(LEFT, last)];
         for point in cdf {
-            let (x, y) = (self.scale.place(point.delay_ns), self.height(share(point)));
+            let (from, to) = (self.scale.place(point.from_ns), self.scale.place(point.delay_ns));
+            let y = self.height(point.share.value);
+            places.push((from, last));
+            // Heights fall as shares rise.
+            places.extend(marks.iter().filter(|mark| from < mark.0 && mark.0 < to && y < mark.1 && mark.1 < last));
+            places.push((to, y));
+            last = y;
+        }
+        places.push((RIGHT, last));
+        places
+    }
+
+    /// A step function, from zero at the left edge to the right edge.
+    fn steps(&self, points: impl Iterator<Item = (i64, f64)>) -> Vec<Place> {
+        let mut last = self.height(0.0);
+        let mut places = vec![(LEFT, last)];
+        for (delay_ns, share) in points {
+            let (x, y) = (self.scale.place(delay_ns), self.height(share));
             places.extend([(x, last), (x, y)]);
             last = y;
         }
@@ -203,12 +224,13 @@ impl Plane {
         places
     }
 
+    /// The interval of the function at each delay: it may rise at either end of a bin.
     fn band(&self, cdf: &[CdfPoint], look: Look, picture: &mut Picture) {
         if cdf.iter().all(|p| p.share.is_exact()) {
             return;
         }
-        let mut outline = self.steps(cdf, |p| p.share.high);
-        outline.extend(self.steps(cdf, |p| p.share.low).into_iter().rev());
+        let mut outline = self.steps(cdf.iter().map(|p| (p.from_ns, p.share.high)));
+        outline.extend(self.steps(cdf.iter().map(|p| (p.delay_ns, p.share.low))).into_iter().rev());
         picture.area(outline, look.colour, 0.2);
     }
 }
@@ -223,7 +245,7 @@ fn legend(Chart { curves, of, counted, .. }: &Chart<'_>, top: f64, picture: &mut
     let mut rows = vec![vec![head, (*counted).to_owned()]];
     rows[0].extend(names().map(String::from));
     for curve in curves {
-        let name = text::cut(&curve.name, LONGEST_NAME);
+        let name = text::shortened(&curve.name, LONGEST_NAME);
         rows.push([name, curve.number.clone()].into_iter().chain(curve.quantiles.map(text::delay)).collect());
     }
     for (i, row) in rows.iter().enumerate() {
@@ -241,5 +263,38 @@ fn legend(Chart { curves, of, counted, .. }: &Chart<'_>, top: f64, picture: &mut
             picture.text((place, y), cell.clone(), SIZE, colour, align);
             x += width + GAP;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::picture::Shape;
+    use super::*;
+    use dwell_sketch::estimate::Estimate;
+
+    /// In a wide bin the curve rises through the quantile's mark, and the band holds every function that rises somewhere
+    /// in the bin.
+    #[test]
+    fn within_bins_nothing_is_more_certain_than_it_is() {
+        let point = |from_ns, delay_ns, value| CdfPoint {
+            from_ns,
+            delay_ns,
+            share: Estimate { value, low: value - 0.05, high: value + 0.05 },
+        };
+        let cdf = [point(1_000, 1_000, 0.25), point(10_000, 100_000, 0.75)];
+        let plane = Plane { scale: LogScale::new(1_000, 100_000, LEFT, RIGHT), bottom: 400.0 };
+        let at = |delay: i64, share: f64| (plane.scale.place(delay), plane.height(share));
+        let median = Estimate { value: 20_000, low: 10_000, high: 100_000 };
+        let marks = plane.marks(&[Some(median), None, None, None]);
+        assert_eq!(marks, [at(20_000, 0.5)]);
+        let course = [at(1_000, 0.25), at(10_000, 0.25), marks[0], at(100_000, 0.75)];
+        assert!(plane.course(&cdf, &marks).windows(4).any(|places| places == course));
+        let high = plane.steps(cdf.iter().map(|p| (p.from_ns, p.share.high)));
+        let low = plane.steps(cdf.iter().map(|p| (p.delay_ns, p.share.low)));
+        assert!(high.contains(&at(10_000, 0.8)) && low.contains(&at(100_000, 0.2)), "{high:?} {low:?}");
+        let mut picture = Picture::default();
+        plane.band(&cdf, LOOKS[0], &mut picture);
+        let outline: Vec<Place> = high.into_iter().chain(low.into_iter().rev()).collect();
+        assert!(picture.shapes.iter().any(|shape| matches!(shape, Shape::Area { places, .. } if *places == outline)));
     }
 }

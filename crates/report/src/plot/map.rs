@@ -186,7 +186,8 @@ fn names(map: &MapPicture, places: &[Place]) -> Vec<Name> {
             let links = points.iter().filter(is_in).count() as f64;
             2.0 * outside(name.frame) + POINT * links + others(name.frame)
         };
-        let mut possible = Vec::from(Name::around(&text::cut(&map.routers[router].name, LONGEST_NAME), places[router]));
+        let mut possible =
+            Vec::from(Name::around(&text::shortened(&map.routers[router].name, LONGEST_NAME), places[router]));
         possible.retain(|name| {
             let [left, top, right, bottom] = name.frame;
             let room = [left - BETWEEN, top, right + BETWEEN, bottom];
@@ -232,7 +233,7 @@ mod tests {
 
     fn line(routers: usize) -> MapPicture {
         let router = |at: usize| MapRouter {
-            name: format!("a router called {at}"),
+            name: format!("a router called Number {at}"),
             place: (at as f64, 0.0),
             instrumented: at == 1,
         };
@@ -272,7 +273,7 @@ mod tests {
         assert_eq!(colours[..3], [DELAYS[0], DELAYS[4], ALARM]);
         let texts = texts(&picture);
         assert!(
-            texts.contains(&"a router called…")
+            texts.contains(&"a route…Number 1")
                 && texts.contains(&"900 µs")
                 && texts.contains(&"delay per link: 1.00 µs"),
             "{texts:?}"
@@ -287,8 +288,8 @@ mod tests {
         for Name { frame, text, .. } in names(&few, &fit(&few)) {
             assert_eq!(outside(frame), 0.0, "{text} at {frame:?}");
         }
-        assert_eq!(texts(&picture(&few)).iter().filter(|text| text.starts_with("a router")).count(), 3);
-        assert_eq!(texts(&picture(&line(200))).iter().filter(|text| text.starts_with("a router")).count(), 1);
+        assert_eq!(texts(&picture(&few)).iter().filter(|text| text.starts_with("a route…")).count(), 3);
+        assert_eq!(texts(&picture(&line(200))).iter().filter(|text| text.starts_with("a route…")).count(), 1);
     }
 
     /// Routers in a grid so dense that not all names have room: those that are drawn cover neither each other nor

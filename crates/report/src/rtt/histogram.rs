@@ -113,17 +113,18 @@ impl Axis {
         (self.position(delay_ns).max(0.0) as usize).min(COLUMNS - 1)
     }
 
-    /// The share of exchanges in each column. A delay lies between two points of the distribution function: where
-    /// these are close, as with bins, delays are spread evenly between them, otherwise they are drawn at the later one.
+    /// The share of exchanges in each column. A delay lies between two points of the distribution function: where these
+    /// are close, delays are spread evenly between them, otherwise over the bin of the later one.
     fn shares(&self, cdf: &[CdfPoint]) -> Vec<f64> {
         const CLOSE: f64 = 3.0;
         let mut shares = vec![0.0; COLUMNS];
-        let (mut below, mut from) = (0.0, f64::NEG_INFINITY);
+        let (mut below, mut before) = (0.0, f64::NEG_INFINITY);
         for point in cdf {
             let share = (point.share.value - below).max(0.0);
-            let to = self.position(point.delay_ns as f64);
+            let [begin, to] = [point.from_ns, point.delay_ns].map(|delay| self.position(delay as f64));
+            let from = if to - before < CLOSE { before } else { begin };
             let last = self.column(point.delay_ns as f64);
-            if (f64::EPSILON..CLOSE).contains(&(to - from)) {
+            if to - from > f64::EPSILON && from.is_finite() {
                 for (column, sum) in shares.iter_mut().enumerate().take(last + 1).skip(from.max(0.0) as usize) {
                     let end = if column == last { to } else { column as f64 + 1.0 };
                     *sum += share * (end - from.max(column as f64)).max(0.0) / (to - from);
@@ -131,7 +132,7 @@ impl Axis {
             } else {
                 shares[last] += share;
             }
-            (below, from) = (point.share.value, to);
+            (below, before) = (point.share.value, to);
         }
         shares
     }
@@ -183,7 +184,8 @@ mod tests {
     use dwell_sketch::estimate::Estimate;
 
     fn cdf(points: &[(i64, f64)]) -> Vec<CdfPoint> {
-        points.iter().map(|&(delay_ns, share)| CdfPoint { delay_ns, share: Estimate::exact(share) }).collect()
+        let point = |&(delay_ns, share)| CdfPoint { from_ns: delay_ns, delay_ns, share: Estimate::exact(share) };
+        points.iter().map(point).collect()
     }
 
     #[test]

@@ -85,7 +85,8 @@ impl Shape {
             .map(|i| {
                 let p = (f64::from(i) + 0.5) / f64::from(points);
                 let share = Estimate { value: p, low: (p - half(p)).max(0.0), high: (p + half(p)).min(1.0) };
-                CdfPoint { delay_ns: quantile(self.peaks, p), share }
+                let delay_ns = quantile(self.peaks, p);
+                CdfPoint { from_ns: delay_ns, delay_ns, share }
             })
             .collect();
         let not_admitted = self.exchanges - samples as u64;
@@ -326,7 +327,8 @@ pub fn absurd() -> RttReport {
     lines[1].exchanges = Some(Estimate { value: f64::NAN, low: f64::NEG_INFINITY, high: f64::INFINITY });
     lines[1].group = "a \"very\" long, long name\nwith a second line ".repeat(5);
     lines[2].histogram = vec![Bin { from_ns: 7, to_ns: 7, exchanges: Estimate::exact(f64::INFINITY) }];
-    lines[2].cdf = vec![CdfPoint { delay_ns: 0, share: Estimate { value: f64::NAN, low: -1.0, high: 2.0 } }];
+    lines[2].cdf =
+        vec![CdfPoint { from_ns: 0, delay_ns: 0, share: Estimate { value: f64::NAN, low: -1.0, high: 2.0 } }];
     lines[3].requests.seen = u64::MAX;
     lines[3].requests.matched = u64::MAX;
     lines[3].responses = Responses { seen: 0, unmatched: u64::MAX };

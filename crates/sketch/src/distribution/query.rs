@@ -141,8 +141,9 @@ impl Distribution {
     }
 
     /// The share of exchanges that took no longer than each bin's upper end, in ascending order: of all bins if there
-    /// are at most `points`, else of the first one and of `points` more, evenly spaced in rank.
-    pub fn cdf(&self, points: usize) -> Vec<(i64, Estimate<f64>)> {
+    /// are at most `points`, else of the first one and of `points` more, evenly spaced in rank. With each share both
+    /// ends of its bin, within which the function rises.
+    pub fn cdf(&self, points: usize) -> Vec<([i64; 2], Estimate<f64>)> {
         let total = self.value.total.weight;
         if self.samples == 0 || points == 0 {
             return Vec::new();
@@ -162,7 +163,7 @@ impl Distribution {
             let low = if least < bin.high || self.high.is_some() { self.high().share_up_to(least) } else { share };
             let high = if most > bin.high || self.low.is_some() { self.low().share_up_to(most) } else { share };
             cdf.push((
-                bin.high,
+                [bin.low, bin.high],
                 Estimate {
                     value: share,
                     low: (low.min(share) - error).max(0.0),

@@ -560,8 +560,9 @@ mod tests {
                 prop_assert!((below - 1e-6..=below + here + 1e-6).contains(&q), "{} {} {} {}", q, delay, below, here);
             }
             let cdf = distribution.cdf(1_000);
-            prop_assert!(cdf.is_sorted_by(|a, b| a.0 < b.0), "{:?}", cdf);
-            for (delay, share) in cdf {
+            prop_assert!(cdf.is_sorted_by(|(a, _), (b, _)| a[1] < b[0]), "{:?}", cdf);
+            for ([from, delay], share) in cdf {
+                prop_assert!(from <= delay, "{} {}", from, delay);
                 let below = distribution.histogram(&[0, delay.saturating_add(1)])[0].value / all;
                 prop_assert!((below - share.value).abs() < 1e-6, "{} {} {:?}", delay, below, share);
             }
