@@ -99,7 +99,7 @@ impl fmt::Display for CaptureError {
             Self::Directory { .. } => f.write_str("expected a capture file, found a directory"),
             Self::Empty { .. } => f.write_str("expected a capture file, found an empty file"),
             Self::NotACapture { found, .. } => {
-                write!(f, "expected a pcap or pcapng file, plain or gzip, xz, zstd, found {found}")
+                write!(f, "byte 0: expected a pcap or pcapng file, plain or gzip, xz, zstd, found {found}")
             }
             Self::Version { offset, expected, found, .. } => {
                 write!(f, "byte {offset}: expected {expected}, found {found}")

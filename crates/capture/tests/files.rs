@@ -79,7 +79,7 @@ fn after_damage_comes_the_next_file() {
     assert_eq!((first.path(), first.frames()), (damaged.as_path(), 2));
     assert!(matches!(first, CaptureError::Damaged { offset: 68, .. }), "{first}");
     assert_eq!((second.path(), second.frames()), (text.as_path(), 0));
-    let words = "expected a pcap or pcapng file, plain or gzip, xz, zstd, found text: \"hello\"";
+    let words = "byte 0: expected a pcap or pcapng file, plain or gzip, xz, zstd, found text: \"hello\"";
     assert_eq!(second.to_string(), format!("{}: {words}", text.display()));
     let words = format!("{second}; the rest of the file was not read");
     assert_eq!(files.warnings()[1].to_string(), words);

@@ -194,7 +194,7 @@ fn what_cannot_be_read_fails_the_run() {
         (&["empty"], "dwell: empty: expected a capture file, found an empty file\n"),
         (
             &["notes.txt"],
-            "dwell: notes.txt: expected a pcap or pcapng file, plain or gzip, xz, zstd, found text: \"Buy milk, \
+            "dwell: notes.txt: byte 0: expected a pcap or pcapng file, plain or gzip, xz, zstd, found text: \"Buy milk, \
              please.\"\n",
         ),
         (&["--events", "missing.csv"], "dwell: missing.csv: No such file or directory (os error 2)\n"),
