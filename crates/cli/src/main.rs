@@ -4,7 +4,8 @@
 //! and 143 after Ctrl-C and SIGTERM, 129 after SIGHUP. A closed pipe is not a failure.
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use dwell_capture::file::is_stopped;
 use signals::Signals;
 use std::io;
@@ -136,7 +137,24 @@ fn main() -> ExitCode {
 
 fn parse() -> Result<Arguments, clap::Error> {
     let matches = take_signs(Arguments::command()).try_get_matches()?;
+    if has_limit_without_use(&matches) {
+        let words = "--memory limits nothing with --method exact; the default method is exact while everything fits";
+        return Err(Arguments::command().error(ErrorKind::ArgumentConflict, words));
+    }
     Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut Arguments::command()))
+}
+
+/// Whether `--memory` is given to a method that has no limit.
+fn has_limit_without_use(matches: &ArgMatches) -> bool {
+    let is_given = |name| {
+        matches.try_contains_id(name).is_ok_and(|is_there| is_there)
+            && matches.value_source(name) == Some(ValueSource::CommandLine)
+    };
+    let is_exact = || matches.get_raw("method").is_some_and(|mut of| of.any(|method| method == "exact"));
+    match matches.subcommand() {
+        Some((_, below)) => has_limit_without_use(below),
+        None => is_given("memory") && is_given("method") && is_exact(),
+    }
 }
 
 /// Value names of options that take a number, size or time.

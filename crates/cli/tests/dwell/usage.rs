@@ -125,6 +125,8 @@ fn wrong_flags_are_wrong_usage() {
         (&["simulate", "--queue", "bursts"], &["--write", "--egress", "--truth"]),
         (&["simulate", "-w", "-", "--truth", "-"], &["standard output: ", "twice"]),
         (&["simulate", "--queue", "bursts", "-w", "-", "--egress", "/dev/stdout"], &["/dev/stdout", "twice"]),
+        (&["rtt", "ntp.pcap", "--method", "exact", "--memory", "64KiB"], &["--memory", "--method exact", "default"]),
+        (&["queue", "--memory=1MiB", "ntp.pcap", "ntp.pcap", "--method=exact"], &["--memory", "--method exact"]),
         (&["simulate", "-w", "new.pcap", "--span", "long"], &["'long'", "--span", "10s"]),
     ];
     for (arguments, words) in cases {
