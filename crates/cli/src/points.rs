@@ -53,6 +53,18 @@ impl NamingArguments {
         Reading { is_log, names: Settings { key, nat, payload_bytes, group, seed } }
     }
 
+    /// The arguments that are not the defaults, each after a space.
+    pub(crate) fn flags(&self) -> String {
+        let &Self { key, nat, payload_bytes, seed } = self;
+        let flags = [
+            (key != Key::Inner).then(|| format!(" --key {}", key.name())),
+            nat.then(|| " --nat".to_owned()),
+            (payload_bytes != 40).then(|| format!(" --payload-bytes {payload_bytes}")),
+            (seed != 0).then(|| format!(" --seed {seed}")),
+        ];
+        flags.into_iter().flatten().collect()
+    }
+
     /// The arguments that decide the names of packets in captures, for the report.
     pub(crate) fn parameters(&self) -> impl Iterator<Item = (&'static str, Parameter)> {
         let nat = self.nat.then(|| ("nat", Parameter::Text("yes".to_owned())));

@@ -215,6 +215,14 @@ pub(crate) fn offset(text: &str) -> Result<Nanos, String> {
     Ok(Nanos::new(sign * span(magnitude).map_err(|_| "expected a time such as -3ms, 250us or 0".to_owned())?.get()))
 }
 
+/// A time as the value of a flag: `10s`, `-1ms`.
+pub(crate) fn time_flag(time: Nanos) -> String {
+    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
+    let unit = units.into_iter().find(|(ns, _)| time.get() % ns == 0);
+    let (ns, unit) = unit.unwrap_or((1, "ns"));
+    format!("{}{unit}", time.get() / ns)
+}
+
 /// Bits per second above zero: `10e9`, `10G`, `2.5Gbit/s`, `100Mbps`.
 pub(crate) fn bits(text: &str) -> Result<f64, String> {
     let (number, unit) = if text.parse::<f64>().is_ok() { (text, "") } else { split(text) };

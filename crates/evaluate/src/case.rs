@@ -24,18 +24,29 @@ impl Case {
 }
 
 /// Parameters as text: `entry_probability=2^-9 slots=2^12`. Powers of two from 2¹⁰ up and below one are written as
-/// such.
+/// such, if their exponent has at most one decimal; what is not whole has four digits.
 pub fn label(parameters: &BTreeMap<String, f64>) -> String {
     let mut text = String::new();
     for (name, &value) in parameters {
         let gap = if text.is_empty() { "" } else { " " };
         // Writing to a string cannot fail.
-        let _ = match value.log2() {
-            power if power.fract() == 0.0 && !(-0.5..9.5).contains(&power) => write!(text, "{gap}{name}=2^{power}"),
-            _ => write!(text, "{gap}{name}={value}"),
+        let _ = match power_of_two(value) {
+            Some(power) => write!(text, "{gap}{name}=2^{power}"),
+            None => write!(text, "{gap}{name}={}", rounded(value)),
         };
     }
     text
+}
+
+/// The exponent of a power of two that is written as such.
+fn power_of_two(value: f64) -> Option<f64> {
+    let power = (value.log2() * 10.0).round() / 10.0;
+    ((power.exp2() / value - 1.0).abs() < 1e-12 && !(-0.5..9.5).contains(&power)).then_some(power)
+}
+
+/// The value itself if it is whole, else to four digits.
+fn rounded(value: f64) -> f64 {
+    if value.fract() == 0.0 { value } else { format!("{value:.3e}").parse().unwrap_or(value) }
 }
 
 /// How an estimate is compared with the truth.
@@ -135,4 +146,26 @@ pub struct Shown {
     pub quantities: &'static [&'static str],
     /// If the largest error over several quantities is shown: its name, and these quantities.
     pub largest: Option<(&'static str, &'static [&'static str])>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_read_well() {
+        let of = |value: f64| label(&BTreeMap::from([("p".to_owned(), value)]));
+        let cases = [(0.5, "2^-1"), (1.0, "1"), (512.0, "512"), (4096.0, "2^12"), (2f64.powf(-10.4), "2^-10.4")];
+        let others = [
+            (3000.0, "3000"),
+            (0.0, "0"),
+            (0.1, "0.1"),
+            (-1.5, "-1.5"),
+            (1.0 / 300.0, "0.003333"),
+            (1e7 + 0.5, "10000000"),
+        ];
+        for (value, text) in cases.into_iter().chain(others) {
+            assert_eq!(of(value), format!("p={text}"));
+        }
+    }
 }

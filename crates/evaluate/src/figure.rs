@@ -4,6 +4,7 @@
 //!
 //! ```toml
 //! [figure]
+//! title = "Error at p50"      # what it shows, if that is not all that the definition's title says
 //! x = "entry_probability"     # on the x axis: a parameter, "workload" or "quantity"
 //! label = "probability"       # its label, instead of the parameter's name
 //! y = "rms_error"             # on the y axis: a number of the summaries
@@ -26,7 +27,7 @@
 use crate::case::{Case, Quantity, Scale, label};
 use crate::experiment::Experiment;
 use crate::grid::written;
-use crate::metrics::{AVERAGED, Summary};
+use crate::metrics::{self, AVERAGED, Summary};
 use crate::queue::{PRECISION, RECALL};
 use crate::ring::{FALSE_SHARE, WRONG_SHARE};
 use crate::value::{Invalid, within};
@@ -40,6 +41,7 @@ use std::ops::Bound;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
+    title: Option<String>,
     x: String,
     label: Option<String>,
     y: Height,
@@ -168,13 +170,15 @@ impl Figure {
         self.only.iter().all(is_asked) && self.workloads.as_ref().is_none_or(|names| names.contains(workload))
     }
 
-    /// The figure of these results, with words about their origin; `None` if they have nothing that it shows.
+    /// The figure of these results, with words about their origin; `None` if they have nothing that it shows. `title` is
+    /// that of the definition.
     pub(crate) fn sweep(&self, title: &str, origin: &str, summaries: &[Summary]) -> Option<Sweep> {
         let Drawn { x, y, places, panels } = self.draw(summaries);
         let mut values = panels.iter().flat_map(|panel| &panel.curves).flat_map(|(_, values)| values).flatten();
         values.clone().next()?;
         let bars = if values.any(|value| value.low < value.high) { " Bars: 95% intervals of the mean." } else { "" };
-        let (title, subtitle) = (title.to_owned(), format!("{y}, {origin}.{bars}"));
+        let title = self.title.as_deref().unwrap_or(title).to_owned();
+        let subtitle = format!("{y}, {origin}.{bars}");
         Some(Sweep { title, subtitle, x, places, y: self.y.axis(self.log), mark: None, panels })
     }
 
@@ -204,7 +208,11 @@ impl Figure {
             panels.push(SweepPanel { name, curves });
         }
         for summary in &drawn {
-            let (Some(value), name) = (self.y.of(summary), panel_of(summary)) else { continue };
+            // The errors of a few runs are not those of all.
+            let told = Some(summary).filter(|summary| metrics::is_told(summary.missing, summary.runs));
+            let (Some(value), name) = (told.and_then(|summary| self.y.of(summary)), panel_of(summary)) else {
+                continue;
+            };
             let value = self.factor.map_or(value, |factor| value.map(|value| value * factor));
             let curve = self.curve(summary, &varying);
             let panel = panels.iter_mut().find(|panel| panel.name == name);

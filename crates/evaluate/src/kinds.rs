@@ -133,6 +133,15 @@ lifetime_requests = [8192]
 method = "mis"
 slots = [1024]
 lifetimes = [[8192, 16384]]
+[[delay.methods]]
+method = "fridge-table"
+slots = [1024]
+entry_probability = [0.5]
+[[delay.methods]]
+method = "fridge-staged"
+slots = [1024]
+entry_probability = [0.5]
+stages = 4
 "#,
         r#"
 [[crossing.workloads]]

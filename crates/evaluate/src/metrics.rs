@@ -75,6 +75,11 @@ impl Summary {
     }
 }
 
+/// Whether at most one run in 20 has no estimate, so that the errors of the others speak for all.
+pub(crate) const fn is_told(missing: u64, runs: u64) -> bool {
+    20 * missing <= runs
+}
+
 /// Summaries in the order of the cases; the runs must be sorted by case and seed.
 pub fn summarise(cases: &[Case], shown: Shown, runs: &[Run]) -> Vec<Summary> {
     let mut summaries = Vec::new();

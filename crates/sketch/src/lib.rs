@@ -56,6 +56,7 @@ pub mod horizon;
 pub mod lut;
 pub mod mis;
 pub mod simple;
+pub mod staged;
 pub mod timebloom;
 // The product limit (Kaplan–Meier), for exchanges that were dropped before their response came.
 mod survival;

@@ -4,13 +4,16 @@
 
 use super::{OutputArguments, check_sum, distinct};
 use crate::Failure;
+use crate::beginning::Beginning;
 use crate::messages;
-use crate::owd::{Next, Pair, PointArguments, follow, of_comparison};
+use crate::owd::{Next, Pair, PointArguments, follow, memory_flag, of_comparison};
 use crate::signals::Signals;
-use crate::units::Memories;
+use crate::units::{Memories, time_flag};
 use clap::Args;
 use dwell_evaluate::compare::owd::{Method, OwdComparison, Recommended, Results, SCHEMA, Settings, table};
 use dwell_report::json;
+use dwell_report::text::size_flag;
+use dwell_sketch::lda::{Expected, Params};
 use dwell_sketch::owd::Side;
 use dwell_types::Nanos;
 use std::path::PathBuf;
@@ -119,11 +122,47 @@ pub(super) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
         methods: settings.methods.into_iter().map(Into::into).collect(),
         packets,
         truth,
-        recommended: Recommended::of(&lines),
+        recommended: Recommended::of(&lines, |method, memory| command(arguments, &beginning, method, memory)),
         results: lines,
     };
     outputs.write(&results, [table::write, json::write, Results::write_csv], Results::sweep)?;
     Ok(code)
+}
+
+/// The command that measures the same packets by this method; `None` if it has no flags for this.
+fn command(arguments: &Arguments, beginning: &Beginning, method: Method, memory: usize) -> Option<String> {
+    let Arguments { point, sender, receiver, clock_offset, .. } = arguments;
+    // Where both directions were found, sketches must be told which one to measure.
+    let from = match beginning.directions.named_sources() {
+        Some(sources) if !point.from.is_empty() || beginning.directions.has_back() => format!(" --from {sources}"),
+        None if beginning.directions.has_back() => return None,
+        _ => String::new(),
+    };
+    let offset = if *clock_offset == Nanos::ZERO {
+        String::new()
+    } else {
+        format!(" --clock-offset {}", time_flag(*clock_offset))
+    };
+    let params = Params::budget_for(memory, &Expected::within(point.longest)).ok()?;
+    Some(format!(
+        "dwell owd {} {}{from}{}{offset} --method {} --sketch-bytes {}{}",
+        argument(&sender.display().to_string()),
+        argument(&receiver.display().to_string()),
+        point.flags(),
+        method.name(),
+        size_flag(memory),
+        memory_flag(params, None)
+    ))
+}
+
+/// A word as an argument in a shell.
+fn argument(word: &str) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+:=@,%".contains(letter);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
 }
 
 /// What to compare, without repetitions.

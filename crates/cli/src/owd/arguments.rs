@@ -6,6 +6,7 @@ use super::Pair;
 use crate::Failure;
 use crate::output::ReportArguments;
 use crate::points::{NamingArguments, Reading};
+use crate::units::time_flag;
 use clap::{Args, Subcommand, ValueEnum};
 use dwell_observe::group::Grouping;
 use dwell_report::facts::Parameter;
@@ -24,7 +25,7 @@ pub(crate) struct PointArguments {
     /// Addresses or prefixes on the sender's side, such as 10.0.0.0/8: only packets from them are measured. Default:
     /// both directions are detected from the first packets of files (not of pipes), and measured.
     #[arg(long, value_name = "PREFIX", value_delimiter = ',', help_heading = "What is measured")]
-    pub(super) from: Vec<Prefix>,
+    pub(crate) from: Vec<Prefix>,
     /// A packet that has not arrived after this time is lost.
     #[arg(long, value_name = "TIME", value_parser = crate::units::span, default_value = "5s", help_heading = "What is measured")]
     pub(crate) longest: Nanos,
@@ -78,6 +79,16 @@ impl PointArguments {
     /// The length of an interval.
     pub(crate) fn interval(&self) -> Nanos {
         self.interval.unwrap_or(Nanos::from_secs(1))
+    }
+
+    /// The arguments that are not the defaults, each after a space, apart from the sender's side.
+    pub(crate) fn flags(&self) -> String {
+        let flags = [
+            self.crossings.then(|| " --crossings".to_owned()),
+            (self.longest != Expected::LONGEST).then(|| format!(" --longest {}", time_flag(self.longest))),
+            self.interval.map(|interval| format!(" --interval {}", time_flag(interval))),
+        ];
+        flags.into_iter().flatten().chain([self.naming.flags()]).collect()
     }
 }
 

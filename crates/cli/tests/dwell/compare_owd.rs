@@ -2,6 +2,7 @@
 
 use crate::run::{assert_refused, dwell, testdata};
 use serde_json::Value;
+use std::path::Path;
 
 fn captures() -> [String; 2] {
     ["near", "server"].map(|name| testdata(&format!("one-way/{name}.pcap.xz")))
@@ -56,8 +57,8 @@ fn the_truth_is_every_packet() {
         assert_eq!((&loss["rms_relative"], &loss["missing"]), (&0.0.into(), &0.into()), "{method}");
         assert!(number(&loss["runs"]) < 3.0 * intervals);
     }
-    let recommended = &report["recommended"];
-    assert_eq!((&recommended["method"], &recommended["is_good"]), (&"trajectory".into(), &true.into()));
+    // However good, it is not recommended: dwell owd does not have it.
+    assert_eq!(report["recommended"]["method"], "lda");
     // Probes meet other losses than the real packets do, so their estimate is not exact.
     assert!(number(&of(&report, "probes")["errors"]["loss"]["rms_relative"]) > 0.0);
 }
@@ -90,7 +91,52 @@ fn every_combination_is_there_and_repeats() {
     assert_eq!(rows.len(), 3 * fitting + lines.len() - fitting);
     let table = run("table");
     assert!(table.contains(" packets sent, ") && table.contains("  needs "), "{table}");
-    assert!(table.lines().skip(1).all(|line| line.chars().count() <= 120), "{table}");
+    let is_narrow = |line: &str| line.starts_with("as in dwell owd ") || line.chars().count() <= 120;
+    assert!(table.lines().skip(1).all(is_narrow), "{table}");
+}
+
+/// What is recommended can be run as it is printed, and is the sketch that was compared: with the directions as they
+/// were found or given, and with other flags.
+#[test]
+fn the_recommended_command_works() {
+    let folder = tempfile::tempdir().unwrap();
+    let [near, server] = captures();
+    let spaced = folder.path().join("the sender's.pcap.xz").to_str().unwrap().to_owned();
+    std::fs::copy(&near, &spaced).unwrap();
+    let more =
+        ["--interval", "10s", "--longest", "4s", "--clock-offset", "-1ms", "--payload-bytes", "32", "--seed", "7"];
+    let one_way = ["--from", "10.10.0.0/16"];
+    for (near, more) in [(&near, &[][..]), (&near, &one_way), (&spaced, &[&one_way[..], &more].concat())] {
+        let how = [&["compare", "owd", near, &server, "--seeds", "2", "--memory", "4KiB,16KiB"], more].concat();
+        let report = dwell(&[&how[..], &["--format", "json"]].concat()).ok().json();
+        let command = report["recommended"]["command"].as_str().unwrap();
+        assert!(String::from_utf8(dwell(&how).ok().out).unwrap().contains(command), "{command}");
+        let run = std::process::Command::new("/bin/sh")
+            .args(["-c", &format!("{command} --format json")])
+            .env("PATH", Path::new(env!("CARGO_BIN_EXE_dwell")).parent().unwrap())
+            .output()
+            .unwrap();
+        let measured: Value = serde_json::from_slice(&run.stdout)
+            .unwrap_or_else(|_| panic!("{command}: {}", String::from_utf8_lossy(&run.stderr)));
+        assert_eq!(measured["method"]["name"], report["recommended"]["method"], "{command}");
+        let bytes = number(&measured["method"]["sketch_bytes"]);
+        let recommended = number(&report["recommended"]["memory_bytes"]);
+        assert!(bytes <= recommended && 1.1 * bytes > recommended, "{command}: {bytes}");
+        let of = |report: &Value, path: &str| number(report.pointer(path).unwrap());
+        let (means, truth) = (of(&measured, "/total/delay_ns/mean/value"), of(&report, "/truth/mean_ns"));
+        assert!((means / truth - 1.0).abs() < 0.25, "{command}: {means}, not {truth}");
+    }
+}
+
+/// Nothing is recommended where dwell owd has none of the methods.
+#[test]
+fn what_is_only_compared_is_not_recommended() {
+    let how = ["--seeds", "1", "--memory", "4KiB", "--methods", "trajectory,probes"];
+    let report = json(&how);
+    assert!(report["recommended"].is_null());
+    assert!(report["methods"].as_array().unwrap().iter().all(|method| method["is_offered"] == false));
+    let table = String::from_utf8(compare(&how)).unwrap();
+    assert!(table.contains("only compared, dwell owd does not have them: trajectory, probes"), "{table}");
 }
 
 /// What `dwell owd` doubts is doubted here, too.

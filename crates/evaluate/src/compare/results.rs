@@ -1,6 +1,6 @@
 use super::GOOD_OCTAVES;
 use crate::delay::LARGEST;
-use crate::metrics::Summary;
+use crate::metrics::{self, Summary};
 use dwell_report::plot::{Sweep, SweepPanel};
 use dwell_report::{csv, text};
 use dwell_sketch::estimate::Estimate;
@@ -133,6 +133,11 @@ pub struct Errors {
 }
 
 impl Errors {
+    /// These, unless so many of the seeds lack an estimate that the others do not speak for all.
+    pub(super) fn told(&self, seeds: u64) -> Option<&Self> {
+        Some(self).filter(|errors| metrics::is_told(errors.missing, seeds))
+    }
+
     pub(super) fn new(summary: &Summary) -> Self {
         Self {
             missing: summary.missing,
@@ -179,10 +184,14 @@ pub(super) fn recommend(legs: &[LegResult]) -> Option<Recommended> {
 
 impl MatchResult {
     /// By memory and method, in the order of the results, the median of the largest error on the worst leg, in octaves;
-    /// `None` if it is missing on some leg.
-    fn worst_errors(&self) -> Vec<(&'static str, usize, Option<f64>)> {
+    /// `None` if it is missing on some leg, as where it is that of too few of these seeds.
+    fn worst_errors(&self, seeds: u64) -> Vec<(&'static str, usize, Option<f64>)> {
         let lines = self.legs.first().map_or(&[][..], |leg| &leg.results);
-        let error = |number| judge(&self.legs, number).map(|(_, judged)| judged.max_error_octaves);
+        let told = |leg: &LegResult, number: usize| leg.results.get(number)?.errors.get(LARGEST)?.told(seeds).map(drop);
+        let error = |number| {
+            self.legs.iter().try_for_each(|leg| told(leg, number))?;
+            judge(&self.legs, number).map(|(_, judged)| judged.max_error_octaves)
+        };
         lines.iter().enumerate().map(|(number, line)| (line.method, line.memory_bytes, error(number))).collect()
     }
 }
@@ -264,7 +273,7 @@ impl Results {
     /// The largest errors of every match against memory.
     pub fn sweep(&self) -> Sweep {
         let panel = |matched: &MatchResult| {
-            let errors = matched.worst_errors();
+            let errors = matched.worst_errors(self.seeds);
             let error = |method: &str, bytes: usize| {
                 let (.., octaves) = errors.iter().find(|error| (error.0, error.1) == (method, bytes))?;
                 octaves.map(|octaves| Estimate::exact(octaves.exp2() - 1.0))

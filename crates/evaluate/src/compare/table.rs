@@ -22,7 +22,8 @@ pub fn write(results: &Results, to: &mut impl Write) -> io::Result<()> {
         to,
         "\nError: difference from the true value, up or down; median and rms over single seeds; avg: rms after averaging the\n\
          estimates of ten seeds. in 95%: share of seeds whose 95% interval contains the true value. none: seeds without an\n\
-         estimate, not included in median and rms. max: the largest error over p5, p10 … p95."
+         estimate, not included in the others, which are left out (–) where this is more than one seed in 20. max: the largest\n\
+         error over p5, p10 … p95."
     )?;
     for (names, knowledge) in knowledgeable(&results.methods) {
         writeln!(to, "* Prior knowledge of {}: {knowledge}.", names.join(", "))?;
@@ -71,7 +72,7 @@ fn block(results: &Results, matching: &str, leg: &LegResult, to: &mut impl Write
     for ((line, name), size) in leg.results.iter().zip(&names).zip(&sizes) {
         let gap = head - width;
         write!(to, "{name:<width$}{size:>gap$}")?;
-        cells(line, to)?;
+        cells(line, results.seeds, to)?;
     }
     Ok(())
 }
@@ -82,11 +83,11 @@ fn name(results: &Results, line: &Line) -> String {
     format!("{}{}", line.method, if is_marked(line.method) { "*" } else { "" })
 }
 
-fn cells(line: &Line, to: &mut impl Write) -> io::Result<()> {
+fn cells(line: &Line, seeds: u64, to: &mut impl Write) -> io::Result<()> {
     if let Some(needed) = line.needed_bytes {
         return writeln!(to, "  needs {}", exact_bytes(needed.next_multiple_of(1024)));
     }
-    let find = |quantity: &str| line.errors.get(quantity);
+    let find = |quantity: &str| line.errors.get(quantity)?.told(seeds);
     for errors in SINGLE.map(find) {
         let of = |value: fn(&Errors) -> Option<f64>| error(errors.and_then(value));
         let covered = percent(errors.and_then(|e| e.covered_share), 0);

@@ -1,6 +1,10 @@
+use super::meter::{AnyMeter, Kind};
 use crate::grid::{Configured, Entry};
 use crate::value::{Invalid, Number, RATES, above_zero, available, memory, span, within};
+use dwell_sketch::distribution::DelayStore;
+use dwell_sketch::lut::WeightTable;
 use dwell_sketch::rtt::{Method, RttMeter, Settings};
+use dwell_sketch::staged::{self, Staged};
 use dwell_types::{Match, Nanos};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -21,7 +25,7 @@ pub(crate) struct MethodEntry {
     lifetimes: Option<Vec<Vec<Number>>>,
     fingerprint_bits: Option<u32>,
     expiry_ms: Option<f64>,
-    /// Number of stages of an array.
+    /// Number of stages of an array, or of a fridge that has some.
     stages: Option<u32>,
     /// The longest possible delay, for methods that need it.
     longest_ms: Option<f64>,
@@ -32,7 +36,7 @@ pub(crate) struct MethodEntry {
 /// A method with its parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Configuration {
-    pub(super) method: Method,
+    kind: Kind,
     size: Size,
     entering: Entering,
     fingerprint_bits: Option<u32>,
@@ -69,17 +73,18 @@ impl Entry for MethodEntry {
 
     /// Every combination, each built once as a check, so that every returned configuration can be built.
     fn items(&self, _: f64) -> Result<Vec<Configuration>, Invalid> {
-        let Some(method) = Method::ALL.into_iter().find(|method| method.name() == self.method) else {
-            let names = Method::ALL.map(Method::name).join(", ");
+        let Some(kind) = Kind::all().find(|kind| kind.name() == self.method) else {
+            let names = Kind::all().map(Kind::name).collect::<Vec<_>>().join(", ");
             return Err(Invalid::new("method", format!("'{}': expected one of {names}", self.method)));
         };
+        let method = kind.method();
         let expiry = self.expiry_ms.map(|ms| span("expiry_ms", ms)).transpose()?;
         let longest = self.longest_ms.map(|ms| span("longest_ms", ms)).transpose()?;
         self.rate.map(|rate| within("rate", rate, RATES)).transpose()?;
         if longest.is_some() && !method.has_longest() {
             return Err(Invalid::new("longest_ms", format!("{} needs no such knowledge", self.method)));
         }
-        if self.stages.is_some() && !method.has_stages() {
+        if self.stages.is_some() && !method.has_stages() && kind != Kind::Staged {
             return Err(Invalid::new("stages", format!("{} has none", self.method)));
         }
         if self.rate.is_some() && !method.has_rate() {
@@ -92,7 +97,7 @@ impl Entry for MethodEntry {
                 let rate = self.rate;
                 let stages = self.stages;
                 let configuration =
-                    Configuration { method, size, entering, fingerprint_bits, expiry, stages, longest, rate };
+                    Configuration { kind, size, entering, fingerprint_bits, expiry, stages, longest, rate };
                 configuration.meter(0, 1).map_err(|problem| {
                     let parameters = configuration.parameters();
                     Invalid::new("method", format!("{} {parameters:?}: {problem}", self.method))
@@ -191,7 +196,7 @@ fn sizes(key: &str, numbers: &[Number], size: impl Fn(Number) -> Result<Size, In
 
 impl Configured for Configuration {
     fn name(&self) -> String {
-        self.method.name().to_owned()
+        self.kind.name().to_owned()
     }
 
     fn parameters(&self) -> BTreeMap<String, f64> {
@@ -222,7 +227,37 @@ impl Configured for Configuration {
 
 impl Configuration {
     /// Builds a meter for simulated exchanges.
-    pub(super) fn meter(&self, seed: u64, groups: u16) -> Result<RttMeter, String> {
+    pub(super) fn meter(&self, seed: u64, groups: u16) -> Result<AnyMeter, String> {
+        let store = || DelayStore::unbounded(groups.into());
+        match self.kind {
+            Kind::Rtt(_) => Ok(AnyMeter::Rtt(Box::new(self.rtt_meter(seed, groups)?))),
+            Kind::Table => {
+                let (slots, p) = self.slots_and_probability()?;
+                let table = WeightTable::new(slots, p, WeightTable::INCREMENT, u32::MAX);
+                let table = table.map_err(|error| error.to_string())?;
+                Ok(AnyMeter::Table(Box::new(self.rtt_meter(seed, groups)?), table, store()))
+            }
+            Kind::Staged => {
+                let (slots, entry_probability) = self.slots_and_probability()?;
+                let stages = self.stages.ok_or("expected stages")?;
+                if self.fingerprint_bits.is_some() || self.expiry.is_some() {
+                    return Err("has neither fingerprint_bits nor expiry_ms".to_owned());
+                }
+                let fridge = Staged::new(staged::Params { slots, stages, entry_probability }, seed);
+                Ok(AnyMeter::Staged(fridge.map_err(|error| error.to_string())?, store()))
+            }
+        }
+    }
+
+    /// The parameters of a fridge that finds none of them.
+    fn slots_and_probability(&self) -> Result<(u32, f64), String> {
+        match (self.size, &self.entering) {
+            (Size::Slots(slots), &Entering::With(p)) => Ok((slots, p)),
+            _ => Err("expected slots and a fixed entry_probability or lifetime_requests".to_owned()),
+        }
+    }
+
+    fn rtt_meter(&self, seed: u64, groups: u16) -> Result<RttMeter, String> {
         let (slots, memory) = match self.size {
             Size::Unbounded => (None, usize::MAX),
             Size::Slots(slots) => (Some(slots), memory_of(slots)),
@@ -246,7 +281,8 @@ impl Configuration {
             longest: self.longest,
             rate: self.rate,
             seed,
-            ..Settings::new(self.method, vec![Match::Events], memory)
+            keeps_samples: self.kind == Kind::Table,
+            ..Settings::new(self.kind.method(), vec![Match::Events], memory)
         })
         .map_err(|error| error.to_string())
     }

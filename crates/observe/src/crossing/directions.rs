@@ -102,23 +102,39 @@ impl Directions {
         }
     }
 
-    /// The sources of the forward direction as text; `None` if these are all that are measured.
+    /// The sources of the forward direction as text, or their number if too many were found; `None` if these are all that
+    /// are measured.
     pub fn sources(&self) -> Option<String> {
+        match self {
+            Self::Found(found) if found.senders().count() > MOST_NAMED => {
+                Some(format!("{} addresses", found.senders().count()))
+            }
+            _ => self.named_sources(),
+        }
+    }
+
+    /// The same as a list of prefixes; `None` also if too many were found.
+    pub fn named_sources(&self) -> Option<String> {
         let from: Vec<Prefix> = match self {
             Self::Forward => return None,
             Self::Given { from, .. } => from.clone(),
             Self::Found(found) => {
-                let forward = found.places.iter().filter(|&(_, &place)| place == Place::Sender);
-                let mut forward: Vec<_> = forward.map(|(&address, _)| address).collect();
-                match forward.len() {
-                    0 => return None,
-                    number if number > MOST_NAMED => return Some(format!("{number} addresses")),
-                    _ => forward.sort_unstable(),
+                let mut forward: Vec<_> = found.senders().collect();
+                if forward.is_empty() || forward.len() > MOST_NAMED {
+                    return None;
                 }
+                forward.sort_unstable();
                 forward.into_iter().map(|address| Prefix::new(address, 128)).collect()
             }
         };
         Some(from.iter().map(ToString::to_string).collect::<Vec<_>>().join(","))
+    }
+}
+
+impl Found {
+    /// The addresses on the sender's side, in no order.
+    fn senders(&self) -> impl Iterator<Item = Address> {
+        self.places.iter().filter(|&(_, &place)| place == Place::Sender).map(|(&address, _)| address)
     }
 }
 

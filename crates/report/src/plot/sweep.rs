@@ -31,6 +31,9 @@ const LINE: f64 = 13.0;
 /// Sideways offset between the intervals of different curves at the same x position.
 const BESIDE: f64 = 4.0;
 const HEADING: f64 = 17.0;
+/// Size of the names of panels, and the distance of their lines.
+const NAME: f64 = 13.0;
+const NAME_LINE: f64 = 16.0;
 /// A viewer's font is wider than ours by at most this factor.
 const WIDEST: f64 = 1.3;
 /// Least distance between the labels of two decades.
@@ -59,15 +62,23 @@ pub(super) fn picture(sweep: &Sweep) -> Picture {
     let legend = legend(&sweep.panels);
     let last_row = legend.last().map_or(0, |entry| entry.row);
     let bottom = BOTTOM - ROW * last_row as f64 - AXIS;
-    let height = (bottom - TOP - GAP.1 * rows as f64) / rows as f64;
+    let names: Vec<Vec<&str>> = sweep.panels.iter().map(|panel| in_lines(&panel.name, width)).collect();
+    let more = NAME_LINE * (names.iter().map(Vec::len).max().unwrap_or(1).max(1) - 1) as f64;
+    let (top, gap) = (TOP + more, GAP.1 + more);
+    let height = (bottom - TOP - gap * rows as f64) / rows as f64;
+    // The same for all: names of several sizes side by side look like titles and notes.
+    let name_size = names.iter().flatten().map(|name| fitting(name, NAME, width)).fold(NAME, f64::min);
     let step = width / sweep.places.len() as f64;
     // Of numbers some may be left out, but not of names.
     let are_names =
         sweep.places.len() <= DENSE && sweep.places.iter().any(|name| name.starts_with(char::is_alphabetic));
     let lines = if are_names && sweep.places.windows(2).any(|pair| is_tight(pair, step)) { 2 } else { 1 };
     for (number, panel) in sweep.panels.iter().enumerate() {
-        let top = TOP + 20.0 + (number / COLUMNS) as f64 * (height + GAP.1);
+        let top = top + 20.0 + (number / COLUMNS) as f64 * (height + gap);
         let left = LEFT + (number % COLUMNS) as f64 * (width + GAP.0);
+        for (line, words) in (0..).zip(names[number].iter().rev()) {
+            picture.heading((left, top - 16.0 - NAME_LINE * f64::from(line)), *words, name_size);
+        }
         let plane = Plane { left, right: left + width, top, bottom: top + height, places: sweep.places.len(), lines };
         plane.draw(sweep, panel, ends, &mut picture);
     }
@@ -99,6 +110,19 @@ fn fitted(name: &str, width: f64) -> String {
     [name.to_owned()].into_iter().chain(cuts).find(|name| text_width(name, NAMES) <= width).unwrap_or_default()
 }
 
+/// A panel's name, in two lines if it is too wide for one: as nearly equal as words allow.
+fn in_lines(name: &str, width: f64) -> Vec<&str> {
+    let cut = || {
+        let halves = name.match_indices(' ').map(|(at, _)| (&name[..at], &name[at + 1..]));
+        let widest = |(a, b): &(&str, &str)| text_width(a, NAME).max(text_width(b, NAME));
+        halves.min_by(|a, b| widest(a).total_cmp(&widest(b)))
+    };
+    match cut() {
+        Some((first, second)) if fitting(name, NAME, width) < NAME => vec![first, second],
+        _ => vec![name],
+    }
+}
+
 /// The largest font size, up to `size`, at which the heading fits into `width`.
 fn fitting(heading: &str, size: f64, width: f64) -> f64 {
     size.min(size * width / (WIDEST * text_width(heading, size)).max(1.0))
@@ -123,7 +147,6 @@ impl Plane {
 
     fn draw(&self, sweep: &Sweep, panel: &SweepPanel, ends: (f64, f64), picture: &mut Picture) {
         let &Self { left, right, top, bottom, .. } = self;
-        picture.heading((left, top - 16.0), panel.name.clone(), fitting(&panel.name, 13.0, right - left));
         let scale = Scale::new(sweep.y, ends, bottom, top);
         for tick in scale.ticks() {
             picture.line(

@@ -1,5 +1,6 @@
 use super::GOOD_ERROR;
 use crate::crossing::{LOSS, MEAN, STD};
+use crate::metrics;
 use dwell_report::plot::{Sweep, SweepPanel};
 use dwell_report::{csv, text};
 use dwell_sketch::estimate::Estimate;
@@ -32,6 +33,14 @@ pub enum Method {
 impl Method {
     /// All methods.
     pub const ALL: [Self; 4] = [Self::Lda, Self::LdaPaper, Self::Trajectory, Self::Probes];
+
+    /// Whether `dwell owd` has it; the others are only compared.
+    pub const fn is_offered(self) -> bool {
+        match self {
+            Self::Lda => true,
+            Self::LdaPaper | Self::Trajectory | Self::Probes => false,
+        }
+    }
 
     /// The name on the command line and in the results.
     pub const fn name(self) -> &'static str {
@@ -76,7 +85,7 @@ pub struct Results {
     pub truth: Truths,
     /// The results of every method in every memory, by memory.
     pub results: Vec<Line>,
-    /// The recommended configuration; `None` if no method gives an answer.
+    /// The recommended configuration of a method that `dwell owd` has; `None` if none of these gives an answer.
     pub recommended: Option<Recommended>,
 }
 
@@ -87,11 +96,13 @@ pub struct MethodFacts {
     pub name: &'static str,
     /// How it finds its parameters.
     pub tuning: &'static str,
+    /// Whether `dwell owd` has it; the others are only compared.
+    pub is_offered: bool,
 }
 
 impl From<Method> for MethodFacts {
     fn from(method: Method) -> Self {
-        Self { name: method.name(), tuning: method.tuning() }
+        Self { name: method.name(), tuning: method.tuning(), is_offered: method.is_offered() }
     }
 }
 
@@ -186,8 +197,16 @@ pub struct Errors {
     pub covered_share: Option<f64>,
 }
 
-/// The configuration with the least memory that is good enough, or else the most accurate one.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+impl Errors {
+    /// These, unless so many runs lack an estimate that the others do not speak for all.
+    pub(super) fn told(&self) -> Option<&Self> {
+        Some(self).filter(|errors| metrics::is_told(errors.missing, errors.runs))
+    }
+}
+
+/// Of the methods that `dwell owd` has, the configuration with the least memory that is good enough, or else the most
+/// accurate one.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Recommended {
     /// The method.
     pub method: Method,
@@ -197,12 +216,15 @@ pub struct Recommended {
     pub mean_error_relative: f64,
     /// Whether this is below [`GOOD_ERROR`], and at most one run in 20 has no estimate.
     pub is_good: bool,
+    /// The command that measures so; `None` if the direction cannot be named in it.
+    pub command: Option<String>,
 }
 
 impl Recommended {
     /// Ties in memory are broken by error, then by root mean square error, then by the order of the methods. If nothing
-    /// is good, configurations that too often lack an estimate come last.
-    pub fn of(lines: &[Line]) -> Option<Self> {
+    /// is good, configurations that too often lack an estimate come last. `command` gives the command for a method in so
+    /// much memory.
+    pub fn of(lines: &[Line], command: impl FnOnce(Method, usize) -> Option<String>) -> Option<Self> {
         let judged: Vec<Judged> = lines.iter().filter_map(Judged::new).collect();
         let good = judged.iter().filter(|judged| judged.verdict.is_good);
         let least = good.min_by(|a, b| {
@@ -210,7 +232,8 @@ impl Recommended {
             smaller.cmp(&larger).then_with(|| a.cmp_error(b))
         });
         let best = || judged.iter().min_by(|a, b| a.is_rare.cmp(&b.is_rare).then_with(|| a.cmp_error(b)));
-        least.or_else(best).map(|judged| judged.verdict)
+        let verdict = least.or_else(best)?.verdict.clone();
+        Some(Self { command: command(verdict.method, verdict.memory_bytes), ..verdict })
     }
 }
 
@@ -224,12 +247,13 @@ struct Judged {
 
 impl Judged {
     fn new(line: &Line) -> Option<Self> {
-        let errors = line.errors.get(MEAN)?;
+        let errors = line.errors.get(MEAN).filter(|_| line.method.is_offered())?;
         let (mean_error_relative, rms) = (errors.median_relative?, errors.rms_relative?);
-        let is_rare = 20 * errors.missing > errors.runs;
+        let is_rare = errors.told().is_none();
         let is_good = !is_rare && mean_error_relative < GOOD_ERROR;
         let (method, memory_bytes) = (line.method, line.memory_bytes);
-        Some(Self { verdict: Recommended { method, memory_bytes, mean_error_relative, is_good }, rms, is_rare })
+        let verdict = Recommended { method, memory_bytes, mean_error_relative, is_good, command: None };
+        Some(Self { verdict, rms, is_rare })
     }
 
     fn cmp_error(&self, other: &Self) -> Ordering {
@@ -273,11 +297,11 @@ impl Results {
         csv::write(Row::COLUMNS, rows, to)
     }
 
-    /// The median errors of each quantity against memory.
+    /// The median errors of each quantity against memory, without those of too few runs.
     pub fn sweep(&self) -> Sweep {
         let error = |method: &str, bytes: usize, quantity: &str| {
             let line = self.results.iter().find(|line| (line.method.name(), line.memory_bytes) == (method, bytes))?;
-            line.errors.get(quantity)?.median_relative.map(Estimate::exact)
+            line.errors.get(quantity)?.told()?.median_relative.map(Estimate::exact)
         };
         let panel = |(quantity, name): (&str, &str)| {
             let curve = |method: &MethodFacts| {
@@ -288,7 +312,8 @@ impl Results {
         };
         let title = format!("Error between two points against memory, {}", text::of(self.seeds, "seed"));
         let panels = QUANTITIES.into_iter().map(panel).collect();
-        Sweep::of_memories(title, "Median over seeds and intervals.", &self.memory_bytes, panels)
+        let subtitle = "Median over seeds and intervals; no point where more than one run in 20 has no estimate.";
+        Sweep::of_memories(title, subtitle, &self.memory_bytes, panels)
     }
 }
 
@@ -311,12 +336,51 @@ mod tests {
 
     #[test]
     fn the_least_good_memory_is_recommended_else_the_best() {
-        let of = |lines: &[Line]| Recommended::of(lines).map(|r| (r.memory_bytes, r.mean_error_relative, r.is_good));
+        let command = |_, memory| Some(format!("{memory}"));
+        let of = |lines: &[Line]| {
+            let recommended = Recommended::of(lines, command)?;
+            assert_eq!(recommended.command, command(recommended.method, recommended.memory_bytes));
+            Some((recommended.memory_bytes, recommended.mean_error_relative, recommended.is_good))
+        };
         assert_eq!(of(&[line(1, None, 0)]), None);
         let lines = [line(1, Some(0.05), 0), line(2, Some(0.04), 0), line(2, Some(0.03), 0), line(3, Some(0.01), 0)];
         assert_eq!(of(&lines), Some((2, 0.03, true)));
         // A method that often has no estimate is not good enough.
         assert_eq!(of(&[line(1, Some(0.01), 1), line(2, Some(0.2), 0)]), Some((2, 0.2, false)));
         assert_eq!(of(&[line(1, Some(0.3), 0), line(2, Some(0.2), 0)]), Some((2, 0.2, false)));
+        // Nor is one that `dwell owd` does not have, however good.
+        let compared = Line { method: Method::Trajectory, ..line(1, Some(0.0), 0) };
+        assert_eq!(of(&[compared.clone(), line(2, Some(0.03), 0)]), Some((2, 0.03, true)));
+        assert_eq!(of(&[compared]), None);
+    }
+
+    /// The median of the few runs that have an estimate is not drawn as if it were that of all.
+    #[test]
+    fn errors_of_few_runs_are_not_drawn() {
+        let results = Results {
+            schema: SCHEMA,
+            sources: Vec::new(),
+            warnings: Vec::new(),
+            seeds: 10,
+            interval_ns: 1,
+            memory_bytes: vec![1, 2],
+            methods: vec![Method::Lda.into()],
+            packets: Packets {
+                sent: 0,
+                received: 0,
+                lost: 0,
+                ambiguous: 0,
+                uncovered: 0,
+                unsent: 0,
+                intervals: 1,
+                intervals_too_short: 0,
+            },
+            truth: Truths { mean_ns: None, std_ns: None, loss_share: None },
+            results: vec![line(1, Some(0.01), 9), line(2, Some(0.02), 0)],
+            recommended: None,
+        };
+        let drawn = results.sweep();
+        let (_, values) = &drawn.panels[0].curves[0];
+        assert_eq!(*values, [None, Some(Estimate::exact(0.02))]);
     }
 }

@@ -1,7 +1,7 @@
 //! A comparison as a table: one line per memory and method.
 
 use super::results::QUANTITIES;
-use super::{Errors, Line, Results};
+use super::{Errors, Line, MethodFacts, Results};
 use crate::crossing::LOSS;
 use crate::table::{dash, percent};
 use dwell_report::text::{self, exact_bytes};
@@ -28,7 +28,8 @@ pub fn write(results: &Results, to: &mut impl Write) -> io::Result<()> {
     writeln!(
         to,
         "\nError: difference from the true value, as a share of it; median and rms over seeds and intervals. in 95%: share of the\n\
-         95% intervals that contain the true value. none: without an estimate, not included in median and rms.\n"
+         95% intervals that contain the true value. none: without an estimate, not included in the others, which are left out\n\
+         (–) where this is more than one run in 20.\n"
     )?;
     writeln!(to, "{}", recommendation(results))
 }
@@ -71,10 +72,11 @@ fn cells(line: &Line, to: &mut impl Write) -> io::Result<()> {
     }
     for (quantity, _) in QUANTITIES {
         let errors = line.errors.get(quantity);
-        let of = |value: fn(&Errors) -> Option<f64>| error(errors.and_then(value));
+        let told = errors.and_then(Errors::told);
+        let of = |value: fn(&Errors) -> Option<f64>| error(told.and_then(value));
         write!(to, "  {:>7} {:>7}", of(|e| e.median_relative), of(|e| e.rms_relative))?;
         if quantity != LOSS {
-            let covered = percent(errors.and_then(|e| e.covered_share), 0);
+            let covered = percent(told.and_then(|e| e.covered_share), 0);
             write!(to, " {covered:>7} {:>5}", errors.map_or(0, |e| e.missing))?;
         }
     }
@@ -82,21 +84,32 @@ fn cells(line: &Line, to: &mut impl Write) -> io::Result<()> {
 }
 
 fn recommendation(results: &Results) -> String {
+    let (offered, compared): (Vec<&MethodFacts>, _) = results.methods.iter().partition(|method| method.is_offered);
+    let names = |methods: &[&MethodFacts]| methods.iter().map(|method| method.name).collect::<Vec<_>>().join(", ");
+    let not_offered = match &compared[..] {
+        [] => String::new(),
+        others => format!("\nonly compared, dwell owd does not have them: {}.", names(others)),
+    };
     let Some(best) = &results.recommended else {
         let reason = if results.packets.intervals == 0 {
             "no interval with at least three received packets"
+        } else if offered.is_empty() {
+            "nothing to recommend"
         } else {
-            "no method gave an estimate"
+            "no method of dwell owd gave an estimate"
         };
-        return format!("{reason}.");
+        return format!("{reason}.{not_offered}");
     };
     let (method, memory, error) =
         (best.method.name(), exact_bytes(best.memory_bytes), error(Some(best.mean_error_relative)));
     let median = format!("error of the mean {error}, median of seeds and intervals");
+    let command = best.command.as_ref().map_or_else(String::new, |command| format!("\nas in {command}"));
     if best.is_good {
-        return format!("{method} in {memory} is enough: {median}.");
+        return format!("{method} in {memory} is enough: {median}.{command}{not_offered}");
     }
-    format!("no method is reliably below 5%; the best is {method} in {memory}: {median}.")
+    format!(
+        "no method of dwell owd is reliably below 5%; the best is {method} in {memory}: {median}.{command}{not_offered}"
+    )
 }
 
 /// A share as a percentage, or as a multiple of the true value from ten on.

@@ -1,0 +1,108 @@
+use dwell_sketch::distribution::{Ambiguous, DelayStore, Distribution};
+use dwell_sketch::lut::WeightTable;
+use dwell_sketch::rtt::{Method, RttMeter};
+use dwell_sketch::staged::Staged;
+use dwell_sketch::{Event, Sample};
+use dwell_types::{Observation, Sink};
+
+/// A method as named in definitions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// One of `dwell rtt`.
+    Rtt(Method),
+    /// A fridge with weights from a table, as in a switch [zheng22 §6.2].
+    Table,
+    /// A fridge whose evicted entries move to a next stage [zheng22 §4.1].
+    Staged,
+}
+
+impl Kind {
+    /// Every kind.
+    pub(super) fn all() -> impl Iterator<Item = Self> {
+        Method::ALL.into_iter().map(Self::Rtt).chain([Self::Table, Self::Staged])
+    }
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Rtt(method) => method.name(),
+            Self::Table => "fridge-table",
+            Self::Staged => "fridge-staged",
+        }
+    }
+
+    /// The method of `dwell rtt` with the same parameters.
+    pub(super) const fn method(self) -> Method {
+        match self {
+            Self::Rtt(method) => method,
+            Self::Table | Self::Staged => Method::Fridge,
+        }
+    }
+}
+
+/// A meter of simulated exchanges, whose series is the group.
+#[derive(Debug)]
+pub(super) enum AnyMeter {
+    Rtt(Box<RttMeter>),
+    /// Keeps its samples, which are weighted by the table instead.
+    Table(Box<RttMeter>, WeightTable, DelayStore),
+    Staged(Staged, DelayStore),
+}
+
+impl AnyMeter {
+    /// Takes the next observations.
+    pub(super) fn take_all(&mut self, block: &[Observation]) {
+        match self {
+            Self::Rtt(meter) => block.iter().for_each(|&seen| meter.take(seen)),
+            Self::Table(meter, table, store) => {
+                block.iter().for_each(|&seen| meter.take(seen));
+                weigh(meter, table, store);
+            }
+            Self::Staged(fridge, store) => {
+                for sample in block.iter().filter_map(|&seen| fridge.update(&event(seen))) {
+                    store.update(usize::from(sample.tag), &sample);
+                }
+            }
+        }
+    }
+
+    /// The delays of a group; `None` if it has none.
+    pub(super) fn distribution(&mut self, group: u16) -> Option<Distribution> {
+        match self {
+            Self::Rtt(meter) => {
+                let answers = meter.estimate();
+                answers.into_iter().find(|answer| answer.series.group == group).map(|answer| answer.distribution)
+            }
+            Self::Table(meter, table, store) => {
+                meter.flush();
+                weigh(meter, table, store);
+                Some(store.distribution(group.into(), Ambiguous::Bounds))
+            }
+            Self::Staged(_, store) => Some(store.distribution(group.into(), Ambiguous::Bounds)),
+        }
+    }
+
+    /// Bytes at most.
+    pub(super) fn most_bytes(&self) -> usize {
+        match self {
+            Self::Rtt(meter) => meter.most_bytes(),
+            Self::Table(meter, table, _) => meter.most_bytes() + table.state_bytes(),
+            Self::Staged(fridge, store) => fridge.state_bytes() + store.state_bytes(),
+        }
+    }
+}
+
+/// Stores the latest samples with the weights of the table.
+fn weigh(meter: &mut RttMeter, table: &WeightTable, store: &mut DelayStore) {
+    for (series, sample) in meter.take_samples() {
+        let weight = table.weight(sample.inserted_since) as f64;
+        store.update(series.group.into(), &Sample::weighted(sample, weight));
+    }
+}
+
+fn event(seen: Observation) -> Event {
+    let (sighting, is_request) = match seen {
+        Observation::Request(sighting) => (sighting, true),
+        Observation::Response(sighting) => (sighting, false),
+    };
+    Event { id: sighting.id, at: sighting.at, token: sighting.token, tag: sighting.series.group, mark: 0, is_request }
+}
