@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     /// Value names of options that take anything else; what begins with a minus sign is a flag after these.
-    const TEXTS: [&str; 29] = [
+    const TEXTS: [&str; 30] = [
         "A,B",
         "AMBIGUOUS",
         "CAPTURE",
@@ -256,6 +256,7 @@ mod tests {
         "ROUTERS",
         "RULE",
         "SENDER",
+        "SHELL",
         "STRATEGY",
         "TEXT",
         "TOPOLOGY",
