@@ -1,4 +1,4 @@
-use dwell_types::{Address, FlowKey, hash, protocol};
+use dwell_types::{Address, FlowKey, Prefix, hash, protocol};
 
 /// 100.64.0.0/10, shared address space (RFC 6598): not assigned to anyone.
 const CLIENTS_V4: u32 = 0x6440_0000;
@@ -7,6 +7,10 @@ const SERVERS_V4: u32 = 0xc612_0000;
 /// `2001:db8::/32`, documentation (RFC 3849): clients in `2001:db8:c::/48`, servers in `2001:db8:5::/48`.
 const CLIENTS_V6: u128 = 0x2001_0db8_000c << 80;
 const SERVERS_V6: u128 = 0x2001_0db8_0005 << 80;
+
+/// The addresses of clients.
+pub(super) const CLIENTS: [Prefix; 2] =
+    [Prefix::new(Address::v4(CLIENTS_V4), 10), Prefix::new(Address::v6(CLIENTS_V6.to_be_bytes()), 48)];
 
 const FIRST_PORT: u32 = 1024;
 const PORTS: u32 = (1 << 16) - FIRST_PORT;
