@@ -232,8 +232,10 @@ mod tests {
     use super::*;
 
     /// Value names of options that take anything else; what begins with a minus sign is a flag after these.
-    const TEXTS: [&str; 30] = [
+    const TEXTS: [&str; 32] = [
         "A,B",
+        "A,B=SHARE",
+        "A,B=TIME",
         "AMBIGUOUS",
         "CAPTURE",
         "CLEANING",

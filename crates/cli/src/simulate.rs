@@ -18,49 +18,58 @@ use std::process::ExitCode;
 mod path;
 // `dwell simulate --queue`: packets that pass a queue.
 mod queue;
-// What both have in common.
+// `dwell simulate --network`: measurements of all segments of a network.
+mod network;
+// What a path and a queue have in common.
 mod sides;
 // Recorded captures that are sent again.
 mod replay;
 
 /// Write captures of simulated traffic with known delays: TCP connections, scans and DNS on one link; with --path also at
-/// a second point; with --queue, packets on both sides of a queue.
+/// a second point; with --queue, packets on both sides of a queue. With --network, measurements of a whole network.
 ///
 /// The same flags and seed give the same bytes on any machine.
 #[derive(Args)]
-#[command(group = ArgGroup::new("way").args(["path", "queue"]), after_help = "\
+#[command(
+    group = ArgGroup::new("way").args(["path", "queue"]),
+    mut_arg("instrumented", |names| names.requires("network")),
+    mut_arg("routers", |number| number.requires("network")),
+    after_help = "\
 Examples:
   dwell simulate -w small.pcap --truth small.csv
   dwell simulate -w - --traffic speed | dwell rtt - --method fridge --memory 64KiB
   dwell simulate --path -w a.pcap --egress b.pcap --loss 1% && dwell owd a.pcap b.pcap
   dwell simulate --queue bursts -w in.pcap --egress out.pcap && dwell queue in.pcap out.pcap
   dwell simulate --queue incast --discipline turns --truth - | dwell queue --sojourns -
-  dwell simulate --queue capture --arrivals trunk.pcap --speed-up 50 -w in.pcap --egress out.pcap")]
+  dwell simulate --queue capture --arrivals trunk.pcap --speed-up 50 -w in.pcap --egress out.pcap
+  dwell simulate --network map.toml --routers 9 --slow b3,b4=200us -w m.csv &&
+  dwell net localize map.toml --routers 9 --measurements m.csv"
+)]
 pub(crate) struct Arguments {
     /// The capture to write: pcap with nanoseconds; - is standard output. With --path, at the sender; with --queue, of the
-    /// arriving packets.
+    /// arriving packets. With --network, the CSV of dwell net localize --measurements.
     #[arg(short, long, value_name = "FILE", required_unless_present = "way")]
     write: Option<PathBuf>,
     /// Also write the true delays as CSV. Every exchange: match, leg, at_ns (of the response), delay_ns,
     /// since_first_ns, since_last_ns. With --path, every packet sent: frame (its number at the sender, from 1), sent_ns,
     /// received_ns (empty if lost), copies (how many arrived). With --queue, every departing packet: arrived_ns,
     /// departed_ns, flow, bytes, the format of dwell queue --sojourns.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "network")]
     truth: Option<PathBuf>,
     /// Traffic to simulate.
-    #[arg(long, value_enum, default_value_t = Traffic::Small, conflicts_with_all = ["queue", "arrivals"])]
+    #[arg(long, value_enum, default_value_t = Traffic::Small, conflicts_with_all = ["queue", "arrivals", "network"])]
     traffic: Traffic,
     /// Number of TCP connections, instead of that of --traffic.
-    #[arg(long, value_name = "N", value_parser = units::whole_u32, conflicts_with_all = ["queue", "arrivals"])]
+    #[arg(long, value_name = "N", value_parser = units::whole_u32, conflicts_with_all = ["queue", "arrivals", "network"])]
     flows: Option<u32>,
     /// Number of DNS queries, instead of that of --traffic.
-    #[arg(long, value_name = "N", value_parser = units::whole_u32, conflicts_with_all = ["queue", "arrivals"])]
+    #[arg(long, value_name = "N", value_parser = units::whole_u32, conflicts_with_all = ["queue", "arrivals", "network"])]
     queries: Option<u32>,
     /// Time span in which connections and queries begin.
-    #[arg(long, value_name = "TIME", value_parser = units::span, conflicts_with_all = ["queue", "arrivals"])]
+    #[arg(long, value_name = "TIME", value_parser = units::span, conflicts_with_all = ["queue", "arrivals", "network"])]
     span: Option<Nanos>,
     /// Maximum captured bytes per frame. Default: 96; with --path or --queue 128; of captured --arrivals as captured.
-    #[arg(long, value_name = "BYTES", value_parser = units::between::<u32>(1..=u32::MAX.into()))]
+    #[arg(long, value_name = "BYTES", value_parser = units::between::<u32>(1..=u32::MAX.into()), conflicts_with = "network")]
     snap_length: Option<u32>,
     /// Random seed. Default: 0. Not for a queue of --arrivals, where nothing is random.
     #[arg(long, value_name = "N", value_parser = units::whole::<u64>)]
@@ -71,9 +80,15 @@ pub(crate) struct Arguments {
     queue: queue::QueueArguments,
     #[command(flatten)]
     sides: sides::SidesArguments,
+    #[command(flatten, next_help_heading = "Network")]
+    network: network::NetworkArguments,
 }
 
 impl Arguments {
+    fn inputs(&self) -> impl Iterator<Item = &PathBuf> {
+        self.sides.arrivals.iter().chain(self.path.delays()).chain(self.network.map())
+    }
+
     fn seed(&self) -> u64 {
         self.seed.unwrap_or(0)
     }
@@ -102,7 +117,7 @@ enum Traffic {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let outputs = arguments.write.iter().chain(&arguments.truth).chain(&arguments.sides.egress);
-    output::check_apart(arguments.sides.arrivals.iter().chain(arguments.path.delays()), outputs.clone())?;
+    output::check_apart(arguments.inputs(), outputs.clone())?;
     let is_packed = |path: &&PathBuf| matches!(path.extension().and_then(OsStr::to_str), Some("gz" | "xz" | "zst"));
     if let Some(path) = outputs.clone().find(is_packed) {
         let name = Name(path);
@@ -114,6 +129,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         return Err(Failure::Usage("expected an output: --write, --egress or --truth".to_owned()));
     }
     match &arguments.write {
+        Some(write) if arguments.network.map().is_some() => network::run(arguments, write),
         _ if arguments.path.is_asked() => path::run(arguments),
         // Without `--path` and `--queue`, `--write` is required.
         Some(write) if !arguments.queue.is_asked() => exchanges(arguments, write),

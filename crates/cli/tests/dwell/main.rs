@@ -26,6 +26,7 @@ mod queue;
 mod queue_simulated;
 // `dwell net`.
 mod net;
+mod network_simulated;
 // `dwell compare`.
 mod compare;
 // `dwell compare owd`.
