@@ -66,6 +66,11 @@ mod tests {
         let text = |v6| key(7, 2, 443, v6, protocol::TCP).to_string();
         assert_eq!(text(false), "100.64.83.130:30432 → 198.18.0.3:443 tcp");
         assert_eq!(text(true), "[2001:db8:c::5382]:30432 → [2001:db8:5::3]:443 tcp");
+        for key in [key(7, 2, 443, false, protocol::TCP), key(0xffff, 2, 443, true, protocol::TCP), query_key(3, true)]
+        {
+            let is_client = |address| CLIENTS.iter().any(|prefix| prefix.contains(address));
+            assert!(is_client(key.source) && !is_client(key.destination), "{key}");
+        }
         assert!(is_v6(&query_key(1, true)) && !is_v6(&query_key(1, false)));
     }
 }
