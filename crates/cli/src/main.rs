@@ -158,8 +158,8 @@ fn has_limit_without_use(matches: &ArgMatches) -> bool {
 }
 
 /// Value names of options that take a number, size or time.
-const NUMBERS: [&str; 12] =
-    ["N", "P", "BITS", "BYTES", "COUNT", "INDEX", "LOW..HIGH", "RATIO", "SHARE", "SIZE", "SIZES", "TIME"];
+const NUMBERS: [&str; 13] =
+    ["N", "P", "BITS", "BYTES", "COUNT", "DELAY", "INDEX", "LOW..HIGH", "RATIO", "SHARE", "SIZE", "SIZES", "TIME"];
 
 /// Makes `-3` after an option that takes a number its value instead of a flag, so that the option's own error applies.
 fn take_signs(command: clap::Command) -> clap::Command {
@@ -232,8 +232,10 @@ mod tests {
     use super::*;
 
     /// Value names of options that take anything else; what begins with a minus sign is a flag after these.
-    const TEXTS: [&str; 29] = [
+    const TEXTS: [&str; 32] = [
         "A,B",
+        "A,B=SHARE",
+        "A,B=TIME",
         "AMBIGUOUS",
         "CAPTURE",
         "CLEANING",
@@ -256,6 +258,7 @@ mod tests {
         "ROUTERS",
         "RULE",
         "SENDER",
+        "SHELL",
         "STRATEGY",
         "TEXT",
         "TOPOLOGY",

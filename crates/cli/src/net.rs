@@ -26,8 +26,8 @@ use std::sync::Arc;
 
 // Command-line arguments.
 mod arguments;
-pub(crate) use arguments::Arguments;
-use arguments::{Format, InstrumentedArguments, MapArguments, PathsArguments, PlanArguments, Task};
+pub(crate) use arguments::{Arguments, InstrumentedArguments, MapArguments};
+use arguments::{Format, PathsArguments, PlanArguments, Task};
 // `dwell net localize`.
 mod localize;
 // Plots of the map.
@@ -136,8 +136,8 @@ fn write<R>(report: &R, format: Format, to: &mut Output, [table, json, csv]: [Wr
 }
 
 /// A network and the paths in it.
-struct Map {
-    topology: Topology,
+pub(crate) struct Map {
+    pub(crate) topology: Topology,
     paths: Arc<Paths>,
     network: Network,
     /// Number of links removed by `--failed`.
@@ -147,7 +147,7 @@ struct Map {
 }
 
 impl Map {
-    fn read(arguments: &MapArguments) -> Result<Self, Failure> {
+    pub(crate) fn read(arguments: &MapArguments) -> Result<Self, Failure> {
         let path = &arguments.topology;
         let (source, name) = (path.display().to_string(), Name(path));
         let mut topology = Topology::read(&text(path)?).map_err(|error| anyhow!("{name}: {error}"))?;
@@ -184,12 +184,12 @@ impl Map {
     }
 
     /// The routers with these names, joined by commas.
-    fn routers(&self, flag: &str, names: &str) -> Result<Vec<u32>, Failure> {
+    pub(crate) fn routers(&self, flag: &str, names: &str) -> Result<Vec<u32>, Failure> {
         routers(&self.topology, &self.network.source, flag, names)
     }
 
     /// The segments between the instrumented routers, and the names of these routers.
-    fn instrument(&self, arguments: &InstrumentedArguments) -> Result<(Segments, Vec<String>), Failure> {
+    pub(crate) fn instrument(&self, arguments: &InstrumentedArguments) -> Result<(Segments, Vec<String>), Failure> {
         let mut segments = Segments::new(self.paths.clone(), self.topology.routers());
         let mut instrumented = Vec::new();
         for names in &arguments.instrumented {
@@ -208,7 +208,7 @@ impl Map {
         Ok((segments, names.collect()))
     }
 
-    fn warnings(&self) -> Vec<String> {
+    pub(crate) fn warnings(&self) -> Vec<String> {
         let Remarks { parallel, loops, outside } = self.topology.remarks;
         let unreachable = self.network.unreachable_pairs;
         // If most pairs have no path, the map is more likely drawn with arrows than made of one-way links.
@@ -287,7 +287,7 @@ fn granularity(hops: dwell_network::segments::Granularity) -> Granularity {
 }
 
 /// A part of a path, with the names of its routers.
-fn probe(topology: &Topology, routers: &[u32]) -> Probe {
+pub(crate) fn probe(topology: &Topology, routers: &[u32]) -> Probe {
     let name = |&router: &u32| topology.name(router).to_owned();
     Probe {
         from: routers.first().map(name).unwrap_or_default(),

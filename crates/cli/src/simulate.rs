@@ -5,7 +5,7 @@
 use crate::messages;
 use crate::output::{self, Output};
 use crate::{Failure, units};
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 use dwell_capture::{Name, PcapWriter};
 use dwell_simulate::packet::{PacketWorkload, Settings};
 use dwell_types::{LinkType, Nanos};
@@ -14,50 +14,97 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+// `dwell simulate --path`: packets that travel from one point to another.
+mod path;
 // `dwell simulate --queue`: packets that pass a queue.
 mod queue;
+// `dwell simulate --network`: measurements of all segments of a network.
+mod network;
+// What a path and a queue have in common.
+mod sides;
+// Recorded captures that are sent again.
+mod replay;
 
-/// Write captures of simulated traffic with known delays: TCP connections, scans and DNS on one link; or, with --queue,
-/// packets on both sides of a queue.
+/// Write captures of simulated traffic with known delays: TCP connections, scans and DNS on one link; with --path also at
+/// a second point; with --queue, packets on both sides of a queue. With --network, measurements of a whole network.
 ///
 /// The same flags and seed give the same bytes on any machine.
 #[derive(Args)]
-#[command(after_help = "\
+#[command(
+    group = ArgGroup::new("way").args(["path", "queue"]),
+    mut_arg("instrumented", |names| names.requires("network")),
+    mut_arg("routers", |number| number.requires("network")),
+    after_help = "\
 Examples:
   dwell simulate -w small.pcap --truth small.csv
   dwell simulate -w - --traffic speed | dwell rtt - --method fridge --memory 64KiB
+  dwell simulate --path -w a.pcap --egress b.pcap --loss 1% && dwell owd a.pcap b.pcap
   dwell simulate --queue bursts -w in.pcap --egress out.pcap && dwell queue in.pcap out.pcap
   dwell simulate --queue incast --discipline turns --truth - | dwell queue --sojourns -
-  dwell simulate --queue capture --arrivals trunk.pcap --speed-up 50 -w in.pcap --egress out.pcap")]
+  dwell simulate --queue capture --arrivals trunk.pcap --speed-up 50 -w in.pcap --egress out.pcap
+  dwell simulate --network map.toml --routers 9 --slow b3,b4=200us -w m.csv &&
+  dwell net localize map.toml --routers 9 --measurements m.csv"
+)]
 pub(crate) struct Arguments {
-    /// The capture to write: pcap with nanoseconds; - is standard output. With --queue, of the arriving packets.
-    #[arg(short, long, value_name = "FILE", required_unless_present = "queue")]
+    /// The capture to write: pcap with nanoseconds; - is standard output. With --path, at the sender; with --queue, of the
+    /// arriving packets. With --network, the CSV of dwell net localize --measurements.
+    #[arg(short, long, value_name = "FILE", required_unless_present = "way")]
     write: Option<PathBuf>,
     /// Also write the true delays as CSV. Every exchange: match, leg, at_ns (of the response), delay_ns,
-    /// since_first_ns, since_last_ns. With --queue, every departing packet: arrived_ns, departed_ns, flow, bytes, the
-    /// format of dwell queue --sojourns.
-    #[arg(long, value_name = "FILE")]
+    /// since_first_ns, since_last_ns. With --path, every packet sent: frame (its number at the sender, from 1), sent_ns,
+    /// received_ns (empty if lost), copies (how many arrived). With --queue, every departing packet: arrived_ns,
+    /// departed_ns, flow, bytes, the format of dwell queue --sojourns.
+    #[arg(long, value_name = "FILE", conflicts_with = "network")]
     truth: Option<PathBuf>,
     /// Traffic to simulate.
-    #[arg(long, value_enum, default_value_t = Traffic::Small, conflicts_with = "queue")]
+    #[arg(long, value_enum, default_value_t = Traffic::Small, conflicts_with_all = ["queue", "arrivals", "network"])]
     traffic: Traffic,
     /// Number of TCP connections, instead of that of --traffic.
-    #[arg(long, value_name = "N", value_parser = units::whole_u32, conflicts_with = "queue")]
+    #[arg(long, value_name = "N", value_parser = units::whole_u32, conflicts_with_all = ["queue", "arrivals", "network"])]
     flows: Option<u32>,
     /// Number of DNS queries, instead of that of --traffic.
-    #[arg(long, value_name = "N", value_parser = units::whole_u32, conflicts_with = "queue")]
+    #[arg(long, value_name = "N", value_parser = units::whole_u32, conflicts_with_all = ["queue", "arrivals", "network"])]
     queries: Option<u32>,
     /// Time span in which connections and queries begin.
-    #[arg(long, value_name = "TIME", value_parser = units::span, conflicts_with = "queue")]
+    #[arg(long, value_name = "TIME", value_parser = units::span, conflicts_with_all = ["queue", "arrivals", "network"])]
     span: Option<Nanos>,
-    /// Maximum captured bytes per frame. Default: 96; with --queue 128; with --queue capture as captured.
-    #[arg(long, value_name = "BYTES", value_parser = units::between::<u32>(1..=u32::MAX.into()))]
+    /// Maximum captured bytes per frame. Default: 96; with --path or --queue 128; of captured --arrivals as captured.
+    #[arg(long, value_name = "BYTES", value_parser = units::between::<u32>(1..=u32::MAX.into()), conflicts_with = "network")]
     snap_length: Option<u32>,
-    /// Random seed. Not with --arrivals, where nothing is random.
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = units::whole::<u64>, conflicts_with = "arrivals")]
-    seed: u64,
+    /// Random seed. Default: 0. Not for a queue of --arrivals, where nothing is random.
+    #[arg(long, value_name = "N", value_parser = units::whole::<u64>)]
+    seed: Option<u64>,
+    #[command(flatten)]
+    path: path::PathArguments,
     #[command(flatten)]
     queue: queue::QueueArguments,
+    #[command(flatten)]
+    sides: sides::SidesArguments,
+    #[command(flatten, next_help_heading = "Network")]
+    network: network::NetworkArguments,
+}
+
+impl Arguments {
+    fn inputs(&self) -> impl Iterator<Item = &PathBuf> {
+        self.sides.arrivals.iter().chain(self.path.delays()).chain(self.network.map())
+    }
+
+    fn seed(&self) -> u64 {
+        self.seed.unwrap_or(0)
+    }
+
+    /// The traffic of one link.
+    fn traffic(&self, snap_length: Option<u32>) -> Result<PacketWorkload, Failure> {
+        let mut settings = match self.traffic {
+            Traffic::Small => Settings::small(),
+            Traffic::Speed => Settings::speed(),
+        };
+        settings.flows = self.flows.unwrap_or(settings.flows);
+        settings.queries = self.queries.unwrap_or(settings.queries);
+        settings.span = self.span.unwrap_or(settings.span);
+        settings.snap_length = snap_length.unwrap_or(settings.snap_length);
+        PacketWorkload::new(&settings, self.seed()).map_err(|error| Failure::Usage(error.to_string()))
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -69,8 +116,8 @@ enum Traffic {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let outputs = arguments.write.iter().chain(&arguments.truth).chain(arguments.queue.egress());
-    output::check_apart(arguments.queue.inputs(), outputs.clone())?;
+    let outputs = arguments.write.iter().chain(&arguments.truth).chain(&arguments.sides.egress);
+    output::check_apart(arguments.inputs(), outputs.clone())?;
     let is_packed = |path: &&PathBuf| matches!(path.extension().and_then(OsStr::to_str), Some("gz" | "xz" | "zst"));
     if let Some(path) = outputs.clone().find(is_packed) {
         let name = Name(path);
@@ -82,7 +129,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         return Err(Failure::Usage("expected an output: --write, --egress or --truth".to_owned()));
     }
     match &arguments.write {
-        // Without `--queue`, `--write` is required.
+        Some(write) if arguments.network.map().is_some() => network::run(arguments, write),
+        _ if arguments.path.is_asked() => path::run(arguments),
+        // Without `--path` and `--queue`, `--write` is required.
         Some(write) if !arguments.queue.is_asked() => exchanges(arguments, write),
         _ => queue::run(arguments),
     }
@@ -90,18 +139,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
 /// Writes the traffic of one link.
 fn exchanges(arguments: &Arguments, write: &Path) -> Result<ExitCode, Failure> {
-    let mut settings = match arguments.traffic {
-        Traffic::Small => Settings::small(),
-        Traffic::Speed => Settings::speed(),
-    };
-    settings.flows = arguments.flows.unwrap_or(settings.flows);
-    settings.queries = arguments.queries.unwrap_or(settings.queries);
-    settings.span = arguments.span.unwrap_or(settings.span);
-    settings.snap_length = arguments.snap_length.unwrap_or(settings.snap_length);
-    let mut workload =
-        PacketWorkload::new(&settings, arguments.seed).map_err(|error| Failure::Usage(error.to_string()))?;
-
-    let mut capture = PcapWriter::new(Output::file(write)?, LinkType::ETHERNET, settings.snap_length)?;
+    let mut workload = arguments.traffic(arguments.snap_length)?;
+    let mut capture = PcapWriter::new(Output::file(write)?, LinkType::ETHERNET, workload.snap_length())?;
     let mut truth = match &arguments.truth {
         Some(path) => Some(Output::file(path)?),
         None => None,

@@ -39,30 +39,30 @@ pub(super) enum Task {
 
 /// What all of them need.
 #[derive(Args)]
-pub(super) struct MapArguments {
+pub(crate) struct MapArguments {
     /// The map of the network: TOML, GraphML or Rocketfuel, plain or gzip, xz, zstd; - is standard input.
     #[arg(value_name = "TOPOLOGY")]
-    pub(super) topology: PathBuf,
+    pub(crate) topology: PathBuf,
     /// One shortest path per pair of routers instead of all equally short ones.
     #[arg(long)]
-    pub(super) single_path: bool,
+    pub(crate) single_path: bool,
     /// Make links that the map has in one direction only bidirectional, with the same weight.
     #[arg(long)]
-    pub(super) both_ways: bool,
+    pub(crate) both_ways: bool,
     /// Remove the link between two routers, in both directions; repeatable.
     #[arg(long, value_name = "A,B")]
-    pub(super) failed: Vec<String>,
+    pub(crate) failed: Vec<String>,
 }
 
 /// Which routers measure inside themselves.
 #[derive(Args)]
-pub(super) struct InstrumentedArguments {
+pub(crate) struct InstrumentedArguments {
     /// Names of instrumented routers, separated by commas.
     #[arg(long, value_name = "ROUTERS")]
-    pub(super) instrumented: Vec<String>,
+    pub(crate) instrumented: Vec<String>,
     /// Number of further routers, chosen as by dwell net plan.
     #[arg(long, value_name = "N", value_parser = crate::units::whole::<usize>)]
-    pub(super) routers: Option<usize>,
+    pub(crate) routers: Option<usize>,
 }
 
 /// Which routers to instrument, in order, to reduce probe traffic and locate faults finely.

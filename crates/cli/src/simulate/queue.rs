@@ -1,5 +1,6 @@
 //! `dwell simulate --queue`: packets on both sides of a queue.
 
+use super::sides::{self, START};
 use crate::messages;
 use crate::output::Output;
 use crate::{Failure, units};
@@ -9,35 +10,19 @@ use dwell_capture::PcapWriter;
 use dwell_report::csv::Rows;
 use dwell_simulate::Clock;
 use dwell_simulate::queue::{Arrivals, Discipline, Event, Frames, Passages, Settings, SettingsError};
-use dwell_types::{LinkType, Nanos, Timestamp};
+use dwell_types::LinkType;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 // Arriving packets.
 mod feed;
-use feed::{Feed, Log, Replay};
+use feed::{Feed, Held, Log};
 
 #[derive(Args)]
 pub(super) struct QueueArguments {
-    /// Simulate a queue instead of a link.
+    /// Packets that wait in a queue, instead of the frames of one link.
     #[arg(long, value_enum, help_heading = "Queue")]
     queue: Option<Traffic>,
-    /// The arriving packets. With --queue log: CSV with columns at_ns, flow, bytes, in time order; only --truth can be
-    /// written then. With --queue capture: pcap or pcapng, plain or compressed.
-    #[arg(long, value_name = "FILE", help_heading = "Queue", required_if_eq_any([("queue", "log"), ("queue", "capture")]))]
-    arrivals: Option<PathBuf>,
-    /// Speed up --arrivals by this factor.
-    #[arg(long, value_name = "N", value_parser = units::above_zero("a number above 0, such as 50"), requires = "arrivals", help_heading = "Queue")]
-    speed_up: Option<f64>,
-    /// The capture of departing packets to write.
-    #[arg(long, value_name = "FILE", requires = "queue", help_heading = "Queue")]
-    egress: Option<PathBuf>,
-    /// How far the clock of --egress is ahead at the beginning; negative if behind. --truth has the true times.
-    #[arg(long, value_name = "TIME", value_parser = clock_offset, default_value = "0", requires = "egress", help_heading = "Queue")]
-    clock_offset: Nanos,
-    /// Drift of that clock in parts per million; negative if slow.
-    #[arg(long, value_name = "N", value_parser = drift, default_value = "0", requires = "egress", help_heading = "Queue")]
-    clock_drift: f64,
     /// Queueing discipline.
     #[arg(long, value_enum, default_value_t = Order::Fifo, requires = "queue", help_heading = "Queue")]
     discipline: Order,
@@ -77,35 +62,9 @@ enum Order {
     Turns,
 }
 
-/// Limited so that a capture can still represent the times.
-fn clock_offset(text: &str) -> Result<Nanos, String> {
-    const MOST: i64 = 10_000 * 86_400_000_000_000;
-    let offset = units::offset(text)?;
-    let is_possible = (-MOST..=MOST).contains(&offset.get());
-    is_possible.then_some(offset).ok_or_else(|| "expected from -10000d to 10000d, such as -3ms or 250us".to_owned())
-}
-
-/// Rejects a drift at which the clock would stop or run backwards.
-fn drift(text: &str) -> Result<f64, String> {
-    let parts = text.parse().ok().filter(|parts: &f64| parts.is_finite() && *parts > -1e6 && *parts < 1e6);
-    parts.ok_or_else(|| "expected parts per million above -1e6 and below 1e6, such as 50".to_owned())
-}
-
 impl QueueArguments {
     pub(super) fn is_asked(&self) -> bool {
         self.queue.is_some()
-    }
-
-    pub(super) fn inputs(&self) -> Option<&PathBuf> {
-        self.arrivals.as_ref()
-    }
-
-    pub(super) fn egress(&self) -> Option<&PathBuf> {
-        self.egress.as_ref()
-    }
-
-    fn clock(&self) -> Clock {
-        Clock { offset: self.clock_offset, drift: self.clock_drift }
     }
 
     fn settings(&self) -> Settings {
@@ -129,9 +88,6 @@ impl QueueArguments {
         settings
     }
 }
-
-/// 2026-01-01.
-const START: Timestamp = Timestamp::from_nanos(1_767_225_600_000_000_000);
 
 pub(super) fn run(arguments: &super::Arguments) -> Result<ExitCode, Failure> {
     let settings = arguments.queue.settings();
@@ -160,33 +116,34 @@ fn refuse(error: SettingsError) -> Failure {
 fn feed(arguments: &super::Arguments, settings: &Settings) -> Result<Feed, Failure> {
     let queue = &arguments.queue;
     let usage = |words: &str| Err(Failure::Usage(words.to_owned()));
-    let speed_up = queue.speed_up.unwrap_or(1.0);
-    match (queue.queue, &queue.arrivals) {
+    let speed_up = arguments.sides.speed_up();
+    match (queue.queue, &arguments.sides.arrivals) {
         (Some(Traffic::Log | Traffic::Capture), _) if queue.discipline == Order::Priority => {
             usage("--discipline priority does not support --arrivals: its flows are not classified as small or large")
         }
         (Some(Traffic::Log | Traffic::Capture), _) if queue.load.is_some() => {
             usage("--load does not support --arrivals: change their rate with --speed-up")
         }
+        (Some(Traffic::Log | Traffic::Capture), _) if arguments.seed.is_some() => {
+            usage("--seed does not support --arrivals with --queue, where nothing is random")
+        }
         (Some(Traffic::Log), _) if arguments.snap_length.is_some() => {
             usage("--snap-length does not support --queue log, which holds no frames")
         }
         (Some(Traffic::Log), Some(path)) => {
-            if arguments.write.is_some() || queue.egress.is_some() {
+            if arguments.write.is_some() || arguments.sides.egress.is_some() {
                 return usage("--queue log: only --truth can be written, since a log holds no frames");
             }
             Ok(Feed::Log(Log::open(path, speed_up)?))
         }
-        (Some(Traffic::Capture), Some(path)) => {
-            Ok(Feed::Capture(Replay::open(path, speed_up, snap_length(arguments))?))
-        }
+        (Some(Traffic::Capture), Some(path)) => Ok(Feed::Capture(Held::open(path, speed_up, snap_length(arguments))?)),
         (_, Some(_)) => usage("--arrivals requires --queue log or --queue capture"),
         (_, None) if settings.buffer_bytes.is_none() && settings.arrival_rate() >= settings.rate => usage(&format!(
             "{:.2e} bits per second arrive, and the queue would grow without bound: increase --rate, or set --buffer",
             settings.arrival_rate()
         )),
         (_, None) => {
-            let arrivals = Arrivals::new(settings, arguments.seed).map_err(refuse)?;
+            let arrivals = Arrivals::new(settings, arguments.seed()).map_err(refuse)?;
             Ok(Feed::Drawn(arrivals, Frames::new(snap_length(arguments))))
         }
     }
@@ -194,12 +151,7 @@ fn feed(arguments: &super::Arguments, settings: &Settings) -> Result<Feed, Failu
 
 /// Bytes of a frame that are captured.
 fn snap_length(arguments: &super::Arguments) -> u32 {
-    /// For generated packets: all headers, and the bytes that identify a packet.
-    const HEADERS: u32 = 128;
-    /// For replayed captures: everything that was captured.
-    const WHOLE: u32 = 262_144;
-    let is_capture = arguments.queue.queue == Some(Traffic::Capture);
-    arguments.snap_length.unwrap_or(if is_capture { WHOLE } else { HEADERS })
+    sides::snap_length(arguments.snap_length, arguments.queue.queue == Some(Traffic::Capture))
 }
 
 /// The requested output files.
@@ -221,8 +173,8 @@ impl Outputs {
         let columns = ["arrived_ns", "departed_ns", "flow", "bytes"];
         Ok(Self {
             ingress: arguments.write.as_ref().map(capture).transpose()?,
-            egress: arguments.queue.egress.as_ref().map(capture).transpose()?,
-            clock: arguments.queue.clock(),
+            egress: arguments.sides.egress.as_ref().map(capture).transpose()?,
+            clock: arguments.sides.clock(),
             truth: Output::rows(arguments.truth.as_deref(), columns)?,
             ..Self::default()
         })

@@ -18,6 +18,7 @@ mod events;
 // Two points.
 mod directions;
 mod owd;
+mod path_simulated;
 // Packets of one interface.
 mod interfaces;
 // Both sides of a queue.
@@ -25,6 +26,7 @@ mod queue;
 mod queue_simulated;
 // `dwell net`.
 mod net;
+mod network_simulated;
 // `dwell compare`.
 mod compare;
 // `dwell compare owd`.

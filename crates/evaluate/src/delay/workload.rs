@@ -265,7 +265,7 @@ impl DelaysEntry {
                 Distribution::Empirical(values.collect::<Result<_, _>>()?)
             }
             Self::File { path } => {
-                let values = recorded(path).map_err(|problem| Invalid::new("path", problem))?;
+                let values = recorded_delays(path).map_err(|problem| Invalid::new("path", problem))?;
                 Distribution::Empirical(values)
             }
         })
@@ -274,7 +274,7 @@ impl DelaysEntry {
 
 /// The delays in a text file, in milliseconds, separated by blanks, commas or lines; lines that begin with `#` are left
 /// out.
-fn recorded(path: &Path) -> Result<Vec<Nanos>, String> {
+pub fn recorded_delays(path: &Path) -> Result<Vec<Nanos>, String> {
     let name = path.display();
     let text = fs::read_to_string(path).map_err(|error| format!("{name}: {error}"))?;
     let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.starts_with('#'));

@@ -20,6 +20,9 @@ pub use settings::{FlowSizes, Flows, Loss, Settings, SettingsError};
 // The stream of packets.
 mod stream;
 pub use stream::{Passage, Passages};
+// A path for packets whose times are given, such as frames of a capture.
+mod path;
+pub use path::{Arrived, Path, PathSettings};
 // Times of active probes sent beside the stream.
 mod probes;
 pub use probes::ProbeTimes;

@@ -79,6 +79,8 @@ pub enum SettingsError {
     Sizes(FlowSizes),
     /// The share of lost packets must be in `0..1`, and runs of lost packets and of others at least one packet long.
     Loss(Loss),
+    /// The share of packets of which a copy arrives must be in `0..=1`.
+    Duplicates(f64),
     /// The distribution of the delays of packets or flows is invalid.
     Delays(DistributionError),
 }
@@ -93,6 +95,7 @@ impl fmt::Display for SettingsError {
                 f,
                 "loss {loss:?}: expected a share from 0 to below 1, and runs of at least one packet, lost or not"
             ),
+            Self::Duplicates(share) => write!(f, "share of duplicates {share}: expected a number from 0 to 1"),
             Self::Delays(error) => write!(f, "delays: {error}"),
         }
     }
@@ -107,6 +110,15 @@ impl Loss {
             Self::None => 0.0,
             Self::Uniform(share) | Self::Bursts { share, .. } => share,
         }
+    }
+
+    pub(super) fn check(self) -> Result<(), SettingsError> {
+        let share = self.share();
+        let sane_runs = match self {
+            Self::Bursts { packets, .. } => packets >= 1.0 && packets.is_finite() && packets * (1.0 - share) >= share,
+            Self::None | Self::Uniform(_) => true,
+        };
+        if (0.0..1.0).contains(&share) && sane_runs { Ok(()) } else { Err(SettingsError::Loss(self)) }
     }
 }
 
@@ -176,14 +188,6 @@ impl Settings {
         if !sane_sizes {
             return Err(SettingsError::Sizes(self.flows.sizes));
         }
-        let share = self.loss.share();
-        let sane_runs = match self.loss {
-            Loss::Bursts { packets, .. } => packets >= 1.0 && packets.is_finite() && packets * (1.0 - share) >= share,
-            Loss::None | Loss::Uniform(_) => true,
-        };
-        if !((0.0..1.0).contains(&share) && sane_runs) {
-            return Err(SettingsError::Loss(self.loss));
-        }
-        Ok(())
+        self.loss.check()
     }
 }

@@ -91,7 +91,7 @@ impl Iterator for Passages {
 
 /// Alternating runs of packets that arrive and of packets that are lost.
 #[derive(Clone, Debug)]
-struct Losses {
+pub(super) struct Losses {
     /// Mean lengths of the runs; `lost` is zero if losses are independent, when each lost run has exactly one packet.
     arriving: f64,
     lost: f64,
@@ -101,7 +101,7 @@ struct Losses {
 }
 
 impl Losses {
-    fn new(loss: Loss, chance: &mut Chance) -> Self {
+    pub(super) fn new(loss: Loss, chance: &mut Chance) -> Self {
         let share = loss.share();
         let mut losses = match loss {
             Loss::None | Loss::Uniform(0.0) | Loss::Bursts { share: 0.0, .. } => {
@@ -120,7 +120,7 @@ impl Losses {
 
     /// Whether the next packet is lost.
     #[inline]
-    fn next(&mut self, chance: &mut Chance) -> bool {
+    pub(super) fn next(&mut self, chance: &mut Chance) -> bool {
         while self.left == 0 {
             self.is_losing = !self.is_losing;
             self.left = self.draw(chance);

@@ -1,4 +1,4 @@
-use dwell_types::{Address, FlowKey, hash, protocol};
+use dwell_types::{Address, FlowKey, Prefix, hash, protocol};
 
 /// 100.64.0.0/10, shared address space (RFC 6598): not assigned to anyone.
 const CLIENTS_V4: u32 = 0x6440_0000;
@@ -7,6 +7,10 @@ const SERVERS_V4: u32 = 0xc612_0000;
 /// `2001:db8::/32`, documentation (RFC 3849): clients in `2001:db8:c::/48`, servers in `2001:db8:5::/48`.
 const CLIENTS_V6: u128 = 0x2001_0db8_000c << 80;
 const SERVERS_V6: u128 = 0x2001_0db8_0005 << 80;
+
+/// The addresses of clients.
+pub(super) const CLIENTS: [Prefix; 2] =
+    [Prefix::new(Address::v4(CLIENTS_V4), 10), Prefix::new(Address::v6(CLIENTS_V6.to_be_bytes()), 48)];
 
 const FIRST_PORT: u32 = 1024;
 const PORTS: u32 = (1 << 16) - FIRST_PORT;
@@ -62,6 +66,11 @@ mod tests {
         let text = |v6| key(7, 2, 443, v6, protocol::TCP).to_string();
         assert_eq!(text(false), "100.64.83.130:30432 → 198.18.0.3:443 tcp");
         assert_eq!(text(true), "[2001:db8:c::5382]:30432 → [2001:db8:5::3]:443 tcp");
+        for key in [key(7, 2, 443, false, protocol::TCP), key(0xffff, 2, 443, true, protocol::TCP), query_key(3, true)]
+        {
+            let is_client = |address| CLIENTS.iter().any(|prefix| prefix.contains(address));
+            assert!(is_client(key.source) && !is_client(key.destination), "{key}");
+        }
         assert!(is_v6(&query_key(1, true)) && !is_v6(&query_key(1, false)));
     }
 }

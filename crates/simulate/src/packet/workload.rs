@@ -1,3 +1,4 @@
+use super::address::CLIENTS;
 use super::event::{Agenda, Event, Message};
 use super::flow::Flow;
 use super::frame::Builder;
@@ -6,7 +7,7 @@ use super::truth::{Exchange, Record, Truth};
 use super::{Settings, SettingsError};
 use crate::chance::Chance;
 use crate::wheel::Wheel;
-use dwell_types::{Frame, LinkType, Timestamp};
+use dwell_types::{Frame, LinkType, Prefix, Timestamp};
 
 /// Frames in time order, as [`Settings`] describe them. Memory grows with the number of open connections only.
 #[derive(Clone, Debug)]
@@ -25,6 +26,9 @@ pub struct PacketWorkload {
 }
 
 impl PacketWorkload {
+    /// The addresses of clients.
+    pub const CLIENTS: [Prefix; 2] = CLIENTS;
+
     /// The traffic for these settings and this seed.
     pub fn new(settings: &Settings, seed: u64) -> Result<Self, SettingsError> {
         let model = Model::new(settings)?;
@@ -65,6 +69,11 @@ impl PacketWorkload {
             bytes: self.frame.bytes(),
             wire_length: self.frame.wire_length(),
         })
+    }
+
+    /// The most bytes of a frame that are captured.
+    pub fn snap_length(&self) -> u32 {
+        self.model.settings.snap_length
     }
 
     /// The exchanges that the last frame completed.

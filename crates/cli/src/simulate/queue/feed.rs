@@ -1,21 +1,21 @@
 //! Packets that arrive at a simulated queue: generated, from a log, or from a capture.
 
-use anyhow::{Error, Result, anyhow, bail};
-use dwell_capture::{CaptureFiles, FrameSource, Name};
+use crate::simulate::replay::{Pace, Replay};
+use anyhow::{Error, Result, bail};
 use dwell_logs::Lines;
 use dwell_observe::crossing::{Crossings, Settings as Names};
 use dwell_report::text;
 use dwell_simulate::queue::{Arrival, Arrivals, Frames};
 use dwell_types::{FlowId, LinkType, Series, Timestamp, hash};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Packets in order of arrival, with their frames and the names of their flows.
 #[allow(clippy::large_enum_variant, reason = "a run has one value of it")]
 pub(super) enum Feed {
     Drawn(Arrivals, Frames),
     Log(Ahead<Log>),
-    Capture(Ahead<Replay>),
+    Capture(Ahead<Held>),
 }
 
 /// A source of packets.
@@ -65,14 +65,14 @@ impl Feed {
         match self {
             Self::Drawn(..) => None,
             Self::Log(log) => Some(log.source.pace.start),
-            Self::Capture(replay) => Some(replay.source.pace.start),
+            Self::Capture(held) => Some(held.source.replay.pace.start),
         }
     }
 
     /// The link type of the frames.
     pub(super) const fn link(&self) -> LinkType {
         match self {
-            Self::Capture(replay) => replay.source.link,
+            Self::Capture(held) => held.source.replay.link,
             Self::Drawn(..) | Self::Log(_) => LinkType::ETHERNET,
         }
     }
@@ -82,16 +82,14 @@ impl Feed {
         match self {
             Self::Drawn(_, frames) => frames.frame(number, flow, bytes),
             Self::Log(_) => (&[], 0),
-            Self::Capture(replay) => {
-                replay.source.held.get(&number).map_or((&[], 0), |(bytes, length)| (bytes, *length))
-            }
+            Self::Capture(held) => held.source.frames.get(&number).map_or((&[], 0), |(bytes, length)| (bytes, *length)),
         }
     }
 
     /// To be called when a packet has departed or was dropped.
     pub(super) fn forget(&mut self, number: u64) {
-        if let Self::Capture(replay) = self {
-            replay.source.held.remove(&number);
+        if let Self::Capture(held) = self {
+            held.source.frames.remove(&number);
         }
     }
 
@@ -99,7 +97,7 @@ impl Feed {
         let names = match self {
             Self::Drawn(..) => return Frames::key(flow).to_string(),
             Self::Log(log) => &log.source.names,
-            Self::Capture(replay) => &replay.source.names,
+            Self::Capture(held) => &held.source.names,
         };
         names.get(&flow).cloned().unwrap_or_default()
     }
@@ -112,9 +110,7 @@ impl Feed {
                 log.check()?;
                 Ok((Vec::from_iter(log.source.lines.warning()), false))
             }
-            Self::Capture(replay) => {
-                replay.check().map(|()| (replay.source.warnings(), replay.source.files.is_damaged()))
-            }
+            Self::Capture(held) => held.check().map(|()| (held.source.warnings(), held.source.replay.is_damaged())),
         }
     }
 }
@@ -130,34 +126,8 @@ impl Iterator for Feed {
                 Some(Arrival { bytes: arrival.bytes.max(Frames::LEAST_BYTES), ..arrival })
             }
             Self::Log(log) => log.next(),
-            Self::Capture(replay) => replay.next(),
+            Self::Capture(held) => held.next(),
         }
-    }
-}
-
-/// Maps recorded arrival times to simulated ones.
-struct Pace {
-    start: Timestamp,
-    speed_up: f64,
-    /// The last arrival, in nanoseconds since the start, and the number of packets so far.
-    last: f64,
-    count: u64,
-}
-
-impl Pace {
-    const fn new(start: Timestamp, speed_up: f64) -> Self {
-        Self { start, speed_up, last: 0.0, count: 0 }
-    }
-
-    fn since(&self, at: Timestamp) -> f64 {
-        (at - self.start).get() as f64 / self.speed_up
-    }
-
-    /// The next packet; one that is earlier than its predecessor arrives at the same time.
-    fn arrival(&mut self, at: Timestamp, flow: FlowId, bytes: u32) -> Arrival {
-        self.last = self.since(at).max(self.last);
-        self.count += 1;
-        Arrival { number: self.count, at: self.last, flow, bytes, is_burst: false }
     }
 }
 
@@ -174,7 +144,7 @@ impl Log {
     pub(super) fn open(path: &Path, speed_up: f64) -> Result<Ahead<Self>> {
         let mut lines = Lines::open(path, None)?;
         let (columns, []) = lines.columns(["at_ns", "flow", "bytes"], [])?;
-        let pace = Pace::new(Timestamp::from_nanos(0), speed_up);
+        let pace = Pace::new(speed_up);
         Ahead::of(Self { lines, columns, pace, names: BTreeMap::new() })
     }
 }
@@ -188,110 +158,73 @@ impl Read for Log {
         let at = Timestamp::from_nanos(lines.whole_number(at, "nanoseconds as at_ns")?);
         let length: u16 = lines.whole_number(bytes, "bytes, up to 65535, as bytes")?;
         let flow = lines.field(flow);
-        if self.pace.count == 0 {
-            self.pace.start = at;
-        }
-        if self.pace.since(at) < self.pace.last {
+        if self.pace.is_late(at) {
             bail!(self.lines.error("earlier than the line before: expected lines in time order"));
         }
         let id = FlowId(hash::bytes(hash::start(0), flow.as_bytes()));
         self.names.entry(id).or_insert_with(|| flow.to_owned());
-        Ok(Some(self.pace.arrival(at, id, length.into())))
+        Ok(Some(arrival(&mut self.pace, at, id, length.into())))
     }
 }
 
-/// A capture that is replayed frame by frame.
-pub(super) struct Replay {
-    files: CaptureFiles,
-    path: PathBuf,
+fn arrival(pace: &mut Pace, at: Timestamp, flow: FlowId, bytes: u32) -> Arrival {
+    let (number, at) = pace.next(at);
+    Arrival { number, at, flow, bytes, is_burst: false }
+}
+
+/// A capture, and its frames that wait.
+pub(super) struct Held {
+    replay: Replay,
     crossings: Crossings,
-    link: LinkType,
-    pace: Pace,
     /// Frames of packets that have not departed, with their lengths on the wire, by arrival number.
-    held: BTreeMap<u64, (Box<[u8]>, u32)>,
+    frames: BTreeMap<u64, (Box<[u8]>, u32)>,
     snap_length: usize,
     names: BTreeMap<FlowId, String>,
-    /// Frames with an earlier time than the one before them.
-    late: u64,
 }
 
 /// The flow of frames that cannot be decoded.
 const OTHER: (FlowId, &str) = (FlowId(0), Series::OTHER);
 
-impl Replay {
+impl Held {
     /// Frames are kept up to the snap length.
     pub(super) fn open(path: &Path, speed_up: f64, snap_length: u32) -> Result<Ahead<Self>> {
         Ahead::of(Self {
-            files: CaptureFiles::open([path])?,
-            path: path.to_owned(),
+            replay: Replay::open(path, speed_up)?,
             crossings: Crossings::new(Names::default()),
-            link: LinkType::ETHERNET,
-            pace: Pace::new(Timestamp::from_nanos(0), speed_up),
-            held: BTreeMap::new(),
+            frames: BTreeMap::new(),
             snap_length: snap_length as usize,
             names: BTreeMap::from([(OTHER.0, OTHER.1.to_owned())]),
-            late: 0,
         })
     }
 
     /// Warnings for the reader.
     fn warnings(&self) -> Vec<String> {
-        let name = Name(&self.path);
-        let mut warnings: Vec<String> = self.files.warnings().iter().map(ToString::to_string).collect();
         let frames = self.crossings.frames();
-        let untimed = frames.total - self.pace.count;
-        let other = frames.total - frames.decoded() - untimed;
-        if untimed > 0 {
-            warnings.push(format!("{name}: {} without a timestamp and left out", text::are(untimed, "frame")));
-        }
-        if other > 0 {
-            warnings.push(format!(
-                "{name}: {} not decoded: they form one flow, '{}'",
-                text::are(other, "frame"),
-                OTHER.1
-            ));
-        }
-        if self.late > 0 {
-            warnings.push(format!(
-                "{name}: {} out of time order, arriving with the one before",
-                text::are(self.late, "frame")
-            ));
-        }
-        warnings
+        let other = frames.total - frames.decoded();
+        let undecoded = (other > 0).then(|| {
+            let (name, frames) = (self.replay.name(), text::are(other, "frame"));
+            format!("{name}: {frames} not decoded: they form one flow, '{}'", OTHER.1)
+        });
+        self.replay.warnings(undecoded)
     }
 }
 
-impl Read for Replay {
-    /// The next frame that has a timestamp.
+impl Read for Held {
     fn read(&mut self) -> Result<Option<Arrival>> {
-        while let Some(frame) = self.files.next_frame()? {
-            let passing = self.crossings.observe(&frame);
-            let Some(at) = frame.at else { continue };
-            if self.pace.count == 0 {
-                (self.pace.start, self.link) = (at, frame.link);
-            }
-            if frame.link != self.link {
-                let number = self.crossings.frames().total;
-                return Err(anyhow!(
-                    "{}: frame {number} has another link type ({}) than those before it ({}): one pcap file holds one",
-                    Name(&self.path),
-                    frame.link.0,
-                    self.link.0
-                ));
-            }
+        let Self { replay, crossings, frames, snap_length, names } = self;
+        replay.next(|frame, pace, at| {
+            let passing = crossings.observe(frame);
             let (flow, bytes) = match passing {
                 Some(passing) => (passing.crossing.flow, passing.crossing.bytes),
                 None => (OTHER.0, frame.wire_length),
             };
             if let Some(passing) = passing {
-                self.names.entry(flow).or_insert_with(|| passing.flow.name());
+                names.entry(flow).or_insert_with(|| passing.flow.name());
             }
-            self.late += u64::from(self.pace.since(at) < self.pace.last);
-            let arrival = self.pace.arrival(at, flow, bytes);
-            let kept = &frame.bytes[..frame.bytes.len().min(self.snap_length)];
-            self.held.insert(arrival.number, (kept.into(), frame.wire_length));
-            return Ok(Some(arrival));
-        }
-        Ok(None)
+            let arrival = arrival(pace, at, flow, bytes);
+            let kept = &frame.bytes[..frame.bytes.len().min(*snap_length)];
+            frames.insert(arrival.number, (kept.into(), frame.wire_length));
+            arrival
+        })
     }
 }
