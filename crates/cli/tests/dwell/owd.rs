@@ -868,7 +868,7 @@ fn what_cannot_be_is_said_in_one_line() {
         (2, &["a.csv", "b.csv", "--nat", "--method", "lda", "--flows"], "--method auto"),
         (2, &["sketch", "a.csv", "-o", "x", "--nat", "--flows"], "omit --flows"),
         (2, &["--crossings", "a.csv", "b.csv", "--memory", "1KiB"], "KiB is enough"),
-        (1, &["a.csv", "b.csv"], "a.csv: expected a pcap"),
+        (1, &["a.csv", "b.csv"], "a.csv: byte 0: expected a pcap"),
         (1, &["--crossings", "a.csv", "none.csv"], "none.csv"),
         (1, &["join", "a.csv", "b.csv"], "a.csv: expected sketches made by dwell owd sketch"),
         (1, &["--crossings", "a.csv", "b.csv", "-o", "none/x"], "none/x: cannot be written"),
