@@ -22,7 +22,7 @@ use std::process::ExitCode;
 
 // Command-line arguments.
 mod arguments;
-pub(crate) use arguments::{Arguments, Has, matching, methods};
+pub(crate) use arguments::{Arguments, matching, methods};
 use arguments::{BY_TCPDUMP, Writing};
 // Assigns samples to packets and flows.
 mod followed;

@@ -11,7 +11,7 @@ use dwell_observe::group::Grouping;
 use dwell_observe::parse::Key;
 use dwell_report::plot::Image;
 use dwell_sketch::distribution::Ambiguous;
-use dwell_sketch::rtt::Method;
+use dwell_sketch::rtt::{Method, Parameter};
 use dwell_types::{Match, Nanos, Prefix};
 use std::path::PathBuf;
 
@@ -173,11 +173,8 @@ impl Format {
     }
 }
 
-/// Whether a method has something.
-pub(crate) type Has = fn(Method) -> bool;
-
 /// The names of the methods that have something.
-pub(crate) fn methods(has: Has) -> String {
+pub(crate) fn methods(has: impl Fn(Method) -> bool) -> String {
     let names: Vec<&str> = Method::ALL.into_iter().filter(|&method| has(method)).map(Method::name).collect();
     names.join(", ")
 }
@@ -220,17 +217,18 @@ impl Arguments {
             return usage("expected a capture to read, or - for standard input");
         }
         output::check_stdin(self.paths())?;
-        let of_methods: [(&str, bool, Has); 6] = [
-            ("--slots", self.slots.is_some(), Method::has_slots),
-            ("--fingerprint-bits", self.fingerprint_bits.is_some(), Method::has_slots),
-            ("--entry-probability", !self.entry_probability.is_empty(), |method| method.most_entry_probabilities() > 0),
-            ("--stages", self.stages.is_some(), Method::has_stages),
-            ("--longest", self.longest.is_some(), Method::has_longest),
-            ("--rate", self.rate.is_some(), Method::has_rate),
+        let of_methods = [
+            ("--slots", self.slots.is_some(), Parameter::Slots),
+            ("--entry-probability", !self.entry_probability.is_empty(), Parameter::EntryProbability),
+            ("--fingerprint-bits", self.fingerprint_bits.is_some(), Parameter::FingerprintBits),
+            ("--stages", self.stages.is_some(), Parameter::Stages),
+            ("--longest", self.longest.is_some(), Parameter::Longest),
+            ("--rate", self.rate.is_some(), Parameter::Rate),
         ];
-        for (flag, is_set, has) in of_methods {
-            if is_set && !has(self.method) {
-                return usage(&format!("{flag} applies only to --method {}", methods(has)));
+        for (flag, is_set, parameter) in of_methods {
+            if is_set && !self.method.has(parameter) {
+                let others = methods(|method| method.has(parameter));
+                return usage(&format!("{flag} applies only to --method {others}"));
             }
         }
         let writing = self.report.format().writing();

@@ -1,6 +1,6 @@
 use crate::grid::{Configured, Entry};
 use crate::value::{Invalid, Number, RATES, above_zero, available, memory, span, within};
-use dwell_sketch::rtt::{Method, RttMeter, Settings};
+use dwell_sketch::rtt::{Method, Parameter, RttMeter, Settings};
 use dwell_types::{Match, Nanos};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -76,13 +76,13 @@ impl Entry for MethodEntry {
         let expiry = self.expiry_ms.map(|ms| span("expiry_ms", ms)).transpose()?;
         let longest = self.longest_ms.map(|ms| span("longest_ms", ms)).transpose()?;
         self.rate.map(|rate| within("rate", rate, RATES)).transpose()?;
-        if longest.is_some() && !method.has_longest() {
+        if longest.is_some() && !method.has(Parameter::Longest) {
             return Err(Invalid::new("longest_ms", format!("{} needs no such knowledge", self.method)));
         }
-        if self.stages.is_some() && !method.has_stages() {
+        if self.stages.is_some() && !method.has(Parameter::Stages) {
             return Err(Invalid::new("stages", format!("{} has none", self.method)));
         }
-        if self.rate.is_some() && !method.has_rate() {
+        if self.rate.is_some() && !method.has(Parameter::Rate) {
             return Err(Invalid::new("rate", format!("{} needs no such knowledge", self.method)));
         }
         let mut configurations = Vec::new();
@@ -110,7 +110,7 @@ impl MethodEntry {
             (None, None) if !method.is_bounded() => Ok(vec![Size::Unbounded]),
             (None, None) => Err(Invalid::new("method", format!("{} needs slots or memory_bytes", self.method))),
             (Some(_), Some(_)) => Err(Invalid::new("memory_bytes", "either this or slots, not both")),
-            (Some(_), None) if !method.has_slots() => {
+            (Some(_), None) if !method.has(Parameter::Slots) => {
                 Err(Invalid::new("slots", format!("{} has none: expected memory_bytes", self.method)))
             }
             (None, Some(_)) if !method.is_bounded() => Err(Invalid::new("memory_bytes", "this method has no bound")),

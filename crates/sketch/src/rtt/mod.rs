@@ -3,7 +3,7 @@
 
 // The methods.
 mod method;
-pub use method::Method;
+pub use method::{Method, Parameter};
 // Settings, and why they may be invalid.
 mod settings;
 pub use settings::{Settings, SettingsError};
