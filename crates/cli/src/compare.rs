@@ -282,13 +282,13 @@ fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
     matches.sort_unstable();
     matches.dedup();
     let (memories, methods) = (arguments.memory.0.clone(), distinct(&arguments.methods));
-    let known = [
-        ("--longest", arguments.longest.is_some(), Parameter::Longest),
-        ("--rate", arguments.rate.is_some(), Parameter::Rate),
+    let known: [(&str, bool, fn(Method) -> bool); 2] = [
+        ("--longest", arguments.longest.is_some(), Method::needs_longest),
+        ("--rate", arguments.rate.is_some(), |method| method.has(Parameter::Rate)),
     ];
-    for (flag, is_set, parameter) in known {
-        if is_set && !methods.iter().any(|method| method.has(parameter)) {
-            let others = rtt::methods(|method| method.has(parameter));
+    for (flag, is_set, is_of) in known {
+        if is_set && !methods.iter().copied().any(is_of) {
+            let others = rtt::methods(is_of);
             return Err(Failure::Usage(format!("{flag} applies only to --methods {others}")));
         }
     }

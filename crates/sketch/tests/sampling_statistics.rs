@@ -108,13 +108,14 @@ fn hash_sample(lifetime: Lifetime, seed: u64) -> HashSample {
     HashSample::new(BYTES, false, lifetime, exchanges(seed)).expect("parameters are in range")
 }
 
-/// While the gate closes, every bin of delays is unbiased: with the longest delay as lifetime, and with none. The
-/// controls of `is_unbiased` are the arrays above and the fridges below.
+/// While the gate closes, every bin of delays is unbiased: with the longest delay as lifetime, with none, and if the
+/// gate is half closed from the start. The controls of `is_unbiased` are the arrays above and the fridges below.
 #[test]
 fn hash_samples_are_unbiased() {
-    for lifetime in [Lifetime::Given(LONGEST), Lifetime::Given(Nanos::from_secs(10))] {
+    let given = Lifetime::Given;
+    for (lifetime, probability) in [(given(LONGEST), 1.0), (given(Nanos::from_secs(10)), 1.0), (given(LONGEST), 0.5)] {
         let ratios = ratios(150, |seed, stream| {
-            let mut table = hash_sample(lifetime, seed);
+            let mut table = hash_sample(lifetime, seed).with_probability(probability).expect("it is a probability");
             let found = count(&samples(&mut table, stream));
             assert!(table.probability() < 0.2 && table.state_bytes() < BYTES + 500);
             found

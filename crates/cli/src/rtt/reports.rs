@@ -82,6 +82,7 @@ impl Reports {
             span: NOTHING,
             disorder: Disorder::NONE,
             doubts: Doubts::new(arguments),
+            is_lifetime_given: arguments.longest.is_some(),
             frames_before: None,
             done: Vec::new(),
         };
@@ -150,7 +151,7 @@ impl Reports {
     ) -> Result<(), Failure> {
         let answers = self.up_to_now(meter).estimate();
         let mut last = self.report(answers, meter, observed);
-        let mut found = warnings::cut_short(meter, &last.results);
+        let mut found = warnings::cut_short(meter, self.is_lifetime_given, &last.results);
         if let Some(frames) = observed.frames() {
             found.extend(self.doubts.of_order(&self.disorder, self.sources.len()));
             found.extend(self.doubts.of_frames(&frames));
@@ -225,8 +226,12 @@ fn describe(rule: &RuleState) -> Option<(&'static str, BTreeMap<&'static str, Pa
     let span = |span: Nanos| Parameter::Span(span.get());
     Some(match rule.structure {
         Structure::Table => return None,
-        Structure::Sample { probability, longest } => {
-            let facts = [("entry_probability", Parameter::Real(probability)), ("longest_ns", span(longest))];
+        Structure::Sample { slots, probability, longest } => {
+            let facts = [
+                ("slots", integer(slots as u64)),
+                ("entry_probability", Parameter::Real(probability)),
+                ("longest_ns", span(longest)),
+            ];
             ("rules", BTreeMap::from(facts))
         }
         Structure::Horizons { chances, .. } => {

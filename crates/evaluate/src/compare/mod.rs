@@ -130,7 +130,7 @@ impl Panel {
         let meter = |method, memory: usize, seed| {
             RttMeter::new(&rtt::Settings {
                 has_inside: settings.has_inside,
-                longest: settings.longest,
+                longest: settings.longest.filter(|_| method.needs_longest()),
                 rate: settings.rate,
                 ambiguous: settings.ambiguous,
                 seed: method_seed(seed),

@@ -58,7 +58,7 @@ impl MethodFacts {
                 _ => longest,
             }
         };
-        Self { name: method.name(), tuning: method.tuning(), prior_knowledge: method.has(Parameter::Longest).then(told) }
+        Self { name: method.name(), tuning: method.tuning(), prior_knowledge: method.needs_longest().then(told) }
     }
 }
 

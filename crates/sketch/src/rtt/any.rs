@@ -47,7 +47,7 @@ impl DerefMut for AnyMeter {
     }
 }
 
-/// A sampled request waits for this many times the 99.9th percentile of delays.
+/// A sampled request waits for this many times the 99.9th percentile of delays, unless its lifetime is given.
 const LIFETIME: f64 = 2.0;
 
 impl AnyMeter {
@@ -81,7 +81,12 @@ impl AnyMeter {
             }
             Method::Auto => other(Horizon::new(bytes, has_tokens, exchanges)),
             Method::Fridge | Method::Km => other(Fridge::new(settings.fridge(matching, slots), exchanges)),
-            Method::HashSample => other(HashSample::new(bytes, has_tokens, Lifetime::Learnt(LIFETIME), exchanges)),
+            Method::HashSample => {
+                let lifetime = settings.longest.map_or(Lifetime::Learnt(LIFETIME), Lifetime::Given);
+                let table = HashSample::new(bytes, has_tokens, lifetime, exchanges);
+                let probability = settings.entry_probabilities.first().copied().unwrap_or(1.0);
+                other(table.and_then(|table| table.with_probability(probability)))
+            }
             Method::Simple => other(Simple::new(array(1, Overwrite::Always), exchanges)),
             Method::Stages => other(Simple::new(array(4, Overwrite::WhenOlder(longest)), exchanges)),
             Method::Mis if settings.entry_probabilities.is_empty() => {

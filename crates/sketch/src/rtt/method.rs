@@ -155,7 +155,7 @@ const ROWS: &[Row] = &[
         summary: "all exchanges of some ids",
         tuning: "sampling rate from the memory, lifetime learnt while running",
         sizes: Sizes::of::<HashSample>(HashSample::LEAST_BYTES),
-        properties: PLAIN,
+        properties: Properties { parameters: &[Slots, EntryProbability, Longest], ..PLAIN },
     },
     Row {
         method: Method::Simple,
@@ -260,6 +260,11 @@ impl Method {
     /// Whether a parameter can be set.
     pub fn has(self, parameter: Parameter) -> bool {
         self.properties().parameters.contains(&parameter)
+    }
+
+    /// Whether it must be told the longest delay, rather than learn it.
+    pub fn needs_longest(self) -> bool {
+        self.has(Parameter::Longest) && self != Self::HashSample
     }
 
     /// How many [`super::Settings::entry_probabilities`] can be set.

@@ -2,6 +2,7 @@ use super::Method;
 use crate::Exchanges;
 use crate::distribution::{Ambiguous, DelayStore};
 use crate::fridge::Params;
+use crate::hash_sample::HashSample;
 use crate::top_flows::Line;
 use dwell_types::{Leg, Match, Nanos, Series, hash};
 use std::fmt;
@@ -23,17 +24,18 @@ pub struct Settings {
     /// with each rule.
     pub expiry: Option<Nanos>,
     /// Slots of a rule's table (with [`Method::Mis`], of all its fridges together), instead of as many as fit the
-    /// memory.
+    /// memory. [`Method::HashSample`] rounds down to a number that it can reach by doubling.
     pub slots: Option<u32>,
     /// Entry probabilities of a rule's fridges, instead of those that they find while running: one for
     /// [`Method::Fridge`] and [`Method::Km`]; for [`Method::Mis`] those of as many fridges, with equal shares of the
-    /// slots.
+    /// slots. Or that with which [`Method::HashSample`] begins, instead of 1.
     pub entry_probabilities: Vec<f64>,
     /// Fingerprint bits; `None` for 32, or for a fridge's default (see [`Params`]).
     pub fingerprint_bits: Option<u32>,
     /// Stages of an array, 1 to 6, instead of one in which newcomers overwrite, or four in which entries stay.
     pub stages: Option<u32>,
-    /// An upper bound of delays, for the methods that need one, instead of a sixteenth of the expiry.
+    /// An upper bound of delays, for the methods that need one, instead of a sixteenth of the expiry. Or how long
+    /// [`Method::HashSample`] keeps requests, instead of a time that it learns.
     pub longest: Option<Nanos>,
     /// Requests per second and rule, for the methods that can use this.
     pub rate: Option<f64>,
@@ -146,10 +148,18 @@ impl Settings {
         })
     }
 
+    /// Bytes of a rule's table if its size is given.
+    pub(super) fn given_table(&self, matching: Match) -> Result<Option<usize>, SettingsError> {
+        self.slots.map(|slots| self.table_bytes(slots, matching)).transpose()
+    }
+
     /// Bytes of a rule's table with this many slots.
-    pub(super) fn table_bytes(&self, slots: u32, matching: Match) -> Result<usize, SettingsError> {
+    fn table_bytes(&self, slots: u32, matching: Match) -> Result<usize, SettingsError> {
         Ok(match self.method.slot_bytes() {
             Some((slot, rest)) => slots as usize * slot + rest,
+            None if self.method == Method::HashSample => {
+                HashSample::table_bytes(slots, matching.has_tokens(), &self.exchanges(matching))
+            }
             None => {
                 self.fridge(matching, slots).table_bytes(&self.exchanges(matching)).map_err(SettingsError::parameter)?
             }
