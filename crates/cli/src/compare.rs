@@ -269,6 +269,9 @@ fn feed_log(events: &mut EventLog, to: &mut Comparison) -> Result<Fed> {
     Ok(Fed { warnings, is_stopped: lines.is_stopped(), is_damaged: lines.is_damaged() })
 }
 
+/// Whether a method has something.
+type Has = fn(Method) -> bool;
+
 /// What to compare, without repetitions.
 fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
     let mut matches = match &arguments.matches[..] {
@@ -282,13 +285,13 @@ fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
     matches.sort_unstable();
     matches.dedup();
     let (memories, methods) = (arguments.memory.0.clone(), distinct(&arguments.methods));
-    let known: [(&str, bool, fn(Method) -> bool); 2] = [
+    let known: [(&str, bool, Has); 2] = [
         ("--longest", arguments.longest.is_some(), Method::needs_longest),
         ("--rate", arguments.rate.is_some(), |method| method.has(Parameter::Rate)),
     ];
-    for (flag, is_set, is_of) in known {
-        if is_set && !methods.iter().copied().any(is_of) {
-            let others = rtt::methods(is_of);
+    for (flag, is_set, has) in known {
+        if is_set && !methods.iter().copied().any(has) {
+            let others = rtt::methods(has);
             return Err(Failure::Usage(format!("{flag} applies only to --methods {others}")));
         }
     }

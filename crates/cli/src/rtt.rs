@@ -13,7 +13,7 @@ use dwell_observe::Observer;
 use dwell_observe::parse::{self, Key};
 use dwell_report::text;
 use dwell_sketch::reuse::Reuse;
-use dwell_sketch::rtt::{RttMeter, Settings, SettingsError};
+use dwell_sketch::rtt::{GivenFilters, RttMeter, Settings, SettingsError};
 use dwell_sketch::top_flows::{self, TopFlows};
 use dwell_types::{Frame, LinkType, Match, Observation, Sink};
 use std::io::ErrorKind;
@@ -231,6 +231,7 @@ fn settings(arguments: &Arguments, matches: Vec<Match>, has_groups: bool) -> Set
         stages: arguments.stages,
         longest: arguments.longest,
         rate: arguments.rate,
+        filters: GivenFilters { filters: arguments.filters, bits: arguments.bits, hashes: arguments.hashes },
         ambiguous: arguments.ambiguous,
         seed: arguments.seed,
         has_intervals: arguments.interval.is_some(),

@@ -113,6 +113,18 @@ pub(crate) struct Arguments {
     /// Expected requests per second and match, by which --method timebloom, bloomtime and ale-u choose their filters.
     #[arg(long, value_name = "N", value_parser = crate::units::above_zero("requests per second, above 0"), help_heading = "Method and memory")]
     pub(super) rate: Option<f64>,
+    /// Number of filters, each for a part of the time up to --longest, of --method timebloom, bloomtime, ale-u and ale-e.
+    /// Default: as fits the memory and --rate; 14 with ale-e.
+    #[arg(long, value_name = "N", value_parser = crate::units::between::<u32>(2..=4096), help_heading = "Parameters of single methods")]
+    pub(super) filters: Option<u32>,
+    /// Bits of each filter, of --method timebloom, bloomtime, ale-u, ale-e (rounded down to counters of 4) and ddbf
+    /// (cells of 36). Default: as fits the memory.
+    #[arg(long, value_name = "BITS", value_parser = crate::units::between::<u64>(1..=1 << 38), help_heading = "Parameters of single methods")]
+    pub(super) bits: Option<u64>,
+    /// Bits (counters, cells) that each request sets in its filter, of --method timebloom, bloomtime, ale-u, ale-e and
+    /// ddbf. Default: the best for --rate, 8 if that is not given; 4 with ale-e and ddbf.
+    #[arg(long, value_name = "N", value_parser = crate::units::between::<u32>(1..=64), help_heading = "Parameters of single methods")]
+    pub(super) hashes: Option<u32>,
     /// Seed of all hashes: the same seed gives the same result. Whoever knows it can craft packets that evade or slow
     /// down the measurement: choose a secret one on untrusted traffic.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = crate::units::whole::<u64>, help_heading = "Method and memory")]
@@ -224,6 +236,9 @@ impl Arguments {
             ("--stages", self.stages.is_some(), Parameter::Stages),
             ("--longest", self.longest.is_some(), Parameter::Longest),
             ("--rate", self.rate.is_some(), Parameter::Rate),
+            ("--filters", self.filters.is_some(), Parameter::Filters),
+            ("--bits", self.bits.is_some(), Parameter::Bits),
+            ("--hashes", self.hashes.is_some(), Parameter::Hashes),
         ];
         for (flag, is_set, parameter) in of_methods {
             if is_set && !self.method.has(parameter) {

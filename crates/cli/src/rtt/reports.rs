@@ -42,6 +42,8 @@ pub(super) struct Reports {
     span: (Timestamp, Timestamp),
     disorder: Disorder,
     doubts: Doubts,
+    /// Whether it was given how long requests wait.
+    is_lifetime_given: bool,
     frames_before: Option<Frames>,
     /// The reports of earlier intervals, if they are needed at the end.
     done: Vec<RttReport>,

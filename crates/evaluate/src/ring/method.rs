@@ -120,7 +120,7 @@ impl Configuration {
         let prior = if self.learnt { Prior::Learnt } else { stream.prior.clone() };
         let reference = if prior == Prior::Uniform { Reference::SlotMiddle } else { Reference::ConditionalMean };
         let &Self { policy, bits, filters, .. } = self;
-        let params = Params { bits, filters, rate: stream.settings.rate, policy, reference, prior };
+        let params = Params { bits, filters, hashes: None, rate: stream.settings.rate, policy, reference, prior };
         let exchanges = Exchanges { tags: 1, repeat: Repeat::Ambiguous, expiry: stream.longest, seed };
         TimeBloom::new(params, exchanges).map_err(|error| error.to_string())
     }

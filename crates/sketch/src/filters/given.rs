@@ -17,7 +17,7 @@ pub(crate) const MOST_FILTERS: u32 = 1 << 12;
 
 /// Why filters cannot be as given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GivenFiltersError {
+pub(crate) enum GivenFiltersError {
     /// There are 2 to 4,096 filters.
     Filters(u32),
     /// A filter has at least one bit, counter or cell, of this many bits.

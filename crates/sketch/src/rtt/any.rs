@@ -68,10 +68,11 @@ impl AnyMeter {
         // Of filters: they find no longer delays, and their meter expects no later responses.
         let (longest, rate) = (settings.longest_of(exchanges.expiry), settings.rate);
         let within = Exchanges { expiry: longest, ..exchanges };
+        let filters = &settings.filters;
         let too_few = || SettingsError::Memory { given: bytes, needed: settings.method.least_table() };
         let ring = |params: Option<timebloom::Params>| other(TimeBloom::new(params.ok_or_else(too_few)?, within));
         let ale = |widths| {
-            let params = ale::Params::budget(bytes, widths, longest, rate).ok_or_else(too_few)?;
+            let params = ale::Params::budget(bytes, widths, longest, rate, filters).ok_or_else(too_few)?;
             other(Ale::new(params, within))
         };
         match settings.method {
@@ -99,11 +100,11 @@ impl AnyMeter {
                 let ladder = Ladder::new(rungs).map_err(SettingsError::parameter)?;
                 other(Mis::new(ladder, fingerprint_bits, exchanges))
             }
-            Method::TimeBloom => ring(timebloom::Params::budget(bytes, longest, rate)),
-            Method::BloomTime => ring(bloomtime::budget(bytes, longest, rate)),
+            Method::TimeBloom => ring(timebloom::Params::budget(bytes, longest, rate, filters)),
+            Method::BloomTime => ring(bloomtime::budget(bytes, longest, rate, filters)),
             Method::AleU => ale(Widths::Uniform),
             Method::AleE => ale(Widths::Exponential),
-            Method::Ddbf => other(Ddbf::new(ddbf::Params::budget(bytes).ok_or_else(too_few)?, within)),
+            Method::Ddbf => other(Ddbf::new(ddbf::Params::budget(bytes, filters).ok_or_else(too_few)?, within)),
             Method::Dart => other(Dart::new(dart::Params::budget(bytes).ok_or_else(too_few)?, exchanges)),
         }
     }

@@ -1,5 +1,6 @@
 use crate::ale::{self, Ale};
 use crate::bloomtime;
+use crate::counters::Counters;
 use crate::dart::{self, Dart};
 use crate::ddbf::{self, Ddbf};
 use crate::exact::Exact;
@@ -9,7 +10,7 @@ use crate::horizon::Horizon;
 use crate::mis::{Ladder, Mis};
 use crate::simple::Simple;
 use crate::timebloom::{self, TimeBloom};
-use Parameter::{EntryProbability, FingerprintBits, Longest, Rate, Slots, Stages};
+use Parameter::{Bits, EntryProbability, Filters, FingerprintBits, Hashes, Longest, Rate, Slots, Stages};
 use dwell_types::{IdForm, Match};
 
 /// The method by which delays are measured.
@@ -60,6 +61,12 @@ pub enum Parameter {
     Longest,
     /// [`super::Settings::rate`].
     Rate,
+    /// The number of [`super::Settings::filters`].
+    Filters,
+    /// The bits of each of these.
+    Bits,
+    /// The hash functions of these.
+    Hashes,
 }
 
 /// What differs between methods; see the questions of the same names.
@@ -187,7 +194,7 @@ const ROWS: &[Row] = &[
         summary: "Bloom filters, one per time slot",
         tuning: "filters from the memory, delays learnt while running",
         sizes: Sizes::of::<TimeBloom>(timebloom::Params::LEAST_BYTES),
-        properties: Properties { is_biased: true, parameters: &[Longest, Rate], ..PLAIN },
+        properties: Properties { is_biased: true, parameters: &[Longest, Rate, Filters, Bits, Hashes], ..PLAIN },
     },
     Row {
         method: Method::BloomTime,
@@ -195,7 +202,7 @@ const ROWS: &[Row] = &[
         summary: "as timebloom, but takes the youngest match; for comparison",
         tuning: "filters from the memory",
         sizes: Sizes::of::<TimeBloom>(bloomtime::LEAST_BYTES),
-        properties: Properties { is_biased: true, parameters: &[Longest, Rate], ..PLAIN },
+        properties: Properties { is_biased: true, parameters: &[Longest, Rate, Filters, Bits, Hashes], ..PLAIN },
     },
     Row {
         method: Method::AleU,
@@ -203,7 +210,7 @@ const ROWS: &[Row] = &[
         summary: "counting filters in equal buckets of time; for comparison",
         tuning: "filters from the memory",
         sizes: Sizes::of::<Ale>(ale::Params::LEAST_BYTES),
-        properties: Properties { is_biased: true, parameters: &[Longest, Rate], ..PLAIN },
+        properties: Properties { is_biased: true, parameters: &[Longest, Rate, Filters, Bits, Hashes], ..PLAIN },
     },
     Row {
         method: Method::AleE,
@@ -211,7 +218,7 @@ const ROWS: &[Row] = &[
         summary: "counting filters in buckets of doubling width; for comparison",
         tuning: "filters from the memory",
         sizes: Sizes::of::<Ale>(ale::Params::LEAST_BYTES),
-        properties: Properties { is_biased: true, parameters: &[Longest], ..PLAIN },
+        properties: Properties { is_biased: true, parameters: &[Longest, Filters, Bits, Hashes], ..PLAIN },
     },
     Row {
         method: Method::Ddbf,
@@ -219,7 +226,7 @@ const ROWS: &[Row] = &[
         summary: "a Bloom filter of times; for comparison",
         tuning: "filters from the memory",
         sizes: Sizes::of::<Ddbf>(ddbf::Params::LEAST_BYTES),
-        properties: Properties { is_biased: true, parameters: &[Longest], ..PLAIN },
+        properties: Properties { is_biased: true, parameters: &[Longest, Bits, Hashes], ..PLAIN },
     },
     Row {
         method: Method::Dart,
@@ -265,6 +272,15 @@ impl Method {
     /// Whether it must be told the longest delay, rather than learn it.
     pub fn needs_longest(self) -> bool {
         self.has(Parameter::Longest) && self != Self::HashSample
+    }
+
+    /// Bits of what a filter consists of: bits, counters, or cells with times.
+    pub(super) const fn place_bits(self) -> u32 {
+        match self {
+            Self::AleU | Self::AleE => Counters::BITS,
+            Self::Ddbf => ddbf::CELL_BITS,
+            _ => 1,
+        }
     }
 
     /// How many [`super::Settings::entry_probabilities`] can be set.

@@ -1,9 +1,12 @@
 use super::Method;
-use crate::Exchanges;
+use crate::ale::{self, Widths};
 use crate::distribution::{Ambiguous, DelayStore};
+use crate::filters::GivenFilters;
 use crate::fridge::Params;
 use crate::hash_sample::HashSample;
+use crate::timebloom;
 use crate::top_flows::Line;
+use crate::{Exchanges, bloomtime, ddbf};
 use dwell_types::{Leg, Match, Nanos, Series, hash};
 use std::fmt;
 
@@ -39,6 +42,8 @@ pub struct Settings {
     pub longest: Option<Nanos>,
     /// Requests per second and rule, for the methods that can use this.
     pub rate: Option<f64>,
+    /// What filters are like, instead of as fits the memory, the longest delay and the rate.
+    pub filters: GivenFilters,
     /// How ambiguous samples will count.
     pub ambiguous: Ambiguous,
     /// Seed of all hashes.
@@ -71,6 +76,7 @@ impl Settings {
             stages: None,
             longest: None,
             rate: None,
+            filters: GivenFilters::NONE,
             ambiguous: Ambiguous::Bounds,
             seed: 0,
             has_intervals: false,
@@ -148,9 +154,21 @@ impl Settings {
         })
     }
 
-    /// Bytes of a rule's table if its size is given.
-    pub(super) fn given_table(&self, matching: Match) -> Result<Option<usize>, SettingsError> {
-        self.slots.map(|slots| self.table_bytes(slots, matching)).transpose()
+    /// The least bytes of a rule's table with the given parameters, and whether these determine its size.
+    pub(super) fn least_table(&self, matching: Match) -> Result<(usize, bool), SettingsError> {
+        if let Some(slots) = self.slots {
+            return Ok((self.table_bytes(slots, matching)?, true));
+        }
+        let filters = &self.filters;
+        let are_given = filters.filters.is_some() && filters.bits.is_some();
+        Ok(match self.method {
+            Method::TimeBloom => (timebloom::Params::least_bytes(filters), are_given),
+            Method::BloomTime => (bloomtime::least_bytes(filters), are_given),
+            Method::AleU => (ale::Params::least_bytes(Widths::Uniform, filters), are_given),
+            Method::AleE => (ale::Params::least_bytes(Widths::Exponential, filters), are_given),
+            Method::Ddbf => (ddbf::Params::least_bytes(filters), filters.bits.is_some()),
+            _ => (self.method.least_table(), false),
+        })
     }
 
     /// Bytes of a rule's table with this many slots.

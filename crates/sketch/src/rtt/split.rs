@@ -43,9 +43,9 @@ impl Split {
         }
         let mut are_given = true;
         for &matching in matches {
-            let given = settings.given_table(matching)?;
-            split.least[matching as usize] = given.unwrap_or(settings.method.least_table());
-            are_given &= given.is_some();
+            let (least, is_given) = settings.least_table(matching)?;
+            split.least[matching as usize] = least;
+            are_given &= is_given;
         }
         let (series_limit, limit) = match settings.method {
             Method::Auto => (Horizon::SERIES_BYTES, 0),
