@@ -10,7 +10,7 @@ use common::times;
 use dwell_simulate::exchange::{ExchangeWorkload, Settings};
 use dwell_sketch::ale::{self, Ale, Widths};
 use dwell_sketch::bloomtime;
-use dwell_sketch::dart::{self, Dart};
+use dwell_sketch::dart::{self, Dart, GivenTrackers};
 use dwell_sketch::ddbf::{self, Ddbf};
 use dwell_sketch::exact::Exact;
 use dwell_sketch::fridge::{Fridge, Params};
@@ -193,7 +193,7 @@ fn filters(stream: &[Event], exchanges: Exchanges) {
         time("ddbf", stream, || Ddbf::new(params, exchanges).expect("parameters are in range"));
     }
     if is_wanted("dart") {
-        let params = dart::Params::budget(BYTES).expect("64 KiB are enough");
+        let params = dart::Params::budget(BYTES, &GivenTrackers::NONE).expect("64 KiB are enough");
         time("dart", stream, || Dart::new(params, exchanges).expect("parameters are in range"));
     }
 }

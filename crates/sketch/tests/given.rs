@@ -3,7 +3,7 @@
 
 use dwell_sketch::Structure;
 use dwell_sketch::rtt::{GivenFilters, Method, RttMeter, Settings, SettingsError};
-use dwell_types::Match;
+use dwell_types::{Match, Nanos};
 
 /// The structure of the only rule of a meter in this memory, or the memory that is needed.
 fn built(settings: &Settings, memory: usize) -> Result<Structure, usize> {
@@ -59,6 +59,42 @@ fn filters_are_as_given() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn trackers_are_as_given() {
+    for (ranges, packets, stages, rounds) in [
+        (Some(4), None, None, None),
+        (None, Some(9), None, Some(0)),
+        (Some(1_000), Some(3_001), Some(8), Some(2)),
+        (None, None, Some(1), None),
+    ] {
+        let settings = Settings { ranges, packets, stages, rounds, ..settings(Method::Dart) };
+        assert_is_given(&settings, |found| {
+            let Structure::Trackers(found) = found else { return false };
+            ranges.is_none_or(|given| found.ranges == given / 4 * 4)
+                && packets.is_none_or(|given| found.packets == given / found.stages * found.stages)
+                && stages.is_none_or(|given| found.stages == given)
+                && rounds.is_none_or(|given| found.rounds == given)
+        });
+    }
+}
+
+/// `hash-sample` keeps what is given until memory requires it to sample less.
+#[test]
+fn samples_are_as_given() {
+    for (slots, probability, longest) in
+        [(Some(64), None, None), (Some(5_000), Some(0.25), Some(Nanos::from_secs(1))), (None, Some(0.01), None)]
+    {
+        let entry_probabilities = Vec::from_iter(probability);
+        let settings = Settings { slots, entry_probabilities, longest, ..settings(Method::HashSample) };
+        assert_is_given(&settings, |found| {
+            let Structure::Sample { slots: room, probability: p, longest: lifetime } = found else { return false };
+            slots.is_none_or(|given| room <= given as usize && room * 17 > given as usize * 16 - 17 * 8)
+                && p == probability.unwrap_or(1.0)
+                && lifetime == longest.unwrap_or(Settings::usual_expiry(Match::Dns))
+        });
     }
 }
 

@@ -103,8 +103,9 @@ pub(crate) struct Arguments {
     /// bits of a slot number if more.
     #[arg(long, value_name = "BITS", value_parser = crate::units::between::<u32>(1..=32), help_heading = "Method and memory")]
     pub(super) fingerprint_bits: Option<u32>,
-    /// Stages, each with its own hash, of --method simple (default 1) and stages (default 4).
-    #[arg(long, value_name = "N", value_parser = crate::units::between::<u32>(1..=6), help_heading = "Method and memory")]
+    /// Stages, each with its own hash, of --method simple (default 1), stages (default 4) and dart (of its segments;
+    /// default 4).
+    #[arg(long, value_name = "N", value_parser = crate::units::between::<u32>(1..=8), help_heading = "Method and memory")]
     pub(super) stages: Option<u32>,
     /// Longest delay to expect, for --method stages, timebloom, bloomtime, ale-u, ale-e and ddbf. Default: a sixteenth
     /// of the expiry.
@@ -125,6 +126,16 @@ pub(crate) struct Arguments {
     /// ddbf. Default: the best for --rate, 8 if that is not given; 4 with ale-e and ddbf.
     #[arg(long, value_name = "N", value_parser = crate::units::between::<u32>(1..=64), help_heading = "Parameters of single methods")]
     pub(super) hashes: Option<u32>,
+    /// Directions of flows that --method dart tracks at once, rounded down to a multiple of 4. Default: as fits half of the
+    /// memory.
+    #[arg(long, value_name = "N", value_parser = crate::units::between::<u32>(4..=u32::MAX.into()), help_heading = "Parameters of single methods")]
+    pub(super) ranges: Option<u32>,
+    /// Segments that --method dart remembers at once, in all stages together. Default: as fits the other half.
+    #[arg(long, value_name = "N", value_parser = crate::units::between::<u32>(1..=u32::MAX.into()), help_heading = "Parameters of single methods")]
+    pub(super) packets: Option<u32>,
+    /// How often --method dart moves a segment to its next stage because another one takes its place. Default: 8.
+    #[arg(long, value_name = "N", value_parser = crate::units::between::<u32>(0..=255), help_heading = "Parameters of single methods")]
+    pub(super) rounds: Option<u32>,
     /// Seed of all hashes: the same seed gives the same result. Whoever knows it can craft packets that evade or slow
     /// down the measurement: choose a secret one on untrusted traffic.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = crate::units::whole::<u64>, help_heading = "Method and memory")]
@@ -239,6 +250,9 @@ impl Arguments {
             ("--filters", self.filters.is_some(), Parameter::Filters),
             ("--bits", self.bits.is_some(), Parameter::Bits),
             ("--hashes", self.hashes.is_some(), Parameter::Hashes),
+            ("--ranges", self.ranges.is_some(), Parameter::Ranges),
+            ("--packets", self.packets.is_some(), Parameter::Packets),
+            ("--rounds", self.rounds.is_some(), Parameter::Rounds),
         ];
         for (flag, is_set, parameter) in of_methods {
             if is_set && !self.method.has(parameter) {

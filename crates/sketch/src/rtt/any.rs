@@ -105,7 +105,9 @@ impl AnyMeter {
             Method::AleU => ale(Widths::Uniform),
             Method::AleE => ale(Widths::Exponential),
             Method::Ddbf => other(Ddbf::new(ddbf::Params::budget(bytes, filters).ok_or_else(too_few)?, within)),
-            Method::Dart => other(Dart::new(dart::Params::budget(bytes).ok_or_else(too_few)?, exchanges)),
+            Method::Dart => {
+                other(Dart::new(dart::Params::budget(bytes, &settings.trackers()).ok_or_else(too_few)?, exchanges))
+            }
         }
     }
 

@@ -10,7 +10,9 @@ use crate::horizon::Horizon;
 use crate::mis::{Ladder, Mis};
 use crate::simple::Simple;
 use crate::timebloom::{self, TimeBloom};
-use Parameter::{Bits, EntryProbability, Filters, FingerprintBits, Hashes, Longest, Rate, Slots, Stages};
+use Parameter::{
+    Bits, EntryProbability, Filters, FingerprintBits, Hashes, Longest, Packets, Ranges, Rate, Rounds, Slots, Stages,
+};
 use dwell_types::{IdForm, Match};
 
 /// The method by which delays are measured.
@@ -67,6 +69,12 @@ pub enum Parameter {
     Bits,
     /// The hash functions of these.
     Hashes,
+    /// [`super::Settings::ranges`].
+    Ranges,
+    /// [`super::Settings::packets`].
+    Packets,
+    /// [`super::Settings::rounds`].
+    Rounds,
 }
 
 /// What differs between methods; see the questions of the same names.
@@ -234,7 +242,13 @@ const ROWS: &[Row] = &[
         summary: "only TCP segments whose acknowledgement is unambiguous",
         tuning: "half of the memory for ranges, half for packets; tcp-ack only",
         sizes: Sizes::of::<Dart>(dart::Params::LEAST_BYTES),
-        properties: Properties { is_biased: true, ids: IdForm::Plain, only: Some(Match::TcpAck), ..PLAIN },
+        properties: Properties {
+            is_biased: true,
+            parameters: &[Stages, Ranges, Packets, Rounds],
+            ids: IdForm::Plain,
+            only: Some(Match::TcpAck),
+            ..PLAIN
+        },
     },
 ];
 

@@ -1,5 +1,6 @@
 use super::Method;
 use crate::ale::{self, Widths};
+use crate::dart::GivenTrackers;
 use crate::distribution::{Ambiguous, DelayStore};
 use crate::filters::GivenFilters;
 use crate::fridge::Params;
@@ -35,7 +36,8 @@ pub struct Settings {
     pub entry_probabilities: Vec<f64>,
     /// Fingerprint bits; `None` for 32, or for a fridge's default (see [`Params`]).
     pub fingerprint_bits: Option<u32>,
-    /// Stages of an array, 1 to 6, instead of one in which newcomers overwrite, or four in which entries stay.
+    /// Stages of an array, 1 to 6, instead of one in which newcomers overwrite, or four in which entries stay; or of a
+    /// packet tracker, 1 to 8, instead of 4.
     pub stages: Option<u32>,
     /// An upper bound of delays, for the methods that need one, instead of a sixteenth of the expiry. Or how long
     /// [`Method::HashSample`] keeps requests, instead of a time that it learns.
@@ -44,6 +46,12 @@ pub struct Settings {
     pub rate: Option<f64>,
     /// What filters are like, instead of as fits the memory, the longest delay and the rate.
     pub filters: GivenFilters,
+    /// Slots of the range tracker of [`Method::Dart`], instead of as many as fit half of the memory.
+    pub ranges: Option<u32>,
+    /// The same for its packet tracker.
+    pub packets: Option<u32>,
+    /// How often records that this evicts may go round, instead of 8 times.
+    pub rounds: Option<u32>,
     /// How ambiguous samples will count.
     pub ambiguous: Ambiguous,
     /// Seed of all hashes.
@@ -77,6 +85,9 @@ impl Settings {
             longest: None,
             rate: None,
             filters: GivenFilters::NONE,
+            ranges: None,
+            packets: None,
+            rounds: None,
             ambiguous: Ambiguous::Bounds,
             seed: 0,
             has_intervals: false,
@@ -146,6 +157,12 @@ impl Settings {
         }
     }
 
+    /// What is given of a rule's trackers.
+    pub(super) fn trackers(&self) -> GivenTrackers {
+        let &Self { ranges, packets, stages, rounds, .. } = self;
+        GivenTrackers { ranges, packets, stages, rounds }
+    }
+
     /// Slots of a rule that fit this many bytes, unless their number is given.
     pub(super) fn slots_in(&self, bytes: usize, matching: Match) -> u32 {
         self.slots.unwrap_or_else(|| match self.method.slot_bytes() {
@@ -167,6 +184,7 @@ impl Settings {
             Method::AleU => (ale::Params::least_bytes(Widths::Uniform, filters), are_given),
             Method::AleE => (ale::Params::least_bytes(Widths::Exponential, filters), are_given),
             Method::Ddbf => (ddbf::Params::least_bytes(filters), filters.bits.is_some()),
+            Method::Dart => (self.trackers().least_bytes(), self.trackers().is_size()),
             _ => (self.method.least_table(), false),
         })
     }
