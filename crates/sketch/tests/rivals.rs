@@ -13,7 +13,7 @@ use dwell_sketch::ddbf::{self, Ddbf};
 use dwell_sketch::hash_sample::{HashSample, Lifetime};
 use dwell_sketch::rtt::GivenFilters;
 use dwell_sketch::simple::{self, Overwrite, Simple};
-use dwell_sketch::timebloom::{self, TimeBloom};
+use dwell_sketch::timebloom::{self, Prior, TimeBloom};
 use dwell_sketch::{Exchanges, Fates, Meter};
 use dwell_types::Nanos;
 use proptest::prelude::*;
@@ -87,7 +87,11 @@ fn scores(bytes: usize, answered: f64) -> [Score; 7] {
     let mut stages = Simple::new(stages, exchanges).expect("in range");
     let mut table = HashSample::new(bytes, false, Lifetime::Given(LONGEST), exchanges).expect("in range");
     [
-        score("ring", &mut ring(timebloom::Params::budget(bytes, LONGEST, rate, &GivenFilters::NONE)), answered),
+        score(
+            "ring",
+            &mut ring(timebloom::Params::budget(bytes, LONGEST, rate, &GivenFilters::NONE, Prior::Learnt)),
+            answered,
+        ),
         score("bloomtime", &mut ring(bloomtime::budget(bytes, LONGEST, rate, &GivenFilters::NONE)), answered),
         score("ale-u", &mut ale(Widths::Uniform), answered),
         score("ale-e", &mut ale(Widths::Exponential), answered),

@@ -18,7 +18,8 @@ use dwell_report::rtt::{ResultLine, RttReport, SCHEMA};
 use dwell_sketch::Structure;
 use dwell_sketch::dart;
 use dwell_sketch::distribution::Ambiguous;
-use dwell_sketch::rtt::{Answer, Method, RttMeter, RuleState, Settings};
+use dwell_sketch::rtt::{self, Answer, Method, RttMeter, RuleState, Settings};
+use dwell_sketch::timebloom::Policy;
 use dwell_types::{Match, Nanos, Timestamp};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -62,6 +63,15 @@ impl Reports {
         }
         if let Some(bits) = arguments.fingerprint_bits {
             parameters.insert("fingerprint_bits", Parameter::Integer(u64::from(bits)));
+        }
+        if let Some(rate) = arguments.rate {
+            parameters.insert("rate", Parameter::Real(rate));
+        }
+        if method.has(rtt::Parameter::Policy) {
+            let policy = arguments.policy.unwrap_or(Policy::USUAL);
+            parameters.insert("policy", Parameter::Text(policy.name().to_owned()));
+            let prior = arguments.prior.as_ref().map_or("learnt".to_owned(), |path| path.display().to_string());
+            parameters.insert("prior", Parameter::Text(prior));
         }
         if arguments.group.is_some() {
             parameters.insert("max_groups", Parameter::Integer(u64::from(arguments.max_groups)));

@@ -89,16 +89,9 @@ impl MethodEntry {
 
 impl Configured for Configuration {
     fn name(&self) -> String {
-        let name = match (self.policy, self.learnt) {
-            (Policy::Closest, _) => "closest",
-            (Policy::Farthest, _) => "farthest",
-            (Policy::Random, _) => "random",
-            (Policy::MostLikely, _) => "most-likely",
-            (Policy::AroundMedian, _) => "around-median",
-            (Policy::AroundMean, _) => "around-mean",
-            (Policy::Around(_), _) => "around",
-            (Policy::Bayes, false) => "bayes",
-            (Policy::Bayes, true) => "bayes-learnt",
+        let name = match self {
+            Self { policy: Policy::Bayes, learnt: true, .. } => "bayes-learnt",
+            Self { policy, .. } => policy.name(),
         };
         name.to_owned()
     }

@@ -9,7 +9,7 @@ use crate::hash_sample::{HashSample, Lifetime};
 use crate::horizon::{Borrower, Horizon, Roomy};
 use crate::mis::{Ladder, Mis, Rung};
 use crate::simple::{self, Overwrite, Simple};
-use crate::timebloom::{self, TimeBloom};
+use crate::timebloom::{self, Policy, TimeBloom};
 use crate::{Exchanges, Meter};
 use dwell_types::{ExchangeId, Match, Timestamp};
 use std::fmt::Display;
@@ -100,7 +100,11 @@ impl AnyMeter {
                 let ladder = Ladder::new(rungs).map_err(SettingsError::parameter)?;
                 other(Mis::new(ladder, fingerprint_bits, exchanges))
             }
-            Method::TimeBloom => ring(timebloom::Params::budget(bytes, longest, rate, filters)),
+            Method::TimeBloom => {
+                let params = timebloom::Params::budget(bytes, longest, rate, filters, settings.prior());
+                let policy = settings.policy.unwrap_or(Policy::USUAL);
+                ring(params.map(|params| timebloom::Params { policy, ..params }))
+            }
             Method::BloomTime => ring(bloomtime::budget(bytes, longest, rate, filters)),
             Method::AleU => ale(Widths::Uniform),
             Method::AleE => ale(Widths::Exponential),

@@ -11,7 +11,8 @@ use crate::mis::{Ladder, Mis};
 use crate::simple::Simple;
 use crate::timebloom::{self, TimeBloom};
 use Parameter::{
-    Bits, EntryProbability, Filters, FingerprintBits, Hashes, Longest, Packets, Ranges, Rate, Rounds, Slots, Stages,
+    Bits, EntryProbability, Filters, FingerprintBits, Hashes, Longest, Packets, Policy, Prior, Ranges, Rate, Rounds,
+    Slots, Stages,
 };
 use dwell_types::{IdForm, Match};
 
@@ -69,6 +70,10 @@ pub enum Parameter {
     Bits,
     /// The hash functions of these.
     Hashes,
+    /// [`super::Settings::policy`].
+    Policy,
+    /// [`super::Settings::prior`].
+    Prior,
     /// [`super::Settings::ranges`].
     Ranges,
     /// [`super::Settings::packets`].
@@ -202,7 +207,11 @@ const ROWS: &[Row] = &[
         summary: "Bloom filters, one per time slot",
         tuning: "filters from the memory, delays learnt while running",
         sizes: Sizes::of::<TimeBloom>(timebloom::Params::LEAST_BYTES),
-        properties: Properties { is_biased: true, parameters: &[Longest, Rate, Filters, Bits, Hashes], ..PLAIN },
+        properties: Properties {
+            is_biased: true,
+            parameters: &[Longest, Rate, Filters, Bits, Hashes, Policy, Prior],
+            ..PLAIN
+        },
     },
     Row {
         method: Method::BloomTime,

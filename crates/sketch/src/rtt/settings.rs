@@ -5,7 +5,7 @@ use crate::distribution::{Ambiguous, DelayStore};
 use crate::filters::GivenFilters;
 use crate::fridge::Params;
 use crate::hash_sample::HashSample;
-use crate::timebloom;
+use crate::timebloom::{self, Cdf, Policy, Prior};
 use crate::top_flows::Line;
 use crate::{Exchanges, bloomtime, ddbf};
 use dwell_types::{Leg, Match, Nanos, Series, hash};
@@ -46,6 +46,10 @@ pub struct Settings {
     pub rate: Option<f64>,
     /// What filters are like, instead of as fits the memory, the longest delay and the rate.
     pub filters: GivenFilters,
+    /// How [`Method::TimeBloom`] chooses among matches, instead of as usual.
+    pub policy: Option<Policy>,
+    /// What is known of the delays, for [`Method::TimeBloom`], instead of what it learns.
+    pub prior: Option<Cdf>,
     /// Slots of the range tracker of [`Method::Dart`], instead of as many as fit half of the memory.
     pub ranges: Option<u32>,
     /// The same for its packet tracker.
@@ -85,6 +89,8 @@ impl Settings {
             longest: None,
             rate: None,
             filters: GivenFilters::NONE,
+            policy: None,
+            prior: None,
             ranges: None,
             packets: None,
             rounds: None,
@@ -157,6 +163,11 @@ impl Settings {
         }
     }
 
+    /// What is known of a rule's delays.
+    pub(super) fn prior(&self) -> Prior {
+        self.prior.clone().map_or(Prior::Learnt, Prior::Known)
+    }
+
     /// What is given of a rule's trackers.
     pub(super) fn trackers(&self) -> GivenTrackers {
         let &Self { ranges, packets, stages, rounds, .. } = self;
@@ -179,7 +190,7 @@ impl Settings {
         let filters = &self.filters;
         let are_given = filters.filters.is_some() && filters.bits.is_some();
         Ok(match self.method {
-            Method::TimeBloom => (timebloom::Params::least_bytes(filters), are_given),
+            Method::TimeBloom => (timebloom::Params::least_bytes(filters, &self.prior()), are_given),
             Method::BloomTime => (bloomtime::least_bytes(filters), are_given),
             Method::AleU => (ale::Params::least_bytes(Widths::Uniform, filters), are_given),
             Method::AleE => (ale::Params::least_bytes(Widths::Exponential, filters), are_given),

@@ -35,7 +35,7 @@ mod tests {
     use super::*;
     use crate::bloomtime;
     use crate::test_support::exchanges;
-    use crate::timebloom::{Params, TimeBloom};
+    use crate::timebloom::{Params, Prior, TimeBloom};
     use crate::{Event, Meter};
     use dwell_types::{ExchangeId, Match, Timestamp, hash};
 
@@ -57,7 +57,10 @@ mod tests {
         for bytes in [4_096, 20_000, 1 << 20] {
             for rate in [None, Some(1e3)] {
                 let none = &GivenFilters::NONE;
-                let rings = [Params::budget(bytes, LONGEST, rate, none), bloomtime::budget(bytes, LONGEST, rate, none)];
+                let rings = [
+                    Params::budget(bytes, LONGEST, rate, none, Prior::Learnt),
+                    bloomtime::budget(bytes, LONGEST, rate, none),
+                ];
                 for params in rings.map(Option::unwrap) {
                     let mut ring = TimeBloom::new(params.clone(), exchanges(Match::Dns, LONGEST)).unwrap();
                     ring.update(&learnt, &mut Vec::new());
@@ -71,9 +74,9 @@ mod tests {
                 }
             }
         }
-        for (least, budget) in
-            [(Params::LEAST_BYTES, Params::budget as fn(_, _, _, &_) -> _), (bloomtime::LEAST_BYTES, bloomtime::budget)]
-        {
+        let learnt: fn(_, _, _, &_) -> _ =
+            |bytes, longest, rate, given| Params::budget(bytes, longest, rate, given, Prior::Learnt);
+        for (least, budget) in [(Params::LEAST_BYTES, learnt), (bloomtime::LEAST_BYTES, bloomtime::budget)] {
             assert!(
                 budget(least, LONGEST, None, &GivenFilters::NONE).is_some()
                     && budget(least - 1, LONGEST, None, &GivenFilters::NONE).is_none()

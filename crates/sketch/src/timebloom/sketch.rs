@@ -34,16 +34,16 @@ impl Params {
     pub const LEAST_BYTES: usize = super::LEAST_BYTES + Learnt::BYTES;
 
     /// The ring for delays up to `longest` that fits this many bytes, without the counts of the series; `None` if they
-    /// are too few. `rate`: requests per second, if known. The delays are learnt.
-    pub fn budget(bytes: usize, longest: Nanos, rate: Option<f64>, given: &GivenFilters) -> Option<Self> {
-        let (bits, filters, rate) = fit(bytes.checked_sub(Learnt::BYTES)?, longest, rate, given)?;
-        let (policy, reference, prior) = (Policy::Bayes, Reference::ConditionalMean, Prior::Learnt);
+    /// are too few. `rate`: requests per second, if known.
+    pub fn budget(bytes: usize, longest: Nanos, rate: Option<f64>, given: &GivenFilters, prior: Prior) -> Option<Self> {
+        let (bits, filters, rate) = fit(bytes.checked_sub(prior.state_bytes())?, longest, rate, given)?;
+        let (policy, reference) = (Policy::USUAL, Reference::ConditionalMean);
         Some(Self { bits, filters, hashes: given.hashes, rate, policy, reference, prior })
     }
 
     /// The least bytes for [`Params::budget`] of what is given.
-    pub(crate) fn least_bytes(given: &GivenFilters) -> usize {
-        super::least_bytes(given) + Learnt::BYTES
+    pub(crate) fn least_bytes(given: &GivenFilters, prior: &Prior) -> usize {
+        super::least_bytes(given) + prior.state_bytes()
     }
 }
 
@@ -56,6 +56,17 @@ pub enum Prior {
     Known(Cdf),
     /// None at first; the distribution is learnt from the matches.
     Learnt,
+}
+
+impl Prior {
+    /// Bytes that a ring holds of it, sooner or later.
+    fn state_bytes(&self) -> usize {
+        match self {
+            Self::Uniform => Cdf::cells_bytes(1),
+            Self::Known(cdf) => cdf.state_bytes(),
+            Self::Learnt => Learnt::BYTES,
+        }
+    }
 }
 
 /// Why a ring of filters cannot be built.
