@@ -133,6 +133,10 @@ lifetime_requests = [8192]
 method = "mis"
 slots = [1024]
 lifetimes = [[8192, 16384]]
+[[delay.methods]]
+method = "fridges-ivw"
+slots = [1024]
+lifetimes = [[8192, 16384]]
 "#,
         r#"
 [[crossing.workloads]]

@@ -1,3 +1,4 @@
+use super::meter::AnyMeter;
 use super::method::Configuration;
 use super::workload::Stream;
 use super::{LARGEST, QUANTILES, SHOWN};
@@ -7,8 +8,7 @@ use dwell_simulate::Delays;
 use dwell_simulate::exchange::{ExchangeWorkload, Workload};
 use dwell_sketch::distribution::Distribution;
 use dwell_sketch::estimate::Estimate;
-use dwell_sketch::rtt::RttMeter;
-use dwell_types::{Nanos, Observation, Sink};
+use dwell_types::{Nanos, Observation};
 
 /// Number of exchanges.
 const EXCHANGES: &str = "exchanges";
@@ -36,7 +36,7 @@ impl Measured for Configuration {
         let mut workload = ExchangeWorkload::new(&stream.settings, seed).map_err(|error| error.to_string())?;
         let groups = if stream.measured.is_some() { MEASURED + 1 } else { 1 };
         let meters = configurations.iter().map(|c| c.meter(methods_seed(seed), groups));
-        let mut meters: Vec<RttMeter> = meters.collect::<Result<_, _>>()?;
+        let mut meters: Vec<AnyMeter> = meters.collect::<Result<_, _>>()?;
 
         let mut delays = Delays::default();
         let mut block = Vec::with_capacity(BLOCK);
@@ -54,9 +54,7 @@ impl Measured for Configuration {
             if block.is_empty() {
                 break;
             }
-            for meter in &mut meters {
-                block.iter().for_each(|&seen| meter.take(seen));
-            }
+            meters.iter_mut().for_each(|meter| meter.take_all(&block));
         }
         let truth = Truth::new(delays);
         Ok(meters.iter_mut().map(|meter| truth.compare(meter, groups - 1)).collect())
@@ -109,9 +107,9 @@ impl Truth {
     }
 
     /// Compares a meter's estimates for the measured group with the truth.
-    fn compare(&self, meter: &mut RttMeter, group: u16) -> Vec<Measurement> {
-        let answers = meter.estimate();
-        let found = answers.iter().find(|answer| answer.series.group == group).map(|answer| &answer.distribution);
+    fn compare(&self, meter: &mut AnyMeter, group: u16) -> Vec<Measurement> {
+        let found = meter.distribution(group);
+        let found = found.as_ref();
         let mut measurements = compare_quantiles(&self.quantiles, found);
         measurements.extend(self.counts(found));
         let samples = found.map_or(0, Distribution::samples);

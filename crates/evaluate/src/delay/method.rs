@@ -1,7 +1,8 @@
+use super::meter::{AnyMeter, Kind};
 use crate::grid::{Configured, Entry};
 use crate::value::{Invalid, Number, RATES, above_zero, available, memory, span, within};
 use dwell_sketch::rtt::{Method, Parameter, RttMeter, Settings};
-use dwell_types::{Match, Nanos};
+use dwell_types::{Match, Nanos, hash};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -32,7 +33,7 @@ pub(crate) struct MethodEntry {
 /// A method with its parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Configuration {
-    pub(super) method: Method,
+    kind: Kind,
     size: Size,
     entering: Entering,
     fingerprint_bits: Option<u32>,
@@ -69,10 +70,11 @@ impl Entry for MethodEntry {
 
     /// Every combination, each built once as a check, so that every returned configuration can be built.
     fn items(&self, _: f64) -> Result<Vec<Configuration>, Invalid> {
-        let Some(method) = Method::ALL.into_iter().find(|method| method.name() == self.method) else {
-            let names = Method::ALL.map(Method::name).join(", ");
+        let Some(kind) = Kind::all().find(|kind| kind.name() == self.method) else {
+            let names = Kind::all().map(Kind::name).collect::<Vec<_>>().join(", ");
             return Err(Invalid::new("method", format!("'{}': expected one of {names}", self.method)));
         };
+        let method = kind.method();
         let expiry = self.expiry_ms.map(|ms| span("expiry_ms", ms)).transpose()?;
         let longest = self.longest_ms.map(|ms| span("longest_ms", ms)).transpose()?;
         self.rate.map(|rate| within("rate", rate, RATES)).transpose()?;
@@ -92,7 +94,7 @@ impl Entry for MethodEntry {
                 let rate = self.rate;
                 let stages = self.stages;
                 let configuration =
-                    Configuration { method, size, entering, fingerprint_bits, expiry, stages, longest, rate };
+                    Configuration { kind, size, entering, fingerprint_bits, expiry, stages, longest, rate };
                 configuration.meter(0, 1).map_err(|problem| {
                     let parameters = configuration.parameters();
                     Invalid::new("method", format!("{} {parameters:?}: {problem}", self.method))
@@ -191,7 +193,7 @@ fn sizes(key: &str, numbers: &[Number], size: impl Fn(Number) -> Result<Size, In
 
 impl Configured for Configuration {
     fn name(&self) -> String {
-        self.method.name().to_owned()
+        self.kind.name().to_owned()
     }
 
     fn parameters(&self) -> BTreeMap<String, f64> {
@@ -222,7 +224,31 @@ impl Configured for Configuration {
 
 impl Configuration {
     /// Builds a meter for simulated exchanges.
-    pub(super) fn meter(&self, seed: u64, groups: u16) -> Result<RttMeter, String> {
+    pub(super) fn meter(&self, seed: u64, groups: u16) -> Result<AnyMeter, String> {
+        match self.kind {
+            Kind::Rtt(_) => Ok(AnyMeter::Rtt(Box::new(self.rtt_meter(false, seed, groups)?))),
+            Kind::Ivw => {
+                let (Size::Slots(slots), Entering::Lifetimes(lifetimes)) = (self.size, &self.entering) else {
+                    return Err("expected slots and lifetimes".to_owned());
+                };
+                let slots = slots / lifetimes.len() as u32;
+                let fridge = |(seed, &lifetime): (u64, &f64)| {
+                    let alone = Self {
+                        kind: Kind::Rtt(Method::Fridge),
+                        size: Size::Slots(slots),
+                        entering: Entering::With((f64::from(slots) / lifetime).min(1.0)),
+                        ..self.clone()
+                    };
+                    alone.rtt_meter(true, seed, groups)
+                };
+                // Fridges of their own, with hashes of their own.
+                let seeds = (0..).map(|k| hash::word(seed, k));
+                Ok(AnyMeter::Ivw(seeds.zip(lifetimes).map(fridge).collect::<Result<_, _>>()?))
+            }
+        }
+    }
+
+    fn rtt_meter(&self, keeps_samples: bool, seed: u64, groups: u16) -> Result<RttMeter, String> {
         let (slots, memory) = match self.size {
             Size::Unbounded => (None, usize::MAX),
             Size::Slots(slots) => (Some(slots), memory_of(slots)),
@@ -246,7 +272,8 @@ impl Configuration {
             longest: self.longest,
             rate: self.rate,
             seed,
-            ..Settings::new(self.method, vec![Match::Events], memory)
+            keeps_samples,
+            ..Settings::new(self.kind.method(), vec![Match::Events], memory)
         })
         .map_err(|error| error.to_string())
     }
