@@ -145,7 +145,9 @@ impl fmt::Display for AleError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Buckets { given, most } => {
-                write!(f, "a window has 1 to {most} filters besides the present one, not {given}")
+                // Together with the present one.
+                let [most, given] = [most, given].map(|buckets| buckets.saturating_add(1));
+                write!(f, "a window has 2 to {most} filters, not {given}")
             }
             Self::Counters => f.write_str("a filter needs at least one counter"),
             Self::Hashes(hashes) => write!(f, "there are 1 to {MOST_HASHES} hash functions, not {hashes}"),

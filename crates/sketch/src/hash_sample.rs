@@ -62,6 +62,13 @@ pub enum HashSampleError {
         /// Bytes needed at least.
         needed: usize,
     },
+    /// The same in slots.
+    Slots {
+        /// Slots given.
+        given: u32,
+        /// Slots needed at least.
+        needed: u32,
+    },
     /// A lifetime must be above zero.
     Lifetime(Nanos),
     /// A lifetime must be at least the 99.9th percentile of delays.
@@ -74,6 +81,7 @@ impl fmt::Display for HashSampleError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Bytes { given, needed } => write!(f, "a table needs {needed} bytes, not {given}"),
+            Self::Slots { given, needed } => write!(f, "a table needs {needed} slots, not {given}"),
             Self::Lifetime(lifetime) => write!(f, "a lifetime is above zero, not {lifetime}"),
             Self::Multiple(multiple) => {
                 write!(f, "a lifetime is at least 1 times the 99.9th percentile, not {multiple}")
@@ -169,8 +177,13 @@ impl HashSample {
     }
 
     /// Bytes of a table with this many slots.
-    pub(crate) fn table_bytes(slots: u32, has_tokens: bool, exchanges: &Exchanges) -> usize {
-        Open::bytes_of(slots as usize, exchanges.tags, has_tokens)
+    pub(crate) fn table_bytes(slots: u32, has_tokens: bool, exchanges: &Exchanges) -> Result<usize, HashSampleError> {
+        let bytes = |slots: u32| Open::bytes_of(slots as usize, exchanges.tags, has_tokens);
+        if bytes(slots) >= Self::LEAST_BYTES {
+            return Ok(bytes(slots));
+        }
+        let needed = (slots..u32::MAX).find(|&slots| bytes(slots) >= Self::LEAST_BYTES).unwrap_or(u32::MAX);
+        Err(HashSampleError::Slots { given: slots, needed })
     }
 
     /// The most slots of the table.
@@ -485,7 +498,7 @@ mod tests {
     fn a_given_probability_is_the_most() {
         let exchanges = exchanges(Match::Dns, Nanos::from_secs(100));
         let sampled = |slots, probability| {
-            let bytes = HashSample::table_bytes(slots, true, &exchanges);
+            let bytes = HashSample::table_bytes(slots, true, &exchanges).unwrap();
             let mut table = table(bytes, LONG, Match::Dns).with_probability(probability).unwrap();
             assert_eq!((table.slots(), table.probability()), (slots as usize, probability));
             let samples = feed(&mut table, 50_000, 30);
@@ -498,6 +511,10 @@ mod tests {
         assert_eq!(kept, 0.3);
         // Of some 25,000 exchanges, 6 standard deviations (2·10⁻⁹) are 1,450. A weight of 1 must fail.
         assert!((found - 24_986.0).abs() < 1_450.0 && 0.3 * found < 23_000.0, "{found}");
+        for given in [0, 41] {
+            let refused = HashSample::table_bytes(given, true, &exchanges);
+            assert_eq!(refused, Err(HashSampleError::Slots { given, needed: 42 }));
+        }
         let (closed, _) = sampled(128, 0.3);
         assert!(closed < 0.1, "{closed}");
         for wrong in [0.0, 1.1, f64::NAN] {

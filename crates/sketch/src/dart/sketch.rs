@@ -106,7 +106,9 @@ impl fmt::Display for DartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Stages(stages) => write!(f, "a packet tracker has 1 to {MOST_STAGES} stages, not {stages}"),
-            Self::Slots { ranges, packets } => write!(f, "{ranges} ranges and {packets} packets are too few"),
+            Self::Slots { ranges, packets } => {
+                write!(f, "there are at least 4 ranges and one packet per stage, not {ranges} and {packets}")
+            }
         }
     }
 }

@@ -206,6 +206,7 @@ impl Settings {
             Some((slot, rest)) => slots as usize * slot + rest,
             None if self.method == Method::HashSample => {
                 HashSample::table_bytes(slots, matching.has_tokens(), &self.exchanges(matching))
+                    .map_err(SettingsError::parameter)?
             }
             None => {
                 self.fridge(matching, slots).table_bytes(&self.exchanges(matching)).map_err(SettingsError::parameter)?
