@@ -8,7 +8,7 @@ use crate::frames::{nobody_inside, undecoded};
 use crate::messages;
 use crate::output::{self, Output, ReportArguments, WriteReport};
 use crate::progress::Bar;
-use crate::rtt::{self, Has, about, matching};
+use crate::rtt::{self, about, matching};
 use crate::signals::Signals;
 use crate::units::{Memories, described, is_given, one_of};
 use anyhow::Result;
@@ -23,7 +23,7 @@ use dwell_report::json;
 use dwell_report::plot::{self, Image, Sweep};
 use dwell_sketch::distribution::Ambiguous;
 use dwell_sketch::reuse::Reuse;
-use dwell_sketch::rtt::Method;
+use dwell_sketch::rtt::{Method, Parameter};
 use dwell_types::{IdForm, Match, Nanos, Observation, Prefix, Sink};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -269,6 +269,9 @@ fn feed_log(events: &mut EventLog, to: &mut Comparison) -> Result<Fed> {
     Ok(Fed { warnings, is_stopped: lines.is_stopped(), is_damaged: lines.is_damaged() })
 }
 
+/// Whether a method has something.
+type Has = fn(Method) -> bool;
+
 /// What to compare, without repetitions.
 fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
     let mut matches = match &arguments.matches[..] {
@@ -283,13 +286,14 @@ fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
     matches.dedup();
     let (memories, methods) = (arguments.memory.0.clone(), distinct(&arguments.methods));
     let known: [(&str, bool, Has); 2] = [
-        ("--longest", arguments.longest.is_some(), Method::has_longest),
-        ("--rate", arguments.rate.is_some(), Method::has_rate),
+        ("--longest", arguments.longest.is_some(), Method::needs_longest),
+        ("--rate", arguments.rate.is_some(), |method| method.has(Parameter::Rate)),
     ];
-    if let Some((flag, _, has)) =
-        known.into_iter().find(|&(_, is_set, has)| is_set && !methods.iter().copied().any(has))
-    {
-        return Err(Failure::Usage(format!("{flag} applies only to --methods {}", rtt::methods(has))));
+    for (flag, is_set, has) in known {
+        if is_set && !methods.iter().copied().any(has) {
+            let others = rtt::methods(has);
+            return Err(Failure::Usage(format!("{flag} applies only to --methods {others}")));
+        }
     }
     let copies = matches.len() * methods.len() * usize::from(arguments.seeds);
     check_sum(&memories, copies, "methods, matches and seeds")?;

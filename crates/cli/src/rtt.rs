@@ -8,12 +8,12 @@ use crate::signals::Signals;
 use crate::units;
 use anyhow::anyhow;
 use dwell_capture::{CaptureError, CaptureFiles, FrameSource, Name};
-use dwell_logs::EventLog;
+use dwell_logs::{EventLog, LogError};
 use dwell_observe::Observer;
 use dwell_observe::parse::{self, Key};
 use dwell_report::text;
 use dwell_sketch::reuse::Reuse;
-use dwell_sketch::rtt::{RttMeter, Settings, SettingsError};
+use dwell_sketch::rtt::{GivenFilters, RttMeter, Settings, SettingsError};
 use dwell_sketch::top_flows::{self, TopFlows};
 use dwell_types::{Frame, LinkType, Match, Observation, Sink};
 use std::io::ErrorKind;
@@ -22,8 +22,10 @@ use std::process::ExitCode;
 
 // Command-line arguments.
 mod arguments;
-pub(crate) use arguments::{Arguments, Has, matching, methods};
+pub(crate) use arguments::{Arguments, matching, methods};
 use arguments::{BY_TCPDUMP, Writing};
+// Delays that are known beforehand.
+mod prior;
 // Assigns samples to packets and flows.
 mod followed;
 use followed::{FlowPacket, Followed};
@@ -58,7 +60,7 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
         messages::say("all intervals are written at the end; --format jsonl or csv writes each one as it ends");
     }
     let mut observer = observer(arguments);
-    let settings = settings(arguments, arguments.matches(), arguments.group.is_some());
+    let settings = settings(arguments, arguments.matches(), arguments.group.is_some())?;
     let (flows, taken) = flows(arguments, &settings).unzip();
     let mut meter = meter(arguments, settings, observer.most_bytes(), taken)?;
     let mut outputs = Outputs::open(arguments)?;
@@ -150,7 +152,7 @@ fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Resu
     let most_groups = usize::from(arguments.max_groups);
     let bytes = |part: Part| part.of(arguments.memory);
     let mut events = EventLog::open(path, most_groups, names.map(bytes), arguments.seed, Some(signals.stop()))?;
-    let settings = settings(arguments, vec![Match::Events], events.has_groups());
+    let settings = settings(arguments, vec![Match::Events], events.has_groups())?;
     let names = names.filter(|_| events.has_groups());
     let mut reuse = Reuse::new();
     let tables = events.state_bytes() + size_of_val(&reuse) - names.map_or(0, bytes);
@@ -217,8 +219,8 @@ fn observer(arguments: &Arguments) -> Observer {
     })
 }
 
-fn settings(arguments: &Arguments, matches: Vec<Match>, has_groups: bool) -> Settings {
-    Settings {
+fn settings(arguments: &Arguments, matches: Vec<Match>, has_groups: bool) -> Result<Settings, LogError> {
+    Ok(Settings {
         matches,
         has_inside: !arguments.inside.is_empty(),
         groups: if has_groups { arguments.max_groups + 1 } else { 1 },
@@ -231,11 +233,17 @@ fn settings(arguments: &Arguments, matches: Vec<Match>, has_groups: bool) -> Set
         stages: arguments.stages,
         longest: arguments.longest,
         rate: arguments.rate,
+        filters: GivenFilters { filters: arguments.filters, bits: arguments.bits, hashes: arguments.hashes },
+        policy: arguments.policy,
+        prior: arguments.prior.as_deref().map(prior::read).transpose()?,
+        ranges: arguments.ranges,
+        packets: arguments.packets,
+        rounds: arguments.rounds,
         ambiguous: arguments.ambiguous,
         seed: arguments.seed,
         has_intervals: arguments.interval.is_some(),
         keeps_samples: arguments.wants_samples() || arguments.flows,
-    }
+    })
 }
 
 /// The largest flows get a quarter of the memory, or their minimum if that is more.
@@ -274,7 +282,7 @@ fn meter(arguments: &Arguments, settings: Settings, tables: usize, part: Option<
     RttMeter::new(&Settings { memory, ..settings }).map_err(|error| {
         Failure::Usage(match error {
             SettingsError::Memory { needed, .. } => format!(
-                "--memory of {} bytes is too small for these matches, groups and slots: {} is enough",
+                "--memory of {} bytes is too small for these matches, groups and parameters: {} is enough",
                 arguments.memory,
                 units::enough(arguments.memory, |memory| needed + besides(memory))
             ),

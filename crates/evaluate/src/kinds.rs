@@ -142,6 +142,10 @@ method = "fridge-staged"
 slots = [1024]
 entry_probability = [0.5]
 stages = 4
+[[delay.methods]]
+method = "fridges-ivw"
+slots = [1024]
+lifetimes = [[8192, 16384]]
 "#,
         r#"
 [[crossing.workloads]]

@@ -10,13 +10,14 @@ use common::times;
 use dwell_simulate::exchange::{ExchangeWorkload, Settings};
 use dwell_sketch::ale::{self, Ale, Widths};
 use dwell_sketch::bloomtime;
-use dwell_sketch::dart::{self, Dart};
+use dwell_sketch::dart::{self, Dart, GivenTrackers};
 use dwell_sketch::ddbf::{self, Ddbf};
 use dwell_sketch::exact::Exact;
 use dwell_sketch::fridge::{Fridge, Params};
 use dwell_sketch::hash_sample::{HashSample, Lifetime};
 use dwell_sketch::horizon::Horizon;
 use dwell_sketch::mis::{Ladder, Mis, Rung};
+use dwell_sketch::rtt::GivenFilters;
 use dwell_sketch::simple::{self, Overwrite, Simple};
 use dwell_sketch::timebloom::{self, Policy, Prior, Reference, TimeBloom};
 use dwell_sketch::{Event, Exchanges, Fates, Meter};
@@ -161,6 +162,7 @@ fn ring(policy: Policy, prior: &Prior, exchanges: Exchanges) -> TimeBloom {
     let params = timebloom::Params {
         bits: 1 << 19,
         filters: 64,
+        hashes: None,
         rate: 1e6,
         policy,
         reference: Reference::ConditionalMean,
@@ -176,21 +178,22 @@ fn filters(stream: &[Event], exchanges: Exchanges) {
     let (longest, rate) = (Nanos::new(45_000_000), Some(1e6));
     let exchanges = Exchanges { expiry: longest, ..exchanges };
     if is_wanted("bloomtime") {
-        let params = bloomtime::budget(BYTES, longest, rate).expect("64 KiB are enough");
+        let params = bloomtime::budget(BYTES, longest, rate, &GivenFilters::NONE).expect("64 KiB are enough");
         time("bloomtime", stream, || TimeBloom::new(params.clone(), exchanges).expect("parameters are in range"));
     }
     for (name, widths) in [("ale-u", Widths::Uniform), ("ale-e", Widths::Exponential)] {
         if is_wanted(name) {
-            let params = ale::Params::budget(BYTES, widths, longest, rate).expect("64 KiB are enough");
+            let params =
+                ale::Params::budget(BYTES, widths, longest, rate, &GivenFilters::NONE).expect("64 KiB are enough");
             time(name, stream, || Ale::new(params, exchanges).expect("parameters are in range"));
         }
     }
     if is_wanted("ddbf") {
-        let params = ddbf::Params::budget(BYTES).expect("64 KiB are enough");
+        let params = ddbf::Params::budget(BYTES, &GivenFilters::NONE).expect("64 KiB are enough");
         time("ddbf", stream, || Ddbf::new(params, exchanges).expect("parameters are in range"));
     }
     if is_wanted("dart") {
-        let params = dart::Params::budget(BYTES).expect("64 KiB are enough");
+        let params = dart::Params::budget(BYTES, &GivenTrackers::NONE).expect("64 KiB are enough");
         time("dart", stream, || Dart::new(params, exchanges).expect("parameters are in range"));
     }
 }

@@ -44,7 +44,7 @@
 //! (`docs/papers/porcino23-timebloom.md`).
 
 use crate::counters::Counters;
-use crate::filters::{self, Counts, LEAST_FILTERS, LEAST_PLACES, LONGEST, MOST_HASHES};
+use crate::filters::{self, Counts, GivenFilters, LEAST_FILTERS, LEAST_PLACES, LONGEST, MOST_HASHES};
 use crate::{Event, Exchanges, Fates, Meter, Sample, Structure};
 use dwell_types::{ExchangeId, Nanos, Timestamp, hash};
 use std::fmt;
@@ -79,22 +79,39 @@ impl Params {
     /// The window for delays up to `longest` that fits this many bytes, without the counts of the series; `None` if
     /// they are too few. `rate`: requests per second, if known. Buckets of exponential width use 4 hash functions,
     /// since their loads differ too much for any number to suit all.
-    pub fn budget(bytes: usize, widths: Widths, longest: Nanos, rate: Option<f64>) -> Option<Self> {
-        const EXPONENTIAL: u32 = 14;
+    pub fn budget(
+        bytes: usize,
+        widths: Widths,
+        longest: Nanos,
+        rate: Option<f64>,
+        given: &GivenFilters,
+    ) -> Option<Self> {
         const EXPONENTIAL_HASHES: u32 = 4;
         let bytes = bytes.checked_sub(PLACES_BYTES)?;
-        let counters =
-            |filters: u32| Counters::most_resettable((bytes / filters as usize).saturating_sub(size_of::<Bucket>()));
-        let filters = match widths {
-            Widths::Uniform => filters::fit_filters(counters, longest, rate),
-            Widths::Exponential => EXPONENTIAL,
+        let counters = |filters: u32| {
+            let of_filter = (bytes / filters as usize).saturating_sub(size_of::<Bucket>());
+            given.places_of(Counters::BITS, Counters::most_resettable(of_filter))
         };
-        let (buckets, counters) = (filters - 1, counters(filters));
-        let hashes = match widths {
+        let filters = given.filters.unwrap_or_else(|| match widths {
+            Widths::Uniform => filters::fit_filters(counters, longest, rate),
+            Widths::Exponential => EXPONENTIAL_FILTERS,
+        });
+        let (buckets, counters) = (filters.checked_sub(1).filter(|&buckets| buckets > 0)?, counters(filters));
+        let hashes = given.hashes.unwrap_or_else(|| match widths {
             Widths::Uniform => filters::hashes(counters, Nanos::new(longest.get() / i64::from(buckets)), rate),
             Widths::Exponential => EXPONENTIAL_HASHES,
-        };
-        (counters >= LEAST_PLACES).then_some(Self { widths, buckets, counters, hashes })
+        });
+        (counters > 0).then_some(Self { widths, buckets, counters, hashes })
+    }
+
+    /// The least bytes for [`Params::budget`] of what is given.
+    pub(crate) fn least_bytes(widths: Widths, given: &GivenFilters) -> usize {
+        if *given == GivenFilters::NONE {
+            return Self::LEAST_BYTES;
+        }
+        let usual = if widths == Widths::Uniform { LEAST_FILTERS } else { EXPONENTIAL_FILTERS };
+        let counters = Counters::bytes_for(given.least_places(Counters::BITS));
+        given.filters.unwrap_or(usual) as usize * (size_of::<Bucket>() + counters) + PLACES_BYTES
     }
 
     /// The least time covered by the buckets besides the present one, in multiples of *w*.
@@ -109,7 +126,7 @@ impl Params {
 /// Why a window of buckets cannot be built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AleError {
-    /// There must be at least one bucket besides the present one, and not too many.
+    /// There must be at least one bucket besides the present one, in all as many as filters, and not too many.
     Buckets {
         /// Buckets given.
         given: u32,
@@ -127,7 +144,11 @@ pub enum AleError {
 impl fmt::Display for AleError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Buckets { given, most } => write!(f, "a window has 1 to {most} buckets, not {given}"),
+            Self::Buckets { given, most } => {
+                // Together with the present one.
+                let [most, given] = [most, given].map(|buckets| buckets.saturating_add(1));
+                write!(f, "a window has 2 to {most} filters, not {given}")
+            }
             Self::Counters => f.write_str("a filter needs at least one counter"),
             Self::Hashes(hashes) => write!(f, "there are 1 to {MOST_HASHES} hash functions, not {hashes}"),
             Self::Longest(longest) => write!(f, "a longest delay of {longest}: expected above zero, up to 2^60 ns"),
@@ -139,6 +160,8 @@ impl std::error::Error for AleError {}
 
 /// Bytes of the counters' places for a response.
 const PLACES_BYTES: usize = MOST_HASHES as usize * size_of::<usize>();
+/// Filters of exponential width, unless their number is given.
+const EXPONENTIAL_FILTERS: u32 = 14;
 const MOST_UNIFORM: u32 = (1 << 12) - 1;
 const MOST_EXPONENTIAL: u32 = 20;
 
@@ -527,17 +550,20 @@ mod tests {
     fn budgets_are_kept_and_used() {
         let exchanges = exchanges(Match::Dns, Nanos::from_secs(8));
         for widths in [Widths::Uniform, Widths::Exponential] {
-            assert_eq!(Params::budget(1 << 10, widths, exchanges.expiry, None), None);
+            assert_eq!(Params::budget(1 << 10, widths, exchanges.expiry, None, &GivenFilters::NONE), None);
             for bytes in [Params::LEAST_BYTES, 20_000, 49_152, 1 << 20] {
-                let params = Params::budget(bytes, widths, exchanges.expiry, None).unwrap();
+                let params = Params::budget(bytes, widths, exchanges.expiry, None, &GivenFilters::NONE).unwrap();
                 let ale = Ale::new(params, exchanges).unwrap();
                 let held = ale.state_bytes() - ale.counts.state_bytes();
                 assert!(held <= bytes && held + 512 + 8 * ale.buckets.len() >= bytes, "{widths:?}: {held} of {bytes}");
             }
         }
-        assert_eq!(Params::budget(Params::LEAST_BYTES - 1, Widths::Uniform, exchanges.expiry, None), None);
+        assert_eq!(
+            Params::budget(Params::LEAST_BYTES - 1, Widths::Uniform, exchanges.expiry, None, &GivenFilters::NONE),
+            None
+        );
         let uniform = |rate| {
-            let params = Params::budget(49_152, Widths::Uniform, exchanges.expiry, rate).unwrap();
+            let params = Params::budget(49_152, Widths::Uniform, exchanges.expiry, rate, &GivenFilters::NONE).unwrap();
             (params.buckets, params.hashes)
         };
         // 94,000 counters: 8 per request in the window at 1,500 requests per second, hardly any at 100,000.

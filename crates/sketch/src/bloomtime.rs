@@ -14,6 +14,7 @@
 //!
 //! **Source**: porcino23 §3.4, table 3.2, which describe its reference 15 (`docs/papers/porcino23-timebloom.md`).
 
+use crate::filters::GivenFilters;
 use crate::timebloom::{self, Params, Policy, Prior, Reference};
 use dwell_types::Nanos;
 
@@ -24,9 +25,14 @@ pub const LEAST_BYTES: usize = timebloom::LEAST_BYTES + PRIOR;
 
 /// The window for delays up to `longest` that fits this many bytes, without the counts of the series; `None` if they
 /// are too few. `rate`: requests per second, if known.
-pub fn budget(bytes: usize, longest: Nanos, rate: Option<f64>) -> Option<Params> {
-    let (bits, buckets, rate) = timebloom::fit(bytes.checked_sub(PRIOR)?, longest, rate)?;
-    Some(params(bits, buckets, rate))
+pub fn budget(bytes: usize, longest: Nanos, rate: Option<f64>, given: &GivenFilters) -> Option<Params> {
+    let (bits, buckets, rate) = timebloom::fit(bytes.checked_sub(PRIOR)?, longest, rate, given)?;
+    Some(Params { hashes: given.hashes, ..params(bits, buckets, rate) })
+}
+
+/// The least bytes for [`budget`] of what is given.
+pub(crate) fn least_bytes(given: &GivenFilters) -> usize {
+    timebloom::least_bytes(given) + PRIOR
 }
 
 /// A window of this many buckets and bits, for a rate in requests per second.
@@ -34,6 +40,7 @@ pub fn params(bits: u64, buckets: u32, rate: f64) -> Params {
     Params {
         bits,
         filters: buckets,
+        hashes: None,
         rate,
         policy: Policy::Closest,
         reference: Reference::SlotMiddle,

@@ -15,7 +15,7 @@ struct Held {
     words: Box<[u64]>,
 }
 
-const BITS: usize = 4;
+const BITS: usize = Counters::BITS as usize;
 const PER_BYTE: usize = 8 / BITS;
 const MOST: u8 = (1 << BITS) - 1;
 /// Bytes of a stretch.
@@ -24,6 +24,9 @@ const STRETCH: usize = 1 << 10;
 const LARGE: usize = 1 << 16;
 
 impl Counters {
+    /// Bits of a counter.
+    pub(crate) const BITS: u32 = 4;
+
     /// This many counters, rounded up to whole bytes.
     pub(crate) fn new(len: u32) -> Self {
         Self { pairs: vec![0; (len as usize).div_ceil(PER_BYTE)].into(), held: None }
@@ -40,6 +43,14 @@ impl Counters {
     pub(crate) fn most_resettable(bytes: usize) -> u32 {
         let beside = if bytes >= LARGE { Held::bytes(bytes) } else { 0 };
         u32::try_from((bytes - beside) / 8 * 16).unwrap_or(u32::MAX - 15)
+    }
+
+    /// Bytes in which so many resettable counters fit.
+    pub(crate) fn bytes_for(len: u32) -> usize {
+        let bytes = (len as usize).div_ceil(16) * 8;
+        // The bits of the stretches take some bytes themselves, which have bits, too.
+        let beside = Held::bytes(bytes) + size_of::<u64>();
+        if bytes + beside >= LARGE { (bytes + beside).next_multiple_of(8) } else { bytes }
     }
 
     #[inline]

@@ -35,7 +35,7 @@
 //! **Source**: porcino23 §3.4, table 3.2, which describe its reference 12 (`docs/papers/porcino23-timebloom.md`).
 
 use crate::counters::Counters;
-use crate::filters::{self, Counts, LEAST_PLACES, LONGEST, MOST_HASHES};
+use crate::filters::{self, Counts, GivenFilters, LEAST_PLACES, LONGEST, MOST_HASHES};
 use crate::{Event, Exchanges, Fates, Meter, Sample, Structure};
 use dwell_types::{ExchangeId, Nanos, Timestamp, hash};
 use std::fmt;
@@ -51,24 +51,36 @@ pub struct Params {
 
 impl Params {
     /// The least memory for [`Params::budget`].
-    pub const LEAST_BYTES: usize = LEAST_PLACES as usize / 16 * BLOCK_BYTES + PLACES_BYTES;
+    pub const LEAST_BYTES: usize = LEAST_PLACES as usize / 16 * BLOCK_BYTES + places_bytes(HASHES);
 
     /// The filter that fits this many bytes, without the counts of the series; `None` if they are too few. With 4 hash
     /// functions at any rate: an entry is overwritten by requests within its delay, not within *t*_max, so that the
     /// number that is best for membership would be too small.
-    pub fn budget(bytes: usize) -> Option<Self> {
-        let blocks = bytes.checked_sub(PLACES_BYTES)? / BLOCK_BYTES;
-        let cells = u32::try_from(16 * blocks).unwrap_or(u32::MAX - 15);
-        (cells >= LEAST_PLACES).then_some(Self { cells, hashes: HASHES })
+    pub fn budget(bytes: usize, given: &GivenFilters) -> Option<Self> {
+        let hashes = given.hashes.unwrap_or(HASHES);
+        let blocks = bytes.checked_sub(places_bytes(hashes))? / BLOCK_BYTES;
+        let cells = given.places_of(CELL_BITS, u32::try_from(16 * blocks).unwrap_or(u32::MAX - 15));
+        (cells > 0).then_some(Self { cells, hashes })
+    }
+
+    /// The least bytes for [`Params::budget`] of what is given.
+    pub(crate) fn least_bytes(given: &GivenFilters) -> usize {
+        let blocks = given.least_places(CELL_BITS).div_ceil(16) as usize;
+        blocks * BLOCK_BYTES + places_bytes(given.hashes.unwrap_or(HASHES))
     }
 }
 
 /// *k* of a filter that fits a budget.
 const HASHES: u32 = 4;
+/// Bits of a cell: a time and a count.
+pub(crate) const CELL_BITS: u32 = u32::BITS + Counters::BITS;
 /// Bytes of sixteen cells, whose counts share a word.
 const BLOCK_BYTES: usize = 16 * size_of::<u32>() + size_of::<u64>();
+
 /// Bytes of the places of an id's cells.
-const PLACES_BYTES: usize = HASHES as usize * size_of::<usize>();
+const fn places_bytes(hashes: u32) -> usize {
+    hashes as usize * size_of::<usize>()
+}
 
 /// Why a filter cannot be built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -255,7 +267,12 @@ impl Meter for Ddbf {
 
     fn structure(&self) -> Structure {
         let Params { cells, hashes } = self.params();
-        Structure::Filters { filters: 1, bits: 36 * u64::from(cells), hashes, longest: self.longest() }
+        Structure::Filters {
+            filters: 1,
+            bits: u64::from(CELL_BITS) * u64::from(cells),
+            hashes,
+            longest: self.longest(),
+        }
     }
 
     fn state_bytes(&self) -> usize {
@@ -343,9 +360,9 @@ mod tests {
 
     #[test]
     fn budgets_are_kept_and_used() {
-        assert_eq!(Params::budget(Params::LEAST_BYTES - 1), None);
+        assert_eq!(Params::budget(Params::LEAST_BYTES - 1, &GivenFilters::NONE), None);
         for bytes in [Params::LEAST_BYTES, 12_345, 1 << 20] {
-            let params = Params::budget(bytes).unwrap();
+            let params = Params::budget(bytes, &GivenFilters::NONE).unwrap();
             let ddbf = Ddbf::new(params, exchanges(Match::Dns, LONGEST)).unwrap();
             let held = ddbf.state_bytes() - ddbf.counts.state_bytes();
             assert!(held <= bytes && held + 72 > bytes, "{held} of {bytes}");

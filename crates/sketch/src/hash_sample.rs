@@ -45,7 +45,7 @@ use std::fmt;
 /// How long a request is kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Lifetime {
-    /// This long, or as long as the expiry if that is shorter. Not a choice of the commands, which learn it.
+    /// This long, or as long as the expiry if that is shorter.
     Given(Nanos),
     /// This multiple, at least 1, of the 99.9th percentile of delays, once that is known; until then, and at most, the
     /// expiry.
@@ -62,20 +62,31 @@ pub enum HashSampleError {
         /// Bytes needed at least.
         needed: usize,
     },
+    /// The same in slots.
+    Slots {
+        /// Slots given.
+        given: u32,
+        /// Slots needed at least.
+        needed: u32,
+    },
     /// A lifetime must be above zero.
     Lifetime(Nanos),
     /// A lifetime must be at least the 99.9th percentile of delays.
     Multiple(f64),
+    /// The sampling probability must be at least 2⁻²⁴ and at most 1.
+    Probability(f64),
 }
 
 impl fmt::Display for HashSampleError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Bytes { given, needed } => write!(f, "a table needs {needed} bytes, not {given}"),
+            Self::Slots { given, needed } => write!(f, "a table needs {needed} slots, not {given}"),
             Self::Lifetime(lifetime) => write!(f, "a lifetime is above zero, not {lifetime}"),
             Self::Multiple(multiple) => {
                 write!(f, "a lifetime is at least 1 times the 99.9th percentile, not {multiple}")
             }
+            Self::Probability(p) => write!(f, "a sampling probability is at least 2^-24 and at most 1, not {p}"),
         }
     }
 }
@@ -89,10 +100,12 @@ pub struct HashSample {
     /// How long a request is kept at present: at most the expiry.
     lifetime: Nanos,
     /// The multiple, if the lifetime is learnt.
-    multiple: Option<f64>,
+    multiple: Option<f32>,
     /// Until then the lifetime is not shortened.
     settled: Timestamp,
     gate: Gate,
+    /// *p* before the gate closed by any step.
+    most_probability: f64,
     step: u8,
     /// One over *p*.
     weight: f64,
@@ -127,7 +140,9 @@ impl HashSample {
         let (lifetime, multiple) = match lifetime {
             Lifetime::Given(lifetime) if lifetime <= Nanos::ZERO => return Err(HashSampleError::Lifetime(lifetime)),
             Lifetime::Given(lifetime) => (lifetime, None),
-            Lifetime::Learnt(multiple) if multiple >= 1.0 && multiple.is_finite() => (exchanges.expiry, Some(multiple)),
+            Lifetime::Learnt(multiple) if multiple >= 1.0 && multiple.is_finite() => {
+                (exchanges.expiry, Some(multiple as f32))
+            }
             Lifetime::Learnt(multiple) => return Err(HashSampleError::Multiple(multiple)),
         };
         let gate = Gate::new(hash::word(exchanges.seed, 2), 1.0);
@@ -138,6 +153,7 @@ impl HashSample {
             multiple,
             settled: Timestamp::MIN,
             gate,
+            most_probability: 1.0,
             step: 0,
             weight: 1.0,
             open,
@@ -151,9 +167,33 @@ impl HashSample {
         })
     }
 
+    /// The same, sampling each id with this probability from the start. The gate still closes if memory requires it.
+    pub fn with_probability(self, probability: f64) -> Result<Self, HashSampleError> {
+        if !(steps::probability(steps::LAST)..=1.0).contains(&probability) {
+            return Err(HashSampleError::Probability(probability));
+        }
+        let gate = self.gate.with_probability(probability);
+        Ok(Self { gate, most_probability: probability, weight: 1.0 / probability, ..self })
+    }
+
+    /// Bytes of a table with this many slots.
+    pub(crate) fn table_bytes(slots: u32, has_tokens: bool, exchanges: &Exchanges) -> Result<usize, HashSampleError> {
+        let bytes = |slots: u32| Open::bytes_of(slots as usize, exchanges.tags, has_tokens);
+        if bytes(slots) >= Self::LEAST_BYTES {
+            return Ok(bytes(slots));
+        }
+        let needed = (slots..u32::MAX).find(|&slots| bytes(slots) >= Self::LEAST_BYTES).unwrap_or(u32::MAX);
+        Err(HashSampleError::Slots { given: slots, needed })
+    }
+
+    /// The most slots of the table.
+    pub fn slots(&self) -> usize {
+        self.open.most_slots()
+    }
+
     /// The present *p*.
     pub fn probability(&self) -> f64 {
-        1.0 / self.weight
+        self.most_probability * steps::probability(self.step)
     }
 
     /// The present lifetime.
@@ -161,10 +201,15 @@ impl HashSample {
         self.lifetime
     }
 
+    /// Whether the gate can close further.
+    fn is_closable(&self) -> bool {
+        self.probability() > steps::probability(steps::LAST)
+    }
+
     /// Closes the gate by a step.
     fn close(&mut self) {
         self.step += 1;
-        let probability = steps::probability(self.step);
+        let probability = self.probability();
         self.weight = 1.0 / probability;
         self.gate = self.gate.with_probability(probability);
     }
@@ -199,7 +244,7 @@ impl HashSample {
         let began = *self.began.get_or_insert(now);
         self.learn(began, now);
         let mut kept = self.sweep(now);
-        while kept > self.most_kept && self.step < steps::LAST {
+        while kept > self.most_kept && self.is_closable() {
             self.close();
             kept = self.sweep(now);
         }
@@ -233,7 +278,7 @@ impl HashSample {
         let mut delays = self.delays.clone();
         delays.complete(self.scouts.longer_than(self.lifetime.get() as f64, now));
         let Some(tail) = delays.tail() else { return };
-        let lifetime = Nanos::new((tail.get() as f64 * multiple) as i64).min(self.exchanges.expiry);
+        let lifetime = Nanos::new((tail.get() as f64 * f64::from(multiple)) as i64).min(self.exchanges.expiry);
         if lifetime > self.lifetime {
             self.settled = now + lifetime + lifetime;
         } else if !self.delays.is_known() || lifetime.get() > (now - began).get() / 2 || now < self.settled {
@@ -319,11 +364,11 @@ impl OpenMeter for HashSample {
     }
 
     fn admit_less(&mut self, _now: Timestamp) -> bool {
-        let is_open = self.step < steps::LAST;
-        if is_open {
+        let is_closable = self.is_closable();
+        if is_closable {
             self.close();
         }
-        is_open
+        is_closable
     }
 }
 
@@ -352,7 +397,7 @@ impl Meter for HashSample {
     }
 
     fn structure(&self) -> Structure {
-        Structure::Sample { probability: self.probability(), longest: self.lifetime() }
+        Structure::Sample { slots: self.slots(), probability: self.probability(), longest: self.lifetime() }
     }
 
     fn sampled_since(&self) -> Option<Timestamp> {
@@ -444,6 +489,37 @@ mod tests {
             let mut table = table(1 << 20, LONG, matching);
             assert_exact(&mut table, matching);
             assert_eq!(table.gate(), Gate::new(hash::word(1, 2), 1.0));
+        }
+    }
+
+    /// A probability that is given is the first: the gate closes from there as far as memory requires, and weights
+    /// follow. A table of a given number of slots takes the bytes that are said.
+    #[test]
+    fn a_given_probability_is_the_most() {
+        let exchanges = exchanges(Match::Dns, Nanos::from_secs(100));
+        let sampled = |slots, probability| {
+            let bytes = HashSample::table_bytes(slots, true, &exchanges).unwrap();
+            let mut table = table(bytes, LONG, Match::Dns).with_probability(probability).unwrap();
+            assert_eq!((table.slots(), table.probability()), (slots as usize, probability));
+            let samples = feed(&mut table, 50_000, 30);
+            let found: f64 = samples.iter().map(|sample| sample.weight).sum();
+            assert_eq!(samples[0].weight, 1.0 / probability);
+            assert!(table.state_bytes() <= bytes + 2 * size_of::<Fates>());
+            (table.probability(), found)
+        };
+        let (kept, found) = sampled(1 << 16, 0.3);
+        assert_eq!(kept, 0.3);
+        // Of some 25,000 exchanges, 6 standard deviations (2·10⁻⁹) are 1,450. A weight of 1 must fail.
+        assert!((found - 24_986.0).abs() < 1_450.0 && 0.3 * found < 23_000.0, "{found}");
+        for given in [0, 41] {
+            let refused = HashSample::table_bytes(given, true, &exchanges);
+            assert_eq!(refused, Err(HashSampleError::Slots { given, needed: 42 }));
+        }
+        let (closed, _) = sampled(128, 0.3);
+        assert!(closed < 0.1, "{closed}");
+        for wrong in [0.0, 1.1, f64::NAN] {
+            let refused = table(1 << 10, LONG, Match::Dns).with_probability(wrong);
+            assert!(matches!(refused, Err(HashSampleError::Probability(_))));
         }
     }
 

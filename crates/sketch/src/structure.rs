@@ -8,6 +8,8 @@ pub enum Structure {
     Table,
     /// A table of the open requests with sampled ids.
     Sample {
+        /// The most slots of the table.
+        slots: usize,
         /// The current probability that an id is sampled.
         probability: f64,
         /// How long a request waits.

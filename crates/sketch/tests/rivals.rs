@@ -11,8 +11,9 @@ use dwell_sketch::ale::{self, Ale, Widths};
 use dwell_sketch::bloomtime;
 use dwell_sketch::ddbf::{self, Ddbf};
 use dwell_sketch::hash_sample::{HashSample, Lifetime};
+use dwell_sketch::rtt::GivenFilters;
 use dwell_sketch::simple::{self, Overwrite, Simple};
-use dwell_sketch::timebloom::{self, TimeBloom};
+use dwell_sketch::timebloom::{self, Prior, TimeBloom};
 use dwell_sketch::{Exchanges, Fates, Meter};
 use dwell_types::Nanos;
 use proptest::prelude::*;
@@ -78,15 +79,20 @@ fn scores(bytes: usize, answered: f64) -> [Score; 7] {
     let stages = simple::Params { slots, stages: 4, fingerprint_bits: 32, overwrite };
     let ring = |params: Option<_>| TimeBloom::new(params.expect("it fits"), exchanges).expect("in range");
     let ale = |widths| {
-        let params = ale::Params::budget(bytes, widths, LONGEST, rate);
+        let params = ale::Params::budget(bytes, widths, LONGEST, rate, &GivenFilters::NONE);
         Ale::new(params.expect("it fits"), exchanges).expect("in range")
     };
-    let mut ddbf = Ddbf::new(ddbf::Params::budget(bytes).expect("it fits"), exchanges).expect("in range");
+    let mut ddbf =
+        Ddbf::new(ddbf::Params::budget(bytes, &GivenFilters::NONE).expect("it fits"), exchanges).expect("in range");
     let mut stages = Simple::new(stages, exchanges).expect("in range");
     let mut table = HashSample::new(bytes, false, Lifetime::Given(LONGEST), exchanges).expect("in range");
     [
-        score("ring", &mut ring(timebloom::Params::budget(bytes, LONGEST, rate)), answered),
-        score("bloomtime", &mut ring(bloomtime::budget(bytes, LONGEST, rate)), answered),
+        score(
+            "ring",
+            &mut ring(timebloom::Params::budget(bytes, LONGEST, rate, &GivenFilters::NONE, Prior::Learnt)),
+            answered,
+        ),
+        score("bloomtime", &mut ring(bloomtime::budget(bytes, LONGEST, rate, &GivenFilters::NONE)), answered),
         score("ale-u", &mut ale(Widths::Uniform), answered),
         score("ale-e", &mut ale(Widths::Exponential), answered),
         score("ddbf", &mut ddbf, answered),

@@ -85,7 +85,7 @@ fn streams(delays: &Distribution, seeds: u64) -> Vec<Stream> {
 
 fn params(bits: u64, filters: u32, policy: Policy, prior: &Prior) -> Params {
     let reference = if *prior == Prior::Uniform { Reference::SlotMiddle } else { Reference::ConditionalMean };
-    Params { bits, filters, rate: 1e3, policy, reference, prior: prior.clone() }
+    Params { bits, filters, hashes: None, rate: 1e3, policy, reference, prior: prior.clone() }
 }
 
 fn exchanges(seed: u64) -> Exchanges {
@@ -365,6 +365,8 @@ fn nonsense_parameters_are_refused() {
         (Params { filters: 4_097, ..good.clone() }, TimeBloomError::Filters(4_097)),
         (Params { bits: 7, ..good.clone() }, TimeBloomError::Bits(7)),
         (Params { bits: u64::MAX, ..good.clone() }, TimeBloomError::Bits(u64::MAX)),
+        (Params { hashes: Some(0), ..good.clone() }, TimeBloomError::Hashes(0)),
+        (Params { hashes: Some(65), ..good.clone() }, TimeBloomError::Hashes(65)),
         (Params { rate: 0.0, ..good.clone() }, TimeBloomError::Rate(0.0)),
         (Params { rate: f64::INFINITY, ..good.clone() }, TimeBloomError::Rate(f64::INFINITY)),
     ] {

@@ -11,7 +11,8 @@ use dwell_observe::group::Grouping;
 use dwell_observe::parse::Key;
 use dwell_report::plot::Image;
 use dwell_sketch::distribution::Ambiguous;
-use dwell_sketch::rtt::Method;
+use dwell_sketch::rtt::{Method, Parameter};
+use dwell_sketch::timebloom::Policy;
 use dwell_types::{Match, Nanos, Prefix};
 use std::path::PathBuf;
 
@@ -92,31 +93,65 @@ pub(crate) struct Arguments {
     /// Memory limit of all data structures together, excluding read buffers. Not used by --method exact.
     #[arg(long, value_name = "SIZE", value_parser = crate::units::memory, default_value = crate::units::MEMORY, help_heading = "Method and memory")]
     pub(super) memory: usize,
-    /// Slots of a rule's table (with mis, of all its fridges together), instead of as many as fit the memory.
-    #[arg(long, value_name = "N", value_parser = crate::units::between::<u32>(2..=u32::MAX.into()), help_heading = "Method and memory")]
-    pub(super) slots: Option<u32>,
-    /// Probability that a request enters a fridge, instead of one found at run time. With --method mis one for each of up
-    /// to four fridges, separated by commas; they share the slots equally.
-    #[arg(long, value_name = "P", value_parser = crate::units::share, value_delimiter = ',', help_heading = "Method and memory")]
-    pub(super) entry_probability: Vec<f64>,
-    /// Bits of an id stored per entry; more bits, fewer false matches. Default: 32 in an array; 16 in a fridge, or the
-    /// bits of a slot number if more.
-    #[arg(long, value_name = "BITS", value_parser = crate::units::between::<u32>(1..=32), help_heading = "Method and memory")]
-    pub(super) fingerprint_bits: Option<u32>,
-    /// Stages, each with its own hash, of --method simple (default 1) and stages (default 4).
-    #[arg(long, value_name = "N", value_parser = crate::units::between::<u32>(1..=6), help_heading = "Method and memory")]
-    pub(super) stages: Option<u32>,
-    /// Longest delay to expect, for --method stages, timebloom, bloomtime, ale-u, ale-e and ddbf. Default: a sixteenth
-    /// of the expiry.
-    #[arg(long, value_name = "TIME", value_parser = crate::units::span, help_heading = "Method and memory")]
-    pub(super) longest: Option<Nanos>,
-    /// Expected requests per second and match, by which --method timebloom, bloomtime and ale-u choose their filters.
-    #[arg(long, value_name = "N", value_parser = crate::units::above_zero("requests per second, above 0"), help_heading = "Method and memory")]
-    pub(super) rate: Option<f64>,
     /// Seed of all hashes: the same seed gives the same result. Whoever knows it can craft packets that evade or slow
     /// down the measurement: choose a secret one on untrusted traffic.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = crate::units::whole::<u64>, help_heading = "Method and memory")]
     pub(super) seed: u64,
+
+    /// Slots of the table of each match, of --method fridge, km, hash-sample (rounded down), simple, stages and mis (of all
+    /// its fridges together). Default: as many as fit the memory.
+    #[arg(long, value_name = "N", value_parser = crate::units::between::<u32>(2..=u32::MAX.into()), help_heading = "Parameters of methods (auto needs none)")]
+    pub(super) slots: Option<u32>,
+    /// Probability that a request is remembered, of --method fridge, km, hash-sample (which lowers it if memory gets full)
+    /// and mis: there one for each of up to four fridges, separated by commas; they share the slots equally. Default: found
+    /// while running.
+    #[arg(long, value_name = "P", value_parser = crate::units::share, value_delimiter = ',', help_heading = "Parameters of methods (auto needs none)")]
+    pub(super) entry_probability: Vec<f64>,
+    /// Bits of an id stored per entry, of --method fridge, km, simple, stages and mis; more bits, fewer false matches.
+    /// Default: 32; with fridge and km 16, or the bits of a slot number if more.
+    #[arg(long, value_name = "BITS", value_parser = crate::units::between::<u32>(1..=32), help_heading = "Parameters of methods (auto needs none)")]
+    pub(super) fingerprint_bits: Option<u32>,
+    /// Parts of a table, in each of which an entry has one place, of --method simple (default 1), stages (default 4; both at
+    /// most 6) and dart (default 4).
+    #[arg(long, value_name = "N", value_parser = crate::units::between::<u32>(1..=8), help_heading = "Parameters of methods (auto needs none)")]
+    pub(super) stages: Option<u32>,
+    /// Longest delay to expect, of --method stages, timebloom, bloomtime, ale-u, ale-e and ddbf; default: a sixteenth of
+    /// the expiry. Or how long --method hash-sample remembers a request; default: learnt from the delays.
+    #[arg(long, value_name = "TIME", value_parser = crate::units::span, help_heading = "Parameters of methods (auto needs none)")]
+    pub(super) longest: Option<Nanos>,
+    /// Expected requests per second and match, by which --method timebloom, bloomtime and ale-u choose their filters.
+    /// Default: unknown.
+    #[arg(long, value_name = "N", value_parser = crate::units::above_zero("requests per second, above 0"), help_heading = "Parameters of methods (auto needs none)")]
+    pub(super) rate: Option<f64>,
+    /// Number of filters, each for a part of the time up to --longest, of --method timebloom, bloomtime, ale-u and ale-e.
+    /// Default: as fits the memory and --rate; 14 with ale-e.
+    #[arg(long, value_name = "N", value_parser = crate::units::between::<u32>(2..=4096), help_heading = "Parameters of methods (auto needs none)")]
+    pub(super) filters: Option<u32>,
+    /// Bits of each filter, of --method timebloom, bloomtime, ale-u, ale-e (rounded down to counters of 4) and ddbf
+    /// (cells of 36). Default: as fits the memory.
+    #[arg(long, value_name = "BITS", value_parser = crate::units::between::<u64>(1..=1 << 38), help_heading = "Parameters of methods (auto needs none)")]
+    pub(super) bits: Option<u64>,
+    /// Bits (counters, cells) that each request sets in its filter, of --method timebloom, bloomtime, ale-u, ale-e and
+    /// ddbf. Default: the best for --rate, 8 if that is not given; 4 with ale-e and ddbf.
+    #[arg(long, value_name = "N", value_parser = crate::units::between::<u32>(1..=64), help_heading = "Parameters of methods (auto needs none)")]
+    pub(super) hashes: Option<u32>,
+    /// Which delay --method timebloom takes if several filters match a response. Default: bayes.
+    #[arg(long, value_name = "POLICY", value_parser = described(Policy::ALL, Policy::name, Policy::summary), help_heading = "Parameters of methods (auto needs none)")]
+    pub(super) policy: Option<Policy>,
+    /// Delays that --method timebloom takes as typical, instead of learning them: CSV with a column delay_ns and optionally
+    /// weight, such as --samples wrote in an earlier run.
+    #[arg(long, value_name = "FILE", help_heading = "Parameters of methods (auto needs none)")]
+    pub(super) prior: Option<PathBuf>,
+    /// Directions of flows that --method dart tracks at once, rounded down to a multiple of 4. Default: as fits half of the
+    /// memory.
+    #[arg(long, value_name = "N", value_parser = crate::units::between::<u32>(4..=u32::MAX.into()), help_heading = "Parameters of methods (auto needs none)")]
+    pub(super) ranges: Option<u32>,
+    /// Segments that --method dart remembers at once. Default: as fits the other half.
+    #[arg(long, value_name = "N", value_parser = crate::units::between::<u32>(1..=u32::MAX.into()), help_heading = "Parameters of methods (auto needs none)")]
+    pub(super) packets: Option<u32>,
+    /// How often --method dart moves a segment to its next stage because another one takes its place. Default: 8.
+    #[arg(long, value_name = "N", value_parser = crate::units::between::<u32>(0..=255), help_heading = "Parameters of methods (auto needs none)")]
+    pub(super) rounds: Option<u32>,
 
     /// Report each interval of this length separately.
     #[arg(long, value_name = "TIME", value_parser = crate::units::span, help_heading = "Output")]
@@ -173,11 +208,8 @@ impl Format {
     }
 }
 
-/// Whether a method has something.
-pub(crate) type Has = fn(Method) -> bool;
-
 /// The names of the methods that have something.
-pub(crate) fn methods(has: Has) -> String {
+pub(crate) fn methods(has: impl Fn(Method) -> bool) -> String {
     let names: Vec<&str> = Method::ALL.into_iter().filter(|&method| has(method)).map(Method::name).collect();
     names.join(", ")
 }
@@ -220,17 +252,26 @@ impl Arguments {
             return usage("expected a capture to read, or - for standard input");
         }
         output::check_stdin(self.paths())?;
-        let of_methods: [(&str, bool, Has); 6] = [
-            ("--slots", self.slots.is_some(), Method::has_slots),
-            ("--fingerprint-bits", self.fingerprint_bits.is_some(), Method::has_slots),
-            ("--entry-probability", !self.entry_probability.is_empty(), |method| method.most_entry_probabilities() > 0),
-            ("--stages", self.stages.is_some(), Method::has_stages),
-            ("--longest", self.longest.is_some(), Method::has_longest),
-            ("--rate", self.rate.is_some(), Method::has_rate),
+        let of_methods = [
+            ("--slots", self.slots.is_some(), Parameter::Slots),
+            ("--entry-probability", !self.entry_probability.is_empty(), Parameter::EntryProbability),
+            ("--fingerprint-bits", self.fingerprint_bits.is_some(), Parameter::FingerprintBits),
+            ("--stages", self.stages.is_some(), Parameter::Stages),
+            ("--longest", self.longest.is_some(), Parameter::Longest),
+            ("--rate", self.rate.is_some(), Parameter::Rate),
+            ("--filters", self.filters.is_some(), Parameter::Filters),
+            ("--bits", self.bits.is_some(), Parameter::Bits),
+            ("--hashes", self.hashes.is_some(), Parameter::Hashes),
+            ("--policy", self.policy.is_some(), Parameter::Policy),
+            ("--prior", self.prior.is_some(), Parameter::Prior),
+            ("--ranges", self.ranges.is_some(), Parameter::Ranges),
+            ("--packets", self.packets.is_some(), Parameter::Packets),
+            ("--rounds", self.rounds.is_some(), Parameter::Rounds),
         ];
-        for (flag, is_set, has) in of_methods {
-            if is_set && !has(self.method) {
-                return usage(&format!("{flag} applies only to --method {}", methods(has)));
+        for (flag, is_set, parameter) in of_methods {
+            if is_set && !self.method.has(parameter) {
+                let others = methods(|method| method.has(parameter));
+                return usage(&format!("{flag} applies only to --method {others}"));
             }
         }
         let writing = self.report.format().writing();
@@ -255,7 +296,7 @@ impl Arguments {
             }
             _ => {}
         }
-        let inputs = self.paths().into_iter().chain(&self.events);
+        let inputs = self.paths().into_iter().chain(&self.events).chain(&self.prior);
         self.report.check(inputs, self.plot.as_ref(), self.samples.as_ref())
     }
 }

@@ -18,7 +18,8 @@ use dwell_report::rtt::{ResultLine, RttReport, SCHEMA};
 use dwell_sketch::Structure;
 use dwell_sketch::dart;
 use dwell_sketch::distribution::Ambiguous;
-use dwell_sketch::rtt::{Answer, Method, RttMeter, RuleState, Settings};
+use dwell_sketch::rtt::{self, Answer, Method, RttMeter, RuleState, Settings};
+use dwell_sketch::timebloom::Policy;
 use dwell_types::{Match, Nanos, Timestamp};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -42,6 +43,8 @@ pub(super) struct Reports {
     span: (Timestamp, Timestamp),
     disorder: Disorder,
     doubts: Doubts,
+    /// Whether it was given how long requests wait.
+    is_lifetime_given: bool,
     frames_before: Option<Frames>,
     /// The reports of earlier intervals, if they are needed at the end.
     done: Vec<RttReport>,
@@ -60,6 +63,15 @@ impl Reports {
         }
         if let Some(bits) = arguments.fingerprint_bits {
             parameters.insert("fingerprint_bits", Parameter::Integer(u64::from(bits)));
+        }
+        if let Some(rate) = arguments.rate {
+            parameters.insert("rate", Parameter::Real(rate));
+        }
+        if method.has(rtt::Parameter::Policy) {
+            let policy = arguments.policy.unwrap_or(Policy::USUAL);
+            parameters.insert("policy", Parameter::Text(policy.name().to_owned()));
+            let prior = arguments.prior.as_ref().map_or("learnt".to_owned(), |path| path.display().to_string());
+            parameters.insert("prior", Parameter::Text(prior));
         }
         if arguments.group.is_some() {
             parameters.insert("max_groups", Parameter::Integer(u64::from(arguments.max_groups)));
@@ -82,6 +94,7 @@ impl Reports {
             span: NOTHING,
             disorder: Disorder::NONE,
             doubts: Doubts::new(arguments),
+            is_lifetime_given: arguments.longest.is_some(),
             frames_before: None,
             done: Vec::new(),
         };
@@ -150,7 +163,7 @@ impl Reports {
     ) -> Result<(), Failure> {
         let answers = self.up_to_now(meter).estimate();
         let mut last = self.report(answers, meter, observed);
-        let mut found = warnings::cut_short(meter, &last.results);
+        let mut found = warnings::cut_short(meter, self.is_lifetime_given, &last.results);
         if let Some(frames) = observed.frames() {
             found.extend(self.doubts.of_order(&self.disorder, self.sources.len()));
             found.extend(self.doubts.of_frames(&frames));
@@ -225,8 +238,12 @@ fn describe(rule: &RuleState) -> Option<(&'static str, BTreeMap<&'static str, Pa
     let span = |span: Nanos| Parameter::Span(span.get());
     Some(match rule.structure {
         Structure::Table => return None,
-        Structure::Sample { probability, longest } => {
-            let facts = [("entry_probability", Parameter::Real(probability)), ("longest_ns", span(longest))];
+        Structure::Sample { slots, probability, longest } => {
+            let facts = [
+                ("slots", integer(slots as u64)),
+                ("entry_probability", Parameter::Real(probability)),
+                ("longest_ns", span(longest)),
+            ];
             ("rules", BTreeMap::from(facts))
         }
         Structure::Horizons { chances, .. } => {

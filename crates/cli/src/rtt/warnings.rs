@@ -158,8 +158,9 @@ pub(super) fn reused(meter: &RttMeter, reuse: &Reuse) -> Option<String> {
     ))
 }
 
-/// Warns of rules whose requests are dropped after a time learnt from the exchanges that were found.
-pub(super) fn cut_short(meter: &RttMeter, results: &[ResultLine]) -> Vec<String> {
+/// Warns of rules whose requests are dropped after a time that was given, or learnt from the exchanges that were found.
+pub(super) fn cut_short(meter: &RttMeter, is_given: bool, results: &[ResultLine]) -> Vec<String> {
+    let why = if is_given { " (--longest)" } else { ", as learnt from the exchanges that were found," };
     let warning = |rule: RuleState| {
         let Structure::Sample { longest, .. } = rule.structure else { return None };
         let name = rule.matching.name();
@@ -167,7 +168,7 @@ pub(super) fn cut_short(meter: &RttMeter, results: &[ResultLine]) -> Vec<String>
         let (dropped, unmatched) = (sum(|line| line.requests.evicted), sum(|line| line.responses.unmatched));
         (dropped > 0 && unmatched > 0).then(|| {
             format!(
-                "{name}: {} waited for {longest}, as learnt from the exchanges that were found, and were dropped; \
+                "{name}: {} waited for {longest}{why} and were dropped; \
                  {} match none: slower exchanges are missing, and no interval shows it; --method auto keeps them",
                 text::of(dropped, "request"),
                 text::of(unmatched, "response")

@@ -3,7 +3,7 @@
 use crate::run::{assert_conserved, dwell, line, testdata};
 use dwell_capture::{CaptureFiles, FrameSource};
 use dwell_observe::{Observer, Settings};
-use dwell_sketch::dart::{Dart, Params};
+use dwell_sketch::dart::{Dart, GivenTrackers, Params};
 use dwell_sketch::{Event, Exchanges, Meter};
 use dwell_types::{IdForm, Match, Nanos, Observation};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -75,7 +75,7 @@ fn what_cannot_be_mistaken_is_measured() {
         let events = events(capture);
         let (pairs, calm) = pairs(&events);
         let exchanges = Exchanges { tags: 1, repeat: Match::TcpAck.repeat(), expiry: Nanos::from_secs(128), seed: 1 };
-        let mut dart = Dart::new(Params::budget(1 << 22).unwrap(), exchanges).unwrap();
+        let mut dart = Dart::new(Params::budget(1 << 22, &GivenTrackers::NONE).unwrap(), exchanges).unwrap();
         let (mut found, mut samples) = (BTreeSet::new(), Vec::new());
         for event in &events {
             dart.update(&[*event], &mut samples);

@@ -120,6 +120,9 @@ fn what_waits_too_short_is_said() {
         "{}",
         sampled.err
     );
+    assert!(sampled.err.contains("as learnt from"), "{}", sampled.err);
+    let given = rtt(&folder, &["--method", "hash-sample", "--memory", "8KiB", "--longest", "500ms"]);
+    assert!(given.err.contains("waited for 500 ms (--longest) and were dropped"), "{}", given.err);
     let table = String::from_utf8_lossy(&sampled.out);
     assert!(!table.contains("  all, ") && !other.err.contains("missing"), "{table} {}", other.err);
 }

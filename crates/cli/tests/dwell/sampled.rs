@@ -1,6 +1,6 @@
 //! Less memory than all exchanges need: the result is an estimate, and the report says so.
 
-use crate::run::{assert_conserved, dwell, ends, line, lines, quantile, testdata};
+use crate::run::{assert_conserved, dwell, dwell_in, ends, line, lines, quantile, testdata};
 use dwell_report::quantiles::QUANTILES;
 use dwell_types::hash;
 use serde_json::Value;
@@ -230,6 +230,90 @@ fn filters_say_what_they_are() {
     let (facts, is_warned) = report(&["--method", "mis", "--slots", "400"]);
     let ladder = serde_json::json!({ "dns": { "slots": 400, "entry_probability": 0.6640625, "fingerprint_bits": 32 } });
     assert_eq!((&facts["rules"], is_warned), (&ladder, false));
+}
+
+/// What a flag sets is what the report prints, within the memory.
+#[test]
+fn what_flags_set_is_printed() {
+    let filter = |filters, bits, hashes| serde_json::json!({ "filters": filters, "bits": bits, "hashes": hashes });
+    let filters = ["--filters", "50", "--bits", "3600", "--hashes", "3"];
+    for (method, kind, how, expected) in [
+        ("fridge", "rules", &["--slots", "400", "--entry-probability", ".1", "--fingerprint-bits", "9"][..], {
+            serde_json::json!({ "slots": 400, "entry_probability": 0.1, "fingerprint_bits": 9 })
+        }),
+        ("hash-sample", "rules", &["--slots", "800", "--entry-probability", ".1", "--longest", "1s"], {
+            serde_json::json!({ "slots": 800, "entry_probability": 0.1, "longest_ns": 1_000_000_000 })
+        }),
+        ("simple", "arrays", &["--slots", "400", "--stages", "2"], serde_json::json!({ "slots": 400, "stages": 2 })),
+        ("timebloom", "filters", &filters, filter(50, 3600, 3)),
+        ("bloomtime", "filters", &filters, filter(50, 3600, 3)),
+        ("ale-u", "filters", &filters, filter(50, 3600, 3)),
+        ("ale-e", "filters", &["--filters", "9", "--bits", "3600", "--hashes", "5"], filter(9, 3600, 5)),
+        ("ddbf", "filters", &["--bits", "36000", "--hashes", "6"], filter(1, 36_000, 6)),
+        ("dart", "trackers", &["--ranges", "96", "--packets", "300", "--stages", "3", "--rounds", "2"], {
+            serde_json::json!({ "ranges": 96, "packets": 300, "stages": 3, "rounds": 2 })
+        }),
+    ] {
+        let (capture, matching) =
+            if method == "dart" { ("tcp/tcp.pcap.gz", "tcp-ack") } else { ("dns/dns.pcap.xz", "dns") };
+        let capture = testdata(capture);
+        let rtt = ["rtt", &capture, "--match", matching, "--memory", "64KiB", "--format", "json", "--method", method];
+        let run = dwell(&[&rtt[..], how].concat());
+        let report: Value = serde_json::from_slice(&run.out).unwrap();
+        assert_conserved(&report);
+        assert!(report["memory"]["state_bytes"].as_u64().unwrap() <= 65_536, "{method}");
+        let found = &report["method"][kind][matching];
+        for (key, value) in expected.as_object().unwrap() {
+            assert_eq!(&found[key], value, "{method} {key}");
+        }
+    }
+}
+
+/// A ring of filters chooses as it is told to, and by delays that it is given, such as the samples of an earlier run.
+#[test]
+fn filters_choose_by_policy_and_prior() {
+    let folder = tempfile::tempdir().unwrap();
+    let capture = testdata("dns/dns.pcap.xz");
+    let rtt = |how: &[&str]| {
+        let arguments = ["rtt", &capture, "--match", "dns", "--format", "json"];
+        dwell_in(folder.path(), &[&arguments[..], how].concat())
+    };
+    rtt(&["--samples", "earlier.csv"]).ok();
+    // So few bits that most responses match several filters.
+    let ring = |how: &[&str]| {
+        let ring = ["--method", "timebloom", "--filters", "64", "--bits", "40", "--hashes", "1", "--memory", "16KiB"];
+        let report: Value = serde_json::from_slice(&rtt(&[&ring[..], how].concat()).out).unwrap();
+        let p50 = report["results"][0]["delay_ns"]["p50"]["value"].as_i64().unwrap();
+        (report["method"]["policy"].clone(), report["method"]["prior"].clone(), p50)
+    };
+    let usual = ring(&[]);
+    assert_eq!((&usual.0, &usual.1), (&"bayes".into(), &"learnt".into()));
+    let (policy, prior, known) = ring(&["--prior", "earlier.csv"]);
+    assert_eq!((&policy, &prior), (&"bayes".into(), &"earlier.csv".into()));
+    assert_ne!(known, usual.2);
+    let by = |policy: &str| {
+        let found = ring(&["--policy", policy, "--prior", "earlier.csv"]);
+        assert_eq!(found.0, policy);
+        found.2
+    };
+    let [closest, farthest, random] = ["closest", "farthest", "random"].map(by);
+    assert!(closest < random && random < farthest, "{closest} {random} {farthest}");
+    for policy in ["most-likely", "around-median", "around-mean"] {
+        assert!((closest..farthest).contains(&by(policy)), "{policy}");
+    }
+
+    for (text, words) in [
+        ("delay\n5\n", "expected the columns delay_ns[,weight], found 'delay'"),
+        ("delay_ns\n5\nx\n", "line 3: expected a whole number of nanoseconds as delay_ns, found 'x'"),
+        ("delay_ns\n-5\n", "line 2: expected delay_ns of zero or more, found -5"),
+        ("delay_ns,weight\n5,0\n", "line 2: expected a weight above 0, found '0'"),
+        ("delay_ns\n", "expected at least one delay"),
+    ] {
+        fs::write(folder.path().join("prior.csv"), text).unwrap();
+        let refused = rtt(&["--method", "timebloom", "--prior", "prior.csv"]);
+        assert!(refused.code != 0 && refused.out.is_empty(), "{text}");
+        assert!(refused.err.contains("prior.csv") && refused.err.contains(words), "{}", refused.err);
+    }
 }
 
 /// The longest sampled delay is shorter than the longest of all: the table must not show it as if it were exact.

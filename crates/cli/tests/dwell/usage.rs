@@ -1,7 +1,7 @@
 //! Wrong usage and bad input: one line says what is wrong and what would work, and no files are left behind.
 
 use crate::run::{Run, assert_refusal, assert_refused, command, dwell, dwell_in, matches, names, testdata};
-use dwell_sketch::rtt::Method;
+use dwell_sketch::rtt::{Method, Parameter};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -84,7 +84,7 @@ fn wrong_flags_are_wrong_usage() {
             &["--fingerprint-bits", "from 1 to 32"],
         ),
         (&["rtt", "ntp.pcap", "--fingerprint-bits", "8"], &["--fingerprint-bits", "--method fridge"]),
-        (&["rtt", "ntp.pcap", "--longest", "8s"], &["--longest", "--method stages, timebloom", "ddbf"]),
+        (&["rtt", "ntp.pcap", "--longest", "8s"], &["--longest", "--method hash-sample, stages, timebloom", "ddbf"]),
         (&["simulate", "--queue", "bursts", "--buffer", "1", "--truth", "-"], &["--buffer", "no packet"]),
         (&["simulate", "--queue", "bursts", "--rate", "1000", "--truth", "-"], &["--rate", "--buffer"]),
         (&["rtt", "ntp.pcap", "--method", "ddbf", "--rate", "8"], &["--rate", "--method timebloom"]),
@@ -262,7 +262,7 @@ fn the_memory_that_is_enough_is_named() {
     let sketched = ["--method", "lda", "--from", "10.10.0.0/16,fd00:10::/32", "--sketch-bytes", "20000"];
     let log = ["rtt", "--events", "log.csv", "--max-groups", "2000"];
     let of_flows = [&sketched[..], &["--flows", "--flow-bytes", "30000"]].concat();
-    let some: [(&[&str], &[&str]); 20] = [
+    let some: [(&[&str], &[&str]); 25] = [
         (&rtt, &[]),
         (&rtt, &["--flows"]),
         (&rtt, &["--method", "fridge"]),
@@ -270,6 +270,11 @@ fn the_memory_that_is_enough_is_named() {
         (&rtt, &["--match", "dns"]),
         (&rtt, &["--group", "src/24", "--max-groups", "1000"]),
         (&rtt, &["--method", "fridge", "--slots", "5000"]),
+        (&rtt, &["--method", "hash-sample", "--slots", "5000"]),
+        (&rtt, &["--method", "timebloom", "--filters", "300", "--bits", "2000"]),
+        (&rtt, &["--method", "ale-u", "--bits", "9000"]),
+        (&rtt, &["--method", "ddbf", "--bits", "360000", "--hashes", "9"]),
+        (&rtt, &["--method", "dart", "--packets", "4000", "--stages", "8"]),
         (&rtt, &["--inside", "10.0.0.0/8", "--match", &all]),
         (&rtt, &many),
         (&rtt, &[&many[..], &["--method", "timebloom", "--longest", "1s"]].concat()),
@@ -437,22 +442,46 @@ fn help_is_no_error() {
     }
 }
 
-/// The help of a flag for some methods names exactly these.
+/// The help of a flag for some methods names exactly these, and so does the line that refuses it with others.
 #[test]
 fn help_names_the_methods_of_a_flag() {
     /// Whether a method has something.
-    type Has = fn(Method) -> bool;
-    for command in ["rtt", "compare"] {
+    type Has = Box<dyn Fn(Method) -> bool>;
+    let names = |has: &Has| Method::ALL.into_iter().filter(|&method| has(method)).map(Method::name).collect::<Vec<_>>();
+    let named = |command: &str, flag: &str| {
         let help = String::from_utf8(dwell(&[command, "--help"]).ok().out).unwrap();
-        for (flag, has) in [("--longest <", Method::has_longest as Has), ("--rate <", Method::has_rate)] {
-            let of_flag = help.lines().skip_while(|line| !line.trim().starts_with(flag)).skip(1);
-            let text: Vec<&str> = of_flag.take_while(|line| !line.trim().is_empty()).collect();
-            let text = text.join(" ");
-            let words: Vec<&str> = text.split(|c: char| !c.is_ascii_lowercase() && c != '-').collect();
-            let named: Vec<Method> = Method::ALL.into_iter().filter(|method| words.contains(&method.name())).collect();
-            let expected: Vec<Method> = Method::ALL.into_iter().filter(|&method| has(method)).collect();
-            assert_eq!(named, expected, "{command} {text}");
-        }
+        let of_flag = help.lines().skip_while(|line| !line.trim().starts_with(&format!("{flag} <"))).skip(1);
+        let words = |line: &str| line.split(|c: char| !c.is_ascii_lowercase() && c != '-').map(str::to_owned).collect();
+        let words: Vec<String> =
+            of_flag.take_while(|line| !line.trim().is_empty()).flat_map::<Vec<_>, _>(words).collect();
+        let names = Method::ALL.into_iter().map(Method::name);
+        names.filter(|&name| words.iter().any(|word| word == name)).collect::<Vec<_>>()
+    };
+    let has = |parameter| -> Has { Box::new(move |method: Method| method.has(parameter)) };
+    assert_eq!(named("compare", "--longest"), names(&(Box::new(Method::needs_longest) as Has)));
+    assert_eq!(named("compare", "--rate"), names(&has(Parameter::Rate)));
+    for (flag, value, parameter) in [
+        ("--slots", "9", Parameter::Slots),
+        ("--entry-probability", "9%", Parameter::EntryProbability),
+        ("--fingerprint-bits", "9", Parameter::FingerprintBits),
+        ("--stages", "2", Parameter::Stages),
+        ("--longest", "9s", Parameter::Longest),
+        ("--rate", "9", Parameter::Rate),
+        ("--filters", "9", Parameter::Filters),
+        ("--bits", "9", Parameter::Bits),
+        ("--hashes", "9", Parameter::Hashes),
+        ("--policy", "random", Parameter::Policy),
+        ("--prior", "missing", Parameter::Prior),
+        ("--ranges", "9", Parameter::Ranges),
+        ("--packets", "9", Parameter::Packets),
+        ("--rounds", "9", Parameter::Rounds),
+    ] {
+        let expected = names(&has(parameter));
+        assert!(!expected.is_empty() && expected.len() < Method::ALL.len());
+        assert_eq!(named("rtt", flag), expected, "{flag}");
+        let refused = dwell(&["rtt", &testdata("ntp/ntp.pcap"), flag, value]);
+        let words = format!("{flag} applies only to --method {}", expected.join(", "));
+        assert!(refused.code == 2 && refused.err.contains(&words), "{}", refused.err);
     }
 }
 

@@ -127,10 +127,10 @@ impl Sink for Comparison {
 
 impl Panel {
     fn new(settings: &Settings, matching: Match, taken: usize) -> Result<Self, SettingsError> {
-        let meter = |method, memory: usize, seed| {
+        let meter = |method: Method, memory: usize, seed| {
             RttMeter::new(&rtt::Settings {
                 has_inside: settings.has_inside,
-                longest: settings.longest,
+                longest: settings.longest.filter(|_| method.needs_longest()),
                 rate: settings.rate,
                 ambiguous: settings.ambiguous,
                 seed: method_seed(seed),

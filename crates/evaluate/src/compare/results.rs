@@ -4,7 +4,7 @@ use crate::metrics::{self, Summary};
 use dwell_report::plot::{Sweep, SweepPanel};
 use dwell_report::{csv, text};
 use dwell_sketch::estimate::Estimate;
-use dwell_sketch::rtt::Method;
+use dwell_sketch::rtt::{Method, Parameter};
 use dwell_types::Nanos;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -54,11 +54,11 @@ impl MethodFacts {
                 None => "the longest delay, taken as a sixteenth of the expiry".to_owned(),
             };
             match rate {
-                Some(rate) if method.has_rate() => format!("{longest}, and the rate, here {rate}/s"),
+                Some(rate) if method.has(Parameter::Rate) => format!("{longest}, and the rate, here {rate}/s"),
                 _ => longest,
             }
         };
-        Self { name: method.name(), tuning: method.tuning(), prior_knowledge: method.has_longest().then(told) }
+        Self { name: method.name(), tuning: method.tuning(), prior_knowledge: method.needs_longest().then(told) }
     }
 }
 

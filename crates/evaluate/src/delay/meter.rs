@@ -1,5 +1,6 @@
 use dwell_sketch::distribution::{Ambiguous, DelayStore, Distribution};
 use dwell_sketch::lut::WeightTable;
+use dwell_sketch::mis::by_inverse_variance;
 use dwell_sketch::rtt::{Method, RttMeter};
 use dwell_sketch::staged::Staged;
 use dwell_sketch::{Event, Sample};
@@ -14,12 +15,14 @@ pub(super) enum Kind {
     Table,
     /// A fridge whose evicted entries move to a next stage [zheng22 §4.1].
     Staged,
+    /// Several fridges, combined by inverse-variance weighting [zheng22 §4.2].
+    Ivw,
 }
 
 impl Kind {
     /// Every kind.
     pub(super) fn all() -> impl Iterator<Item = Self> {
-        Method::ALL.into_iter().map(Self::Rtt).chain([Self::Table, Self::Staged])
+        Method::ALL.into_iter().map(Self::Rtt).chain([Self::Table, Self::Staged, Self::Ivw])
     }
 
     pub(super) const fn name(self) -> &'static str {
@@ -27,6 +30,7 @@ impl Kind {
             Self::Rtt(method) => method.name(),
             Self::Table => "fridge-table",
             Self::Staged => "fridge-staged",
+            Self::Ivw => "fridges-ivw",
         }
     }
 
@@ -35,6 +39,7 @@ impl Kind {
         match self {
             Self::Rtt(method) => method,
             Self::Table | Self::Staged => Method::Fridge,
+            Self::Ivw => Method::Mis,
         }
     }
 }
@@ -46,6 +51,8 @@ pub(super) enum AnyMeter {
     /// Keeps its samples, which are weighted by the table instead.
     Table(Box<RttMeter>, WeightTable, DelayStore),
     Staged(Staged, DelayStore),
+    /// Fridges that keep their samples, to be combined at the end.
+    Ivw(Vec<RttMeter>),
 }
 
 impl AnyMeter {
@@ -61,6 +68,9 @@ impl AnyMeter {
                 for sample in block.iter().filter_map(|&seen| fridge.update(&event(seen))) {
                     store.update(usize::from(sample.tag), &sample);
                 }
+            }
+            Self::Ivw(fridges) => {
+                fridges.iter_mut().for_each(|fridge| block.iter().for_each(|&seen| fridge.take(seen)));
             }
         }
     }
@@ -78,15 +88,27 @@ impl AnyMeter {
                 Some(store.distribution(group.into(), Ambiguous::Bounds))
             }
             Self::Staged(_, store) => Some(store.distribution(group.into(), Ambiguous::Bounds)),
+            Self::Ivw(fridges) => {
+                let samples = |fridge: &mut RttMeter| {
+                    fridge.flush();
+                    let of_group = fridge.take_samples().filter(|(series, _)| series.group == group);
+                    of_group.map(|(_, sample)| sample).collect()
+                };
+                let mut store = DelayStore::unbounded(1);
+                let combined = by_inverse_variance(fridges.iter_mut().map(samples).collect());
+                combined.iter().for_each(|sample| store.update(0, sample));
+                Some(store.distribution(0, Ambiguous::Bounds))
+            }
         }
     }
 
-    /// Bytes at most.
+    /// Bytes at most, without kept samples.
     pub(super) fn most_bytes(&self) -> usize {
         match self {
             Self::Rtt(meter) => meter.most_bytes(),
             Self::Table(meter, table, _) => meter.most_bytes() + table.state_bytes(),
             Self::Staged(fridge, store) => fridge.state_bytes() + store.state_bytes(),
+            Self::Ivw(fridges) => fridges.iter().map(RttMeter::most_bytes).sum(),
         }
     }
 }

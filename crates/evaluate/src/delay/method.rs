@@ -3,9 +3,9 @@ use crate::grid::{Configured, Entry};
 use crate::value::{Invalid, Number, RATES, above_zero, available, memory, span, within};
 use dwell_sketch::distribution::DelayStore;
 use dwell_sketch::lut::WeightTable;
-use dwell_sketch::rtt::{Method, RttMeter, Settings};
+use dwell_sketch::rtt::{Method, Parameter, RttMeter, Settings};
 use dwell_sketch::staged::{self, Staged};
-use dwell_types::{Match, Nanos};
+use dwell_types::{Match, Nanos, hash};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -81,13 +81,13 @@ impl Entry for MethodEntry {
         let expiry = self.expiry_ms.map(|ms| span("expiry_ms", ms)).transpose()?;
         let longest = self.longest_ms.map(|ms| span("longest_ms", ms)).transpose()?;
         self.rate.map(|rate| within("rate", rate, RATES)).transpose()?;
-        if longest.is_some() && !method.has_longest() {
+        if longest.is_some() && !method.has(Parameter::Longest) {
             return Err(Invalid::new("longest_ms", format!("{} needs no such knowledge", self.method)));
         }
-        if self.stages.is_some() && !method.has_stages() && kind != Kind::Staged {
+        if self.stages.is_some() && !method.has(Parameter::Stages) && kind != Kind::Staged {
             return Err(Invalid::new("stages", format!("{} has none", self.method)));
         }
-        if self.rate.is_some() && !method.has_rate() {
+        if self.rate.is_some() && !method.has(Parameter::Rate) {
             return Err(Invalid::new("rate", format!("{} needs no such knowledge", self.method)));
         }
         let mut configurations = Vec::new();
@@ -115,7 +115,7 @@ impl MethodEntry {
             (None, None) if !method.is_bounded() => Ok(vec![Size::Unbounded]),
             (None, None) => Err(Invalid::new("method", format!("{} needs slots or memory_bytes", self.method))),
             (Some(_), Some(_)) => Err(Invalid::new("memory_bytes", "either this or slots, not both")),
-            (Some(_), None) if !method.has_slots() => {
+            (Some(_), None) if !method.has(Parameter::Slots) => {
                 Err(Invalid::new("slots", format!("{} has none: expected memory_bytes", self.method)))
             }
             (None, Some(_)) if !method.is_bounded() => Err(Invalid::new("memory_bytes", "this method has no bound")),
@@ -230,12 +230,12 @@ impl Configuration {
     pub(super) fn meter(&self, seed: u64, groups: u16) -> Result<AnyMeter, String> {
         let store = || DelayStore::unbounded(groups.into());
         match self.kind {
-            Kind::Rtt(_) => Ok(AnyMeter::Rtt(Box::new(self.rtt_meter(seed, groups)?))),
+            Kind::Rtt(_) => Ok(AnyMeter::Rtt(Box::new(self.rtt_meter(false, seed, groups)?))),
             Kind::Table => {
                 let (slots, p) = self.slots_and_probability()?;
                 let table = WeightTable::new(slots, p, WeightTable::INCREMENT, u32::MAX);
                 let table = table.map_err(|error| error.to_string())?;
-                Ok(AnyMeter::Table(Box::new(self.rtt_meter(seed, groups)?), table, store()))
+                Ok(AnyMeter::Table(Box::new(self.rtt_meter(true, seed, groups)?), table, store()))
             }
             Kind::Staged => {
                 let (slots, entry_probability) = self.slots_and_probability()?;
@@ -245,6 +245,24 @@ impl Configuration {
                 }
                 let fridge = Staged::new(staged::Params { slots, stages, entry_probability }, seed);
                 Ok(AnyMeter::Staged(fridge.map_err(|error| error.to_string())?, store()))
+            }
+            Kind::Ivw => {
+                let (Size::Slots(slots), Entering::Lifetimes(lifetimes)) = (self.size, &self.entering) else {
+                    return Err("expected slots and lifetimes".to_owned());
+                };
+                let slots = slots / lifetimes.len() as u32;
+                let fridge = |(seed, &lifetime): (u64, &f64)| {
+                    let alone = Self {
+                        kind: Kind::Rtt(Method::Fridge),
+                        size: Size::Slots(slots),
+                        entering: Entering::With((f64::from(slots) / lifetime).min(1.0)),
+                        ..self.clone()
+                    };
+                    alone.rtt_meter(true, seed, groups)
+                };
+                // Fridges of their own, with hashes of their own.
+                let seeds = (0..).map(|k| hash::word(seed, k));
+                Ok(AnyMeter::Ivw(seeds.zip(lifetimes).map(fridge).collect::<Result<_, _>>()?))
             }
         }
     }
@@ -257,7 +275,7 @@ impl Configuration {
         }
     }
 
-    fn rtt_meter(&self, seed: u64, groups: u16) -> Result<RttMeter, String> {
+    fn rtt_meter(&self, keeps_samples: bool, seed: u64, groups: u16) -> Result<RttMeter, String> {
         let (slots, memory) = match self.size {
             Size::Unbounded => (None, usize::MAX),
             Size::Slots(slots) => (Some(slots), memory_of(slots)),
@@ -281,7 +299,7 @@ impl Configuration {
             longest: self.longest,
             rate: self.rate,
             seed,
-            keeps_samples: self.kind == Kind::Table,
+            keeps_samples,
             ..Settings::new(self.kind.method(), vec![Match::Events], memory)
         })
         .map_err(|error| error.to_string())

@@ -9,7 +9,7 @@ pub(crate) use workload::{DelaysEntry, WorkloadEntry, check_length, orphan_share
 // The methods of a definition.
 mod method;
 pub(crate) use method::MethodEntry;
-// What they build: the meter of `dwell rtt`, or a fridge that it does not have.
+// What they build: the meter of `dwell rtt`, or one that it does not have.
 mod meter;
 // Runs one stream through many meters.
 mod measure;

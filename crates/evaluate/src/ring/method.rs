@@ -89,16 +89,9 @@ impl MethodEntry {
 
 impl Configured for Configuration {
     fn name(&self) -> String {
-        let name = match (self.policy, self.learnt) {
-            (Policy::Closest, _) => "closest",
-            (Policy::Farthest, _) => "farthest",
-            (Policy::Random, _) => "random",
-            (Policy::MostLikely, _) => "most-likely",
-            (Policy::AroundMedian, _) => "around-median",
-            (Policy::AroundMean, _) => "around-mean",
-            (Policy::Around(_), _) => "around",
-            (Policy::Bayes, false) => "bayes",
-            (Policy::Bayes, true) => "bayes-learnt",
+        let name = match self {
+            Self { policy: Policy::Bayes, learnt: true, .. } => "bayes-learnt",
+            Self { policy, .. } => policy.name(),
         };
         name.to_owned()
     }
@@ -120,7 +113,7 @@ impl Configuration {
         let prior = if self.learnt { Prior::Learnt } else { stream.prior.clone() };
         let reference = if prior == Prior::Uniform { Reference::SlotMiddle } else { Reference::ConditionalMean };
         let &Self { policy, bits, filters, .. } = self;
-        let params = Params { bits, filters, rate: stream.settings.rate, policy, reference, prior };
+        let params = Params { bits, filters, hashes: None, rate: stream.settings.rate, policy, reference, prior };
         let exchanges = Exchanges { tags: 1, repeat: Repeat::Ambiguous, expiry: stream.longest, seed };
         TimeBloom::new(params, exchanges).map_err(|error| error.to_string())
     }

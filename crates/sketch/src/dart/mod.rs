@@ -54,4 +54,4 @@ mod ranges;
 mod packets;
 // The meter made of both.
 mod sketch;
-pub use sketch::{Dart, DartError, Params};
+pub use sketch::{Dart, DartError, GivenTrackers, Params};

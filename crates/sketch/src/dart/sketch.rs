@@ -24,14 +24,67 @@ impl Params {
     /// The least memory with which segments can be measured.
     pub const LEAST_BYTES: usize = 1536;
 
-    /// Half of the bytes for each tracker, which lost least over all measurements (`docs/papers/sengupta22-dart.md`);
-    /// `None` if they are too few.
-    pub fn budget(bytes: usize) -> Option<Self> {
-        const STAGES: u32 = 4;
-        let slots = bytes.saturating_sub(STAGES as usize * size_of::<u64>());
-        let slots = |slot_bytes: usize| u32::try_from(slots / 2 / slot_bytes).unwrap_or(u32::MAX);
-        let (ranges, packets) = (slots(Ranges::SLOT_BYTES), slots(Packets::SLOT_BYTES));
-        (bytes >= Self::LEAST_BYTES).then_some(Self { ranges, packets, stages: STAGES, rounds: 8 })
+    /// Half of the bytes for each tracker, which lost least over all measurements (`docs/papers/sengupta22-dart.md`), or
+    /// what the given size of the other leaves; `None` if they are too few.
+    pub fn budget(bytes: usize, given: &GivenTrackers) -> Option<Self> {
+        const ROUNDS: u32 = 8;
+        let slots = bytes.checked_sub(given.stages_bytes())?;
+        let besides = |other: Option<u32>, other_bytes: usize, slot_bytes: usize| {
+            let left = other.map_or(slots / 2, |other| slots.saturating_sub(other as usize * other_bytes));
+            u32::try_from(left / slot_bytes).unwrap_or(u32::MAX)
+        };
+        let fitting = Self {
+            ranges: besides(given.packets, Packets::SLOT_BYTES, Ranges::SLOT_BYTES),
+            packets: besides(given.ranges, Ranges::SLOT_BYTES, Packets::SLOT_BYTES),
+            stages: STAGES,
+            rounds: ROUNDS,
+        };
+        let params = Self {
+            ranges: given.ranges.unwrap_or(fitting.ranges),
+            packets: given.packets.unwrap_or(fitting.packets),
+            stages: given.stages.unwrap_or(fitting.stages),
+            rounds: given.rounds.unwrap_or(fitting.rounds),
+        };
+        (bytes >= given.least_bytes()).then_some(params)
+    }
+}
+
+/// Stages of the packet tracker, unless they are given.
+const STAGES: u32 = 4;
+
+/// What is given of the trackers, instead of as fits the memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GivenTrackers {
+    /// See [`Params::ranges`]; rounded down to buckets of four.
+    pub ranges: Option<u32>,
+    /// See [`Params::packets`]; rounded down to a multiple of the stages.
+    pub packets: Option<u32>,
+    /// See [`Params::stages`].
+    pub stages: Option<u32>,
+    /// See [`Params::rounds`].
+    pub rounds: Option<u32>,
+}
+
+impl GivenTrackers {
+    /// Nothing is given.
+    pub const NONE: Self = Self { ranges: None, packets: None, stages: None, rounds: None };
+
+    fn stages_bytes(&self) -> usize {
+        self.stages.unwrap_or(STAGES) as usize * size_of::<u64>()
+    }
+
+    /// The least bytes for [`Params::budget`].
+    pub(crate) fn least_bytes(&self) -> usize {
+        /// With a tracker of fewer slots segments cannot be measured.
+        const LEAST_SLOTS: u32 = 47;
+        self.ranges.unwrap_or(LEAST_SLOTS) as usize * Ranges::SLOT_BYTES
+            + self.packets.unwrap_or(LEAST_SLOTS) as usize * Packets::SLOT_BYTES
+            + self.stages_bytes()
+    }
+
+    /// Whether the size is determined.
+    pub(crate) fn is_size(&self) -> bool {
+        self.ranges.is_some() && self.packets.is_some()
     }
 }
 
@@ -53,7 +106,9 @@ impl fmt::Display for DartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Stages(stages) => write!(f, "a packet tracker has 1 to {MOST_STAGES} stages, not {stages}"),
-            Self::Slots { ranges, packets } => write!(f, "{ranges} ranges and {packets} packets are too few"),
+            Self::Slots { ranges, packets } => {
+                write!(f, "there are at least 4 ranges and one packet per stage, not {ranges} and {packets}")
+            }
         }
     }
 }
@@ -402,9 +457,10 @@ mod tests {
         ] {
             assert_eq!(Dart::new(params, exchanges).unwrap_err(), error);
         }
-        assert_eq!(Params::budget(Params::LEAST_BYTES - 1), None);
+        assert_eq!(GivenTrackers::NONE.least_bytes(), Params::LEAST_BYTES);
+        assert_eq!(Params::budget(Params::LEAST_BYTES - 1, &GivenTrackers::NONE), None);
         for bytes in [Params::LEAST_BYTES, 10_007, 1 << 20] {
-            let dart = dart(Params::budget(bytes).unwrap());
+            let dart = dart(Params::budget(bytes, &GivenTrackers::NONE).unwrap());
             assert!(dart.ranges.state_bytes() + dart.packets.state_bytes() <= bytes, "{bytes}");
         }
     }

@@ -4,6 +4,10 @@
 // Counts of what became of the requests.
 mod counts;
 pub(crate) use counts::Counts;
+// What is given of filters.
+mod given;
+pub use given::GivenFilters;
+pub(crate) use given::MOST_FILTERS;
 // False matches, in closed form.
 mod expected;
 pub use expected::false_positive_probability;
@@ -50,17 +54,17 @@ pub(crate) fn hashes(places: u32, window: Nanos, rate: Option<f64>) -> u32 {
 }
 
 /// Into how many filters to divide a window: a power of two, the more the finer, as long as a response has less than
-/// half a false match on average. `places`: those of each filter, given their number. If the rate is unknown, up to 256
-/// filters of at least 64 places.
+/// half a false match on average. `places`: those of each filter, given their number; zero if they are too few. If the
+/// rate is unknown, up to 256 filters.
 pub(crate) fn fit_filters(places: impl Fn(u32) -> u32, longest: Nanos, rate: Option<f64>) -> u32 {
     const MOST: u32 = 1 << 10;
     const MOST_UNKNOWN: u32 = 256;
     let is_good = |filters: u32| {
         let places = places(filters);
-        let Some(rate) = rate else { return filters <= MOST_UNKNOWN && places >= LEAST_PLACES };
+        let Some(rate) = rate else { return filters <= MOST_UNKNOWN && places > 0 };
         let load = (rate * longest.get() as f64 / 1e9 / f64::from(filters - 1)).clamp(1e-9, 1e9);
         let false_matches = false_positive_probability(places.max(1), best_hashes(places, load), load);
-        places >= LEAST_PLACES && false_matches * f64::from(filters - 1) < 0.5
+        places > 0 && false_matches * f64::from(filters - 1) < 0.5
     };
     let doubled = std::iter::successors(Some(2 * LEAST_FILTERS), |filters| Some(2 * filters));
     doubled.take_while(|&filters| filters <= MOST && is_good(filters)).last().unwrap_or(LEAST_FILTERS)

@@ -34,7 +34,7 @@
 //! **Merge**: samples over disjoint traffic are simply added up.
 //!
 //! **Differs from the paper**: it weights each fridge's count of each delay by the inverse of a variance estimated from
-//! the same samples, which is biased (`tests/sampling_statistics.rs` shows it). With *z* = all offered requests this would
+//! the same samples, which is biased ([`by_inverse_variance`]; `tests/sampling_statistics.rs` shows it). With *z* = all offered requests this would
 //! be 1/Σ*r*ₖ (1 − *r*ₖ/*M*ₖ)^*x*; counting only admitted ones lets a gate turn away the rest without a lookup. One
 //! slot array is divided unequally, where the paper halves it.
 //!
@@ -42,9 +42,11 @@
 //! combining sampling techniques for Monte Carlo rendering*, SIGGRAPH 1995.
 
 mod eras;
+mod ivw;
 mod ladder;
 mod search;
 mod sketch;
 mod tuning;
+pub use ivw::by_inverse_variance;
 pub use ladder::{Ladder, LadderError, Rung};
 pub use sketch::{Mis, MisError};

@@ -42,6 +42,11 @@ impl Buckets {
         Self { fingerprints: vec![0; buckets], slots, occupied: 0, most_buckets }
     }
 
+    /// The slots to which it can grow.
+    pub(super) fn most_slots(&self) -> usize {
+        self.most_buckets * WAYS
+    }
+
     pub(super) fn slots(&self) -> &Slots {
         &self.slots
     }

@@ -147,6 +147,19 @@ impl Open {
         (Self { buckets: Buckets::new(slots, most_slots) }, Buckets::fitting(most_slots).1)
     }
 
+    /// Bytes of a table of this many slots: those to which it can grow, rounded down as [`Open::most_slots`].
+    pub(crate) fn bytes_of(slots: usize, tags: u16, has_tokens: bool) -> usize {
+        // The larger the table, the larger a slot.
+        let bytes = |slot: usize| slots.saturating_mul(slot).saturating_add(Slots::END_BYTES);
+        let has_room = |&slot: &usize| Slots::new(bytes(slot), tags, has_tokens, Gate::OPEN).slot_bytes() <= slot;
+        bytes((Slots::LEAST_SLOT_BYTES..Slots::MOST_SLOT_BYTES).find(has_room).unwrap_or(Slots::MOST_SLOT_BYTES))
+    }
+
+    /// The slots to which it can grow by doubling.
+    pub(crate) fn most_slots(&self) -> usize {
+        self.buckets.most_slots()
+    }
+
     pub(crate) fn is_full(&self) -> bool {
         self.buckets.is_full_with(0)
     }

@@ -77,7 +77,7 @@ impl Slots {
     }
 
     /// The least and the most bytes of a slot, its fingerprint included.
-    const LEAST_SLOT_BYTES: usize = WORD + 3 + 1;
+    pub(super) const LEAST_SLOT_BYTES: usize = WORD + 3 + 1;
     pub(super) const MOST_SLOT_BYTES: usize = 2 * WORD + 1;
     /// Padding behind the last slot, so that every slot can be read as two words.
     pub(super) const END_BYTES: usize = WORD;

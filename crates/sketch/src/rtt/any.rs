@@ -9,7 +9,7 @@ use crate::hash_sample::{HashSample, Lifetime};
 use crate::horizon::{Borrower, Horizon, Roomy};
 use crate::mis::{Ladder, Mis, Rung};
 use crate::simple::{self, Overwrite, Simple};
-use crate::timebloom::{self, TimeBloom};
+use crate::timebloom::{self, Policy, TimeBloom};
 use crate::{Exchanges, Meter};
 use dwell_types::{ExchangeId, Match, Timestamp};
 use std::fmt::Display;
@@ -47,7 +47,7 @@ impl DerefMut for AnyMeter {
     }
 }
 
-/// A sampled request waits for this many times the 99.9th percentile of delays.
+/// A sampled request waits for this many times the 99.9th percentile of delays, unless its lifetime is given.
 const LIFETIME: f64 = 2.0;
 
 impl AnyMeter {
@@ -68,10 +68,11 @@ impl AnyMeter {
         // Of filters: they find no longer delays, and their meter expects no later responses.
         let (longest, rate) = (settings.longest_of(exchanges.expiry), settings.rate);
         let within = Exchanges { expiry: longest, ..exchanges };
+        let filters = &settings.filters;
         let too_few = || SettingsError::Memory { given: bytes, needed: settings.method.least_table() };
         let ring = |params: Option<timebloom::Params>| other(TimeBloom::new(params.ok_or_else(too_few)?, within));
         let ale = |widths| {
-            let params = ale::Params::budget(bytes, widths, longest, rate).ok_or_else(too_few)?;
+            let params = ale::Params::budget(bytes, widths, longest, rate, filters).ok_or_else(too_few)?;
             other(Ale::new(params, within))
         };
         match settings.method {
@@ -81,7 +82,12 @@ impl AnyMeter {
             }
             Method::Auto => other(Horizon::new(bytes, has_tokens, exchanges)),
             Method::Fridge | Method::Km => other(Fridge::new(settings.fridge(matching, slots), exchanges)),
-            Method::HashSample => other(HashSample::new(bytes, has_tokens, Lifetime::Learnt(LIFETIME), exchanges)),
+            Method::HashSample => {
+                let lifetime = settings.longest.map_or(Lifetime::Learnt(LIFETIME), Lifetime::Given);
+                let table = HashSample::new(bytes, has_tokens, lifetime, exchanges);
+                let probability = settings.entry_probabilities.first().copied().unwrap_or(1.0);
+                other(table.and_then(|table| table.with_probability(probability)))
+            }
             Method::Simple => other(Simple::new(array(1, Overwrite::Always), exchanges)),
             Method::Stages => other(Simple::new(array(4, Overwrite::WhenOlder(longest)), exchanges)),
             Method::Mis if settings.entry_probabilities.is_empty() => {
@@ -94,12 +100,18 @@ impl AnyMeter {
                 let ladder = Ladder::new(rungs).map_err(SettingsError::parameter)?;
                 other(Mis::new(ladder, fingerprint_bits, exchanges))
             }
-            Method::TimeBloom => ring(timebloom::Params::budget(bytes, longest, rate)),
-            Method::BloomTime => ring(bloomtime::budget(bytes, longest, rate)),
+            Method::TimeBloom => {
+                let params = timebloom::Params::budget(bytes, longest, rate, filters, settings.prior());
+                let policy = settings.policy.unwrap_or(Policy::USUAL);
+                ring(params.map(|params| timebloom::Params { policy, ..params }))
+            }
+            Method::BloomTime => ring(bloomtime::budget(bytes, longest, rate, filters)),
             Method::AleU => ale(Widths::Uniform),
             Method::AleE => ale(Widths::Exponential),
-            Method::Ddbf => other(Ddbf::new(ddbf::Params::budget(bytes).ok_or_else(too_few)?, within)),
-            Method::Dart => other(Dart::new(dart::Params::budget(bytes).ok_or_else(too_few)?, exchanges)),
+            Method::Ddbf => other(Ddbf::new(ddbf::Params::budget(bytes, filters).ok_or_else(too_few)?, within)),
+            Method::Dart => {
+                other(Dart::new(dart::Params::budget(bytes, &settings.trackers()).ok_or_else(too_few)?, exchanges))
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 use crate::ale::{self, Ale};
 use crate::bloomtime;
+use crate::counters::Counters;
 use crate::dart::{self, Dart};
 use crate::ddbf::{self, Ddbf};
 use crate::exact::Exact;
@@ -9,6 +10,10 @@ use crate::horizon::Horizon;
 use crate::mis::{Ladder, Mis};
 use crate::simple::Simple;
 use crate::timebloom::{self, TimeBloom};
+use Parameter::{
+    Bits, EntryProbability, Filters, FingerprintBits, Hashes, Longest, Packets, Policy, Prior, Ranges, Rate, Rounds,
+    Slots, Stages,
+};
 use dwell_types::{IdForm, Match};
 
 /// The method by which delays are measured.
@@ -44,33 +49,54 @@ pub enum Method {
     Dart,
 }
 
+/// A parameter that some methods have: the field of [`super::Settings`] of the same name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parameter {
+    /// [`super::Settings::slots`].
+    Slots,
+    /// [`super::Settings::entry_probabilities`].
+    EntryProbability,
+    /// [`super::Settings::fingerprint_bits`].
+    FingerprintBits,
+    /// [`super::Settings::stages`].
+    Stages,
+    /// [`super::Settings::longest`].
+    Longest,
+    /// [`super::Settings::rate`].
+    Rate,
+    /// The number of [`super::Settings::filters`].
+    Filters,
+    /// The bits of each of these.
+    Bits,
+    /// The hash functions of these.
+    Hashes,
+    /// [`super::Settings::policy`].
+    Policy,
+    /// [`super::Settings::prior`].
+    Prior,
+    /// [`super::Settings::ranges`].
+    Ranges,
+    /// [`super::Settings::packets`].
+    Packets,
+    /// [`super::Settings::rounds`].
+    Rounds,
+}
+
 /// What differs between methods; see the questions of the same names.
 #[derive(Clone, Copy)]
 struct Properties {
     is_bounded: bool,
     is_biased: bool,
-    has_slots: bool,
-    most_entry_probabilities: usize,
-    has_stages: bool,
-    has_longest: bool,
-    has_rate: bool,
+    /// What can be set.
+    parameters: &'static [Parameter],
     ids: IdForm,
     /// The only rule that it can measure, if not all.
     only: Option<Match>,
 }
 
-/// Those of a method that needs no parameters.
-const PLAIN: Properties = Properties {
-    is_bounded: true,
-    is_biased: false,
-    has_slots: false,
-    most_entry_probabilities: 0,
-    has_stages: false,
-    has_longest: false,
-    has_rate: false,
-    ids: IdForm::Hashed,
-    only: None,
-};
+/// Those of a method without parameters.
+const PLAIN: Properties =
+    Properties { is_bounded: true, is_biased: false, parameters: &[], ids: IdForm::Hashed, only: None };
 
 /// All that is said of a method.
 struct Row {
@@ -133,7 +159,7 @@ const ROWS: &[Row] = &[
         summary: "a sample; survivors stand for overwritten requests (Zheng et al. 2022)",
         tuning: "entry probability searched while running",
         sizes: Sizes::of::<Fridge>(LEAST),
-        properties: Properties { has_slots: true, most_entry_probabilities: 1, ..PLAIN },
+        properties: Properties { parameters: &[Slots, EntryProbability, FingerprintBits], ..PLAIN },
     },
     Row {
         method: Method::Km,
@@ -141,7 +167,7 @@ const ROWS: &[Row] = &[
         summary: "a sample; overwritten requests are accounted for by the product limit",
         tuning: "entry probability searched while running",
         sizes: Sizes::of::<Fridge>(LEAST),
-        properties: Properties { has_slots: true, most_entry_probabilities: 1, ..PLAIN },
+        properties: Properties { parameters: &[Slots, EntryProbability, FingerprintBits], ..PLAIN },
     },
     Row {
         method: Method::HashSample,
@@ -149,7 +175,7 @@ const ROWS: &[Row] = &[
         summary: "all exchanges of some ids",
         tuning: "sampling rate from the memory, lifetime learnt while running",
         sizes: Sizes::of::<HashSample>(HashSample::LEAST_BYTES),
-        properties: PLAIN,
+        properties: Properties { parameters: &[Slots, EntryProbability, Longest], ..PLAIN },
     },
     Row {
         method: Method::Simple,
@@ -157,7 +183,7 @@ const ROWS: &[Row] = &[
         summary: "whatever was not overwritten; loses slow exchanges",
         tuning: "none to find",
         sizes: Sizes::in_slots::<Simple>(Simple::SLOT_BYTES, 0),
-        properties: Properties { is_biased: true, has_slots: true, has_stages: true, ..PLAIN },
+        properties: Properties { is_biased: true, parameters: &[Slots, FingerprintBits, Stages], ..PLAIN },
     },
     Row {
         method: Method::Stages,
@@ -165,7 +191,7 @@ const ROWS: &[Row] = &[
         summary: "hash tables in four stages; loses exchanges that wait longest",
         tuning: "none to find",
         sizes: Sizes::in_slots::<Simple>(Simple::SLOT_BYTES, 0),
-        properties: Properties { is_biased: true, has_slots: true, has_stages: true, has_longest: true, ..PLAIN },
+        properties: Properties { is_biased: true, parameters: &[Slots, FingerprintBits, Stages, Longest], ..PLAIN },
     },
     Row {
         method: Method::Mis,
@@ -173,7 +199,7 @@ const ROWS: &[Row] = &[
         summary: "several fridges with different lifetimes",
         tuning: "one to four lifetimes, searched while running",
         sizes: Sizes::in_slots::<Mis>(Mis::SLOT_BYTES, Mis::REST_BYTES),
-        properties: Properties { has_slots: true, most_entry_probabilities: Ladder::MOST_RUNGS, ..PLAIN },
+        properties: Properties { parameters: &[Slots, EntryProbability, FingerprintBits], ..PLAIN },
     },
     Row {
         method: Method::TimeBloom,
@@ -181,7 +207,11 @@ const ROWS: &[Row] = &[
         summary: "Bloom filters, one per time slot",
         tuning: "filters from the memory, delays learnt while running",
         sizes: Sizes::of::<TimeBloom>(timebloom::Params::LEAST_BYTES),
-        properties: Properties { is_biased: true, has_longest: true, has_rate: true, ..PLAIN },
+        properties: Properties {
+            is_biased: true,
+            parameters: &[Longest, Rate, Filters, Bits, Hashes, Policy, Prior],
+            ..PLAIN
+        },
     },
     Row {
         method: Method::BloomTime,
@@ -189,7 +219,7 @@ const ROWS: &[Row] = &[
         summary: "as timebloom, but takes the youngest match; for comparison",
         tuning: "filters from the memory",
         sizes: Sizes::of::<TimeBloom>(bloomtime::LEAST_BYTES),
-        properties: Properties { is_biased: true, has_longest: true, has_rate: true, ..PLAIN },
+        properties: Properties { is_biased: true, parameters: &[Longest, Rate, Filters, Bits, Hashes], ..PLAIN },
     },
     Row {
         method: Method::AleU,
@@ -197,7 +227,7 @@ const ROWS: &[Row] = &[
         summary: "counting filters in equal buckets of time; for comparison",
         tuning: "filters from the memory",
         sizes: Sizes::of::<Ale>(ale::Params::LEAST_BYTES),
-        properties: Properties { is_biased: true, has_longest: true, has_rate: true, ..PLAIN },
+        properties: Properties { is_biased: true, parameters: &[Longest, Rate, Filters, Bits, Hashes], ..PLAIN },
     },
     Row {
         method: Method::AleE,
@@ -205,7 +235,7 @@ const ROWS: &[Row] = &[
         summary: "counting filters in buckets of doubling width; for comparison",
         tuning: "filters from the memory",
         sizes: Sizes::of::<Ale>(ale::Params::LEAST_BYTES),
-        properties: Properties { is_biased: true, has_longest: true, ..PLAIN },
+        properties: Properties { is_biased: true, parameters: &[Longest, Filters, Bits, Hashes], ..PLAIN },
     },
     Row {
         method: Method::Ddbf,
@@ -213,7 +243,7 @@ const ROWS: &[Row] = &[
         summary: "a Bloom filter of times; for comparison",
         tuning: "filters from the memory",
         sizes: Sizes::of::<Ddbf>(ddbf::Params::LEAST_BYTES),
-        properties: Properties { is_biased: true, has_longest: true, ..PLAIN },
+        properties: Properties { is_biased: true, parameters: &[Longest, Bits, Hashes], ..PLAIN },
     },
     Row {
         method: Method::Dart,
@@ -221,7 +251,13 @@ const ROWS: &[Row] = &[
         summary: "only TCP segments whose acknowledgement is unambiguous",
         tuning: "half of the memory for ranges, half for packets; tcp-ack only",
         sizes: Sizes::of::<Dart>(dart::Params::LEAST_BYTES),
-        properties: Properties { is_biased: true, ids: IdForm::Plain, only: Some(Match::TcpAck), ..PLAIN },
+        properties: Properties {
+            is_biased: true,
+            parameters: &[Stages, Ranges, Packets, Rounds],
+            ids: IdForm::Plain,
+            only: Some(Match::TcpAck),
+            ..PLAIN
+        },
     },
 ];
 
@@ -251,14 +287,31 @@ impl Method {
         self.properties().is_bounded
     }
 
-    /// Whether [`super::Settings::slots`] and [`super::Settings::fingerprint_bits`] can be set.
-    pub const fn has_slots(self) -> bool {
-        self.properties().has_slots
+    /// Whether a parameter can be set.
+    pub fn has(self, parameter: Parameter) -> bool {
+        self.properties().parameters.contains(&parameter)
+    }
+
+    /// Whether it must be told the longest delay, rather than learn it.
+    pub fn needs_longest(self) -> bool {
+        self.has(Parameter::Longest) && self != Self::HashSample
+    }
+
+    /// Bits of what a filter consists of: bits, counters, or cells with times.
+    pub(super) const fn place_bits(self) -> u32 {
+        match self {
+            Self::AleU | Self::AleE => Counters::BITS,
+            Self::Ddbf => ddbf::CELL_BITS,
+            _ => 1,
+        }
     }
 
     /// How many [`super::Settings::entry_probabilities`] can be set.
-    pub const fn most_entry_probabilities(self) -> usize {
-        self.properties().most_entry_probabilities
+    pub fn most_entry_probabilities(self) -> usize {
+        match self {
+            Self::Mis => Ladder::MOST_RUNGS,
+            _ => usize::from(self.has(Parameter::EntryProbability)),
+        }
     }
 
     /// Whether what it loses or confuses depends on the delay, which its intervals do not show.
@@ -277,21 +330,6 @@ impl Method {
             None => true,
             Some(only) => only as usize == matching as usize,
         }
-    }
-
-    /// Whether [`super::Settings::longest`] can be set.
-    pub const fn has_longest(self) -> bool {
-        self.properties().has_longest
-    }
-
-    /// Whether [`super::Settings::stages`] can be set.
-    pub const fn has_stages(self) -> bool {
-        self.properties().has_stages
-    }
-
-    /// Whether [`super::Settings::rate`] can be set.
-    pub const fn has_rate(self) -> bool {
-        self.properties().has_rate
     }
 
     /// Bytes of a rule's meter itself, without its heap.

@@ -3,7 +3,9 @@
 
 // The methods.
 mod method;
-pub use method::Method;
+pub use method::{Method, Parameter};
+// What is given of filters.
+pub use crate::filters::GivenFilters;
 // Settings, and why they may be invalid.
 mod settings;
 pub use settings::{Settings, SettingsError};
@@ -116,6 +118,7 @@ impl RttMeter {
         if let Some(expiry) = expiries.find(|&expiry| expiry <= Nanos::ZERO || expiry > Exchanges::LONGEST_WAIT) {
             return Err(SettingsError::Expiry(expiry));
         }
+        settings.filters.check(settings.method.place_bits()).map_err(SettingsError::parameter)?;
         if let Some(rate) = settings.rate.filter(|rate| !(rate.is_finite() && *rate > 0.0)) {
             return Err(SettingsError::Rate(rate));
         }

@@ -1,8 +1,13 @@
 use super::Method;
-use crate::Exchanges;
+use crate::ale::{self, Widths};
+use crate::dart::GivenTrackers;
 use crate::distribution::{Ambiguous, DelayStore};
+use crate::filters::GivenFilters;
 use crate::fridge::Params;
+use crate::hash_sample::HashSample;
+use crate::timebloom::{self, Cdf, Policy, Prior};
 use crate::top_flows::Line;
+use crate::{Exchanges, bloomtime, ddbf};
 use dwell_types::{Leg, Match, Nanos, Series, hash};
 use std::fmt;
 
@@ -23,20 +28,34 @@ pub struct Settings {
     /// with each rule.
     pub expiry: Option<Nanos>,
     /// Slots of a rule's table (with [`Method::Mis`], of all its fridges together), instead of as many as fit the
-    /// memory.
+    /// memory. [`Method::HashSample`] rounds down to a number that it can reach by doubling.
     pub slots: Option<u32>,
     /// Entry probabilities of a rule's fridges, instead of those that they find while running: one for
     /// [`Method::Fridge`] and [`Method::Km`]; for [`Method::Mis`] those of as many fridges, with equal shares of the
-    /// slots.
+    /// slots. Or that with which [`Method::HashSample`] begins, instead of 1.
     pub entry_probabilities: Vec<f64>,
     /// Fingerprint bits; `None` for 32, or for a fridge's default (see [`Params`]).
     pub fingerprint_bits: Option<u32>,
-    /// Stages of an array, 1 to 6, instead of one in which newcomers overwrite, or four in which entries stay.
+    /// Stages of an array, 1 to 6, instead of one in which newcomers overwrite, or four in which entries stay; or of a
+    /// packet tracker, 1 to 8, instead of 4.
     pub stages: Option<u32>,
-    /// An upper bound of delays, for the methods that need one, instead of a sixteenth of the expiry.
+    /// An upper bound of delays, for the methods that need one, instead of a sixteenth of the expiry. Or how long
+    /// [`Method::HashSample`] keeps requests, instead of a time that it learns.
     pub longest: Option<Nanos>,
     /// Requests per second and rule, for the methods that can use this.
     pub rate: Option<f64>,
+    /// What filters are like, instead of as fits the memory, the longest delay and the rate.
+    pub filters: GivenFilters,
+    /// How [`Method::TimeBloom`] chooses among matches, instead of as usual.
+    pub policy: Option<Policy>,
+    /// What is known of the delays, for [`Method::TimeBloom`], instead of what it learns.
+    pub prior: Option<Cdf>,
+    /// Slots of the range tracker of [`Method::Dart`], instead of as many as fit half of the memory.
+    pub ranges: Option<u32>,
+    /// The same for its packet tracker.
+    pub packets: Option<u32>,
+    /// How often records that this evicts may go round, instead of 8 times.
+    pub rounds: Option<u32>,
     /// How ambiguous samples will count.
     pub ambiguous: Ambiguous,
     /// Seed of all hashes.
@@ -69,6 +88,12 @@ impl Settings {
             stages: None,
             longest: None,
             rate: None,
+            filters: GivenFilters::NONE,
+            policy: None,
+            prior: None,
+            ranges: None,
+            packets: None,
+            rounds: None,
             ambiguous: Ambiguous::Bounds,
             seed: 0,
             has_intervals: false,
@@ -138,6 +163,17 @@ impl Settings {
         }
     }
 
+    /// What is known of a rule's delays.
+    pub(super) fn prior(&self) -> Prior {
+        self.prior.clone().map_or(Prior::Learnt, Prior::Known)
+    }
+
+    /// What is given of a rule's trackers.
+    pub(super) fn trackers(&self) -> GivenTrackers {
+        let &Self { ranges, packets, stages, rounds, .. } = self;
+        GivenTrackers { ranges, packets, stages, rounds }
+    }
+
     /// Slots of a rule that fit this many bytes, unless their number is given.
     pub(super) fn slots_in(&self, bytes: usize, matching: Match) -> u32 {
         self.slots.unwrap_or_else(|| match self.method.slot_bytes() {
@@ -146,10 +182,32 @@ impl Settings {
         })
     }
 
+    /// The least bytes of a rule's table with the given parameters, and whether these determine its size.
+    pub(super) fn least_table(&self, matching: Match) -> Result<(usize, bool), SettingsError> {
+        if let Some(slots) = self.slots {
+            return Ok((self.table_bytes(slots, matching)?, true));
+        }
+        let filters = &self.filters;
+        let are_given = filters.filters.is_some() && filters.bits.is_some();
+        Ok(match self.method {
+            Method::TimeBloom => (timebloom::Params::least_bytes(filters, &self.prior()), are_given),
+            Method::BloomTime => (bloomtime::least_bytes(filters), are_given),
+            Method::AleU => (ale::Params::least_bytes(Widths::Uniform, filters), are_given),
+            Method::AleE => (ale::Params::least_bytes(Widths::Exponential, filters), are_given),
+            Method::Ddbf => (ddbf::Params::least_bytes(filters), filters.bits.is_some()),
+            Method::Dart => (self.trackers().least_bytes(), self.trackers().is_size()),
+            _ => (self.method.least_table(), false),
+        })
+    }
+
     /// Bytes of a rule's table with this many slots.
-    pub(super) fn table_bytes(&self, slots: u32, matching: Match) -> Result<usize, SettingsError> {
+    fn table_bytes(&self, slots: u32, matching: Match) -> Result<usize, SettingsError> {
         Ok(match self.method.slot_bytes() {
             Some((slot, rest)) => slots as usize * slot + rest,
+            None if self.method == Method::HashSample => {
+                HashSample::table_bytes(slots, matching.has_tokens(), &self.exchanges(matching))
+                    .map_err(SettingsError::parameter)?
+            }
             None => {
                 self.fridge(matching, slots).table_bytes(&self.exchanges(matching)).map_err(SettingsError::parameter)?
             }

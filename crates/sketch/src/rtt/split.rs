@@ -11,13 +11,13 @@ const SMALL_BATCH: usize = 8;
 
 /// How the memory is divided: a quarter for the store of delays, or more if that is little; for each rule the least
 /// with which it can measure; the rest among the rules, four parts for each rule that sees every segment and one for
-/// each other. With a given number of slots the store has what the tables leave. The memory of doors
+/// each other. If the size of tables is given the store has what they leave. The memory of doors
 /// ([`Settings::door_bytes`]) is taken from the rest once they are built.
 pub(super) struct Split {
     pub(super) store: Option<usize>,
     least_store: usize,
-    /// The least for each table, and the rest that is divided.
-    least: usize,
+    /// The least for each table, by match, and the rest that is divided.
+    least: [usize; Match::ALL.len()],
     rest: usize,
     parts: usize,
     /// Events per batch of a rule.
@@ -36,11 +36,16 @@ impl Split {
         /// With this much per series, the store has as much as the tables.
         const EVEN: usize = 3 << 9;
         let parts = matches.iter().map(|&m| Self::parts(m)).sum();
-        let least = settings.method.least_table();
         let least_store = DelayStore::least_bytes(series);
-        let mut split = Self { store: None, least_store, least, rest: 0, parts, batch: BATCH };
+        let mut split = Self { store: None, least_store, least: [0; Match::ALL.len()], rest: 0, parts, batch: BATCH };
         if !settings.method.is_bounded() {
             return Ok(split);
+        }
+        let mut are_given = true;
+        for &matching in matches {
+            let (least, is_given) = settings.least_table(matching)?;
+            split.least[matching as usize] = least;
+            are_given &= is_given;
         }
         let (series_limit, limit) = match settings.method {
             Method::Auto => (Horizon::SERIES_BYTES, 0),
@@ -50,10 +55,8 @@ impl Split {
         };
         let fates = size_of::<Fates>() * if settings.has_intervals { 2 } else { 1 };
         let counts = series * (fates + size_of::<[u64; 2]>() + series_limit);
-        let bytes_of = |slots| matches.iter().map(|&matching| settings.table_bytes(slots, matching)).sum();
-        let tables: Option<usize> = settings.slots.map(bytes_of).transpose()?;
-        let least_tables = matches.len() * split.least;
-        let least = least_store.saturating_add(tables.unwrap_or(least_tables));
+        let least_tables: usize = split.least.iter().sum();
+        let least = least_store.saturating_add(least_tables);
         split.batch = if least.max(settings.memory) < CACHE_BYTES { SMALL_BATCH } else { BATCH };
         let queue = split.batch * size_of::<Event>();
         let rules = matches.len() * (size_of::<Rule>() + settings.method.meter_bytes() + limit + queue);
@@ -67,13 +70,12 @@ impl Split {
         // = EVEN t, and s + t = left.
         let even = (EVEN * series) as f64;
         let balanced = 0.5 * even * ((1.0 + 4.0 * left as f64 / even).sqrt() - 1.0);
-        let store = tables.map_or_else(
-            || (left / 4).max(balanced as usize).clamp(least_store, left - least_tables),
-            |tables| left - tables,
-        );
+        let most_store = left - least_tables;
+        let store =
+            if are_given { most_store } else { (left / 4).max(balanced as usize).clamp(least_store, most_store) };
         split.store = Some(store);
-        // Tables with a given number of slots cannot be made smaller.
-        split.rest = if tables.is_some() { 0 } else { (left - store).saturating_sub(least_tables) };
+        // Nothing if tables are given, which cannot be made smaller.
+        split.rest = most_store - store;
         Ok(split)
     }
 
@@ -88,6 +90,6 @@ impl Split {
     }
 
     pub(super) fn table(&self, matching: Match) -> usize {
-        self.least + self.rest * Self::parts(matching) / self.parts.max(1)
+        self.least[matching as usize] + self.rest * Self::parts(matching) / self.parts.max(1)
     }
 }

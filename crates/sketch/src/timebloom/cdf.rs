@@ -77,6 +77,29 @@ impl Cdf {
         if last.share == 1.0 { Ok(cdf.with_densities()) } else { Err(CdfError::Total(last.share)) }
     }
 
+    /// From known delays, each with its weight above zero, in any order: lines between 72 of their quantiles, ever denser
+    /// from the 98th percentile on.
+    pub fn of_delays(mut delays: Vec<(Nanos, f64)>) -> Result<Self, CdfError> {
+        const EVEN: u32 = 64;
+        const HALVINGS: i32 = 7;
+        delays.sort_unstable_by_key(|&(delay, _)| delay);
+        let total: f64 = delays.iter().map(|&(_, weight)| weight).sum();
+        let even = (0..EVEN).map(|share| f64::from(share) / f64::from(EVEN));
+        let tail = (1..=HALVINGS).map(|halving| 1.0 - 2f64.powi(-halving) / f64::from(EVEN));
+        let mut left = delays.iter();
+        let (mut sum, mut last) = (0.0, None);
+        let mut points = Vec::new();
+        for share in even.chain(tail).chain([1.0]) {
+            // The last point is the longest delay, even if the weights up to it add up to less.
+            while last.is_none() || sum < share * total || share == 1.0 {
+                let Some(&(delay, weight)) = left.next() else { break };
+                (sum, last) = (sum + weight, Some(delay));
+            }
+            points.extend(last.map(|delay| (delay, share)));
+        }
+        Self::linear(&points)
+    }
+
     /// The uniform distribution from zero to the longest delay.
     pub(super) fn uniform(longest: Nanos) -> Self {
         let first = Point::default();
@@ -204,6 +227,26 @@ mod tests {
 
     fn points(points: &[(i64, f64)]) -> Vec<(Nanos, f64)> {
         points.iter().map(|&(delay, share)| (Nanos::new(delay), share)).collect()
+    }
+
+    /// Of log-normal delays, quantiles are within some percent of the true ones, in a few KiB, whatever their number;
+    /// weights count as repetitions do.
+    #[test]
+    fn known_delays_are_a_distribution() {
+        let delays: Vec<(Nanos, f64)> = (1..10_000).map(|i| (Nanos::new(i * i), 1.0)).rev().collect();
+        let cdf = Cdf::of_delays(delays.clone()).unwrap();
+        for share in [0.0, 0.1, 0.5, 0.95, 0.99, 0.999, 1.0] {
+            let truth = (share * 9_999f64).max(1.0).powi(2);
+            assert!((cdf.quantile(share) / truth - 1.0).abs() < 0.02, "{share}: {} {truth}", cdf.quantile(share));
+        }
+        assert!(cdf.state_bytes() < 3 << 10, "{}", cdf.state_bytes());
+        let weighted = delays.iter().map(|&(delay, _)| (delay, if delay.get() % 2 == 0 { 3.0 } else { 1.0 })).collect();
+        let repeated = delays.iter().flat_map(|&of| vec![of; if of.0.get() % 2 == 0 { 3 } else { 1 }]).collect();
+        assert_eq!(Cdf::of_delays(weighted), Cdf::of_delays(repeated));
+        let single = Cdf::of_delays(vec![(Nanos::new(5), 0.3)]).unwrap();
+        assert_eq!((single.quantile(0.1), single.mean(), single.at(4.0).share), (5.0, 5.0, 0.0));
+        assert_eq!(Cdf::of_delays(Vec::new()), Err(CdfError::Total(0.0)));
+        assert_eq!(Cdf::of_delays(vec![(Nanos::new(-1), 1.0)]), Err(CdfError::Delay(Nanos::new(-1))));
     }
 
     #[test]

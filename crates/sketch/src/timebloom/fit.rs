@@ -1,5 +1,5 @@
 use super::ring::Shape;
-use crate::filters::{LEAST_FILTERS, LEAST_PLACES, UNKNOWN_RATE, fit_filters};
+use crate::filters::{GivenFilters, LEAST_FILTERS, LEAST_PLACES, UNKNOWN_RATE, fit_filters};
 use dwell_types::Nanos;
 
 /// Bytes of the smallest ring.
@@ -7,13 +7,22 @@ pub(crate) const LEAST_BYTES: usize = beside_bytes(LEAST_FILTERS) + (LEAST_FILTE
 
 /// Bits, filters and requests per second for a ring in this many bytes, for delays up to `longest`; `None` if they are
 /// too few. Without a rate, that for which [`UNKNOWN_RATE`] functions are best.
-pub(crate) fn fit(bytes: usize, longest: Nanos, rate: Option<f64>) -> Option<(u64, u32, f64)> {
-    let rows = |filters: u32| Shape::most_rows(bytes.saturating_sub(beside_bytes(filters)), filters);
-    let filters = fit_filters(rows, longest, rate);
+pub(crate) fn fit(bytes: usize, longest: Nanos, rate: Option<f64>, given: &GivenFilters) -> Option<(u64, u32, f64)> {
+    let rows =
+        |filters: u32| given.places_of(1, Shape::most_rows(bytes.saturating_sub(beside_bytes(filters)), filters));
+    let filters = given.filters.unwrap_or_else(|| fit_filters(rows, longest, rate));
+    if filters < 2 {
+        return None;
+    }
     let width = longest.as_secs_f64() / f64::from(filters - 1);
     let design = f64::from(rows(filters)) * std::f64::consts::LN_2 / f64::from(UNKNOWN_RATE) / width;
-    (rows(filters) >= LEAST_PLACES)
-        .then(|| (u64::from(rows(filters)) * u64::from(filters), filters, rate.unwrap_or(design)))
+    (rows(filters) > 0).then(|| (Shape::bits(rows(filters), filters), filters, rate.unwrap_or(design)))
+}
+
+/// The least bytes for [`fit`] of what is given.
+pub(crate) fn least_bytes(given: &GivenFilters) -> usize {
+    let filters = given.filters.unwrap_or(LEAST_FILTERS);
+    beside_bytes(filters) + Shape::bytes_for(given.least_places(1), filters)
 }
 
 /// Bytes of a ring besides its filters, and of the list of matching ages.
@@ -26,7 +35,7 @@ mod tests {
     use super::*;
     use crate::bloomtime;
     use crate::test_support::exchanges;
-    use crate::timebloom::{Params, TimeBloom};
+    use crate::timebloom::{Params, Prior, TimeBloom};
     use crate::{Event, Meter};
     use dwell_types::{ExchangeId, Match, Timestamp, hash};
 
@@ -47,7 +56,11 @@ mod tests {
             .collect();
         for bytes in [4_096, 20_000, 1 << 20] {
             for rate in [None, Some(1e3)] {
-                let rings = [Params::budget(bytes, LONGEST, rate), bloomtime::budget(bytes, LONGEST, rate)];
+                let none = &GivenFilters::NONE;
+                let rings = [
+                    Params::budget(bytes, LONGEST, rate, none, Prior::Learnt),
+                    bloomtime::budget(bytes, LONGEST, rate, none),
+                ];
                 for params in rings.map(Option::unwrap) {
                     let mut ring = TimeBloom::new(params.clone(), exchanges(Match::Dns, LONGEST)).unwrap();
                     ring.update(&learnt, &mut Vec::new());
@@ -61,17 +74,20 @@ mod tests {
                 }
             }
         }
-        for (least, budget) in
-            [(Params::LEAST_BYTES, Params::budget as fn(_, _, _) -> _), (bloomtime::LEAST_BYTES, bloomtime::budget)]
-        {
-            assert!(budget(least, LONGEST, None).is_some() && budget(least - 1, LONGEST, None).is_none());
+        let learnt: fn(_, _, _, &_) -> _ =
+            |bytes, longest, rate, given| Params::budget(bytes, longest, rate, given, Prior::Learnt);
+        for (least, budget) in [(Params::LEAST_BYTES, learnt), (bloomtime::LEAST_BYTES, bloomtime::budget)] {
+            assert!(
+                budget(least, LONGEST, None, &GivenFilters::NONE).is_some()
+                    && budget(least - 1, LONGEST, None, &GivenFilters::NONE).is_none()
+            );
         }
     }
 
     #[test]
     fn filters_follow_the_load() {
         let chosen = |bytes, rate| {
-            let params = bloomtime::budget(bytes, LONGEST, rate).unwrap();
+            let params = bloomtime::budget(bytes, LONGEST, rate, &GivenFilters::NONE).unwrap();
             let ring = TimeBloom::new(params.clone(), exchanges(Match::Dns, LONGEST)).unwrap();
             (params.filters, ring.hashes())
         };

@@ -26,6 +26,50 @@ pub enum Policy {
     Bayes,
 }
 
+impl Policy {
+    /// Every policy that needs no further parameter, the usual one first.
+    pub const ALL: [Self; 7] = [
+        Self::Bayes,
+        Self::Closest,
+        Self::Farthest,
+        Self::Random,
+        Self::MostLikely,
+        Self::AroundMedian,
+        Self::AroundMean,
+    ];
+
+    /// The usual one.
+    pub const USUAL: Self = Self::ALL[0];
+
+    /// The name on the command line and in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Closest => "closest",
+            Self::Farthest => "farthest",
+            Self::Random => "random",
+            Self::MostLikely => "most-likely",
+            Self::AroundMedian => "around-median",
+            Self::AroundMean => "around-mean",
+            Self::Around(_) => "around",
+            Self::Bayes => "bayes",
+        }
+    }
+
+    /// What it chooses, in a line for users.
+    pub const fn summary(self) -> &'static str {
+        match self {
+            Self::Closest => "the shortest delay",
+            Self::Farthest => "the longest delay",
+            Self::Random => "any, with equal probability",
+            Self::MostLikely => "the most likely delay",
+            Self::AroundMedian => "the delay nearest to the median",
+            Self::AroundMean => "the delay nearest to the mean",
+            Self::Around(_) => "the delay nearest to a given one",
+            Self::Bayes => "the median of what is possible, weighted by how likely it is",
+        }
+    }
+}
+
 /// The data of a response that has matched at least one filter.
 pub(super) struct Query<'a> {
     /// Ages of the matching filters, ascending, never empty.

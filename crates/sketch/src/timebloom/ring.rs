@@ -65,6 +65,22 @@ impl Shape {
         if shape.stretch_words() == 0 { shape.rows } else { rows((lines - lines.div_ceil(STRETCH + 1)) * line) }
     }
 
+    /// Bytes in which so many bits per filter fit.
+    pub(super) fn bytes_for(rows: u32, filters: u32) -> usize {
+        let shape = Self { filters, rows, stride: stride(filters) };
+        let words = shape.words();
+        if words < LEAST_SUMMED_UP {
+            return words * size_of::<u64>();
+        }
+        let lines = words.div_ceil(shape.row_words());
+        (lines + lines.div_ceil(STRETCH) + 1) * shape.row_words() * size_of::<u64>()
+    }
+
+    /// Bits of all filters with so many bits each.
+    pub(super) fn bits(rows: u32, filters: u32) -> u64 {
+        u64::from(rows) * stride(filters) as u64
+    }
+
     /// Words that a row spans.
     fn row_words(self) -> usize {
         self.stride.div_ceil(64)

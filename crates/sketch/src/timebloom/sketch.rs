@@ -3,7 +3,7 @@ use super::policy::{Query, single};
 use super::reference::Bins;
 use super::ring::{Ring, Shape};
 use super::{Cdf, Policy, Reference, fit};
-use crate::filters::{Counts, LONGEST};
+use crate::filters::{Counts, GivenFilters, LONGEST, MOST_FILTERS, MOST_HASHES};
 use crate::{Event, Exchanges, Fates, Meter, Sample, Structure};
 use dwell_types::{ExchangeId, Nanos, Timestamp, hash};
 use std::fmt;
@@ -16,8 +16,10 @@ pub struct Params {
     pub bits: u64,
     /// *b*, `2..=4096`.
     pub filters: u32,
-    /// λ: expected requests per second, from which the number of hash functions is chosen. An error by a factor of two
-    /// does little harm.
+    /// *k*, `1..=64`, if it is given.
+    pub hashes: Option<u32>,
+    /// λ: expected requests per second, from which the number of hash functions is chosen otherwise. An error by a factor
+    /// of two does little harm.
     pub rate: f64,
     /// How to choose among several matching filters.
     pub policy: Policy,
@@ -32,11 +34,16 @@ impl Params {
     pub const LEAST_BYTES: usize = super::LEAST_BYTES + Learnt::BYTES;
 
     /// The ring for delays up to `longest` that fits this many bytes, without the counts of the series; `None` if they
-    /// are too few. `rate`: requests per second, if known. The delays are learnt.
-    pub fn budget(bytes: usize, longest: Nanos, rate: Option<f64>) -> Option<Self> {
-        let (bits, filters, rate) = fit(bytes.checked_sub(Learnt::BYTES)?, longest, rate)?;
-        let (policy, reference, prior) = (Policy::Bayes, Reference::ConditionalMean, Prior::Learnt);
-        Some(Self { bits, filters, rate, policy, reference, prior })
+    /// are too few. `rate`: requests per second, if known.
+    pub fn budget(bytes: usize, longest: Nanos, rate: Option<f64>, given: &GivenFilters, prior: Prior) -> Option<Self> {
+        let (bits, filters, rate) = fit(bytes.checked_sub(prior.state_bytes())?, longest, rate, given)?;
+        let (policy, reference) = (Policy::USUAL, Reference::ConditionalMean);
+        Some(Self { bits, filters, hashes: given.hashes, rate, policy, reference, prior })
+    }
+
+    /// The least bytes for [`Params::budget`] of what is given.
+    pub(crate) fn least_bytes(given: &GivenFilters, prior: &Prior) -> usize {
+        super::least_bytes(given) + prior.state_bytes()
     }
 }
 
@@ -51,6 +58,17 @@ pub enum Prior {
     Learnt,
 }
 
+impl Prior {
+    /// Bytes that a ring holds of it, sooner or later.
+    fn state_bytes(&self) -> usize {
+        match self {
+            Self::Uniform => Cdf::cells_bytes(1),
+            Self::Known(cdf) => cdf.state_bytes(),
+            Self::Learnt => Learnt::BYTES,
+        }
+    }
+}
+
 /// Why a ring of filters cannot be built.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum TimeBloomError {
@@ -58,6 +76,8 @@ pub enum TimeBloomError {
     Filters(u32),
     /// Each filter needs at least one bit, and at most 2³² − 1.
     Bits(u64),
+    /// The number of hash functions must be 1 to 64.
+    Hashes(u32),
     /// The rate must be above zero and finite.
     Rate(f64),
     /// The longest delay must be above zero and at most 2⁶⁰ ns (36 years).
@@ -69,6 +89,7 @@ impl fmt::Display for TimeBloomError {
         match self {
             Self::Filters(filters) => write!(f, "a ring has 2 to {MOST_FILTERS} filters, not {filters}"),
             Self::Bits(bits) => write!(f, "{bits} bits: each filter needs at least 1 and at most 2^32 - 1"),
+            Self::Hashes(hashes) => write!(f, "there are 1 to {MOST_HASHES} hash functions, not {hashes}"),
             Self::Rate(rate) => write!(f, "{rate} requests per second: expected a finite number above zero"),
             Self::Longest(longest) => write!(f, "a longest delay of {longest}: expected above zero, up to 2^60 ns"),
         }
@@ -76,8 +97,6 @@ impl fmt::Display for TimeBloomError {
 }
 
 impl std::error::Error for TimeBloomError {}
-
-const MOST_FILTERS: u32 = 1 << 12;
 
 /// Time-spaced Bloom filters.
 #[derive(Clone, Debug)]
@@ -98,7 +117,7 @@ pub struct TimeBloom {
 impl TimeBloom {
     /// An empty ring.
     pub fn new(params: Params, exchanges: Exchanges) -> Result<Self, TimeBloomError> {
-        let Params { bits, filters, rate, policy, reference, prior } = params;
+        let Params { bits, filters, hashes, rate, policy, reference, prior } = params;
         let longest = exchanges.expiry;
         if !(2..=MOST_FILTERS).contains(&filters) {
             return Err(TimeBloomError::Filters(filters));
@@ -111,7 +130,10 @@ impl TimeBloom {
         }
         let shape = Shape::new(bits, filters).ok_or(TimeBloomError::Bits(bits))?;
         let width = longest.get().unsigned_abs().div_ceil(u64::from(filters - 1)) as i64;
-        let hashes = shape.hashes(rate * width as f64 / 1e9);
+        let hashes = hashes.unwrap_or_else(|| shape.hashes(rate * width as f64 / 1e9));
+        if !(1..=MOST_HASHES).contains(&hashes) {
+            return Err(TimeBloomError::Hashes(hashes));
+        }
         let learnt = (prior == Prior::Learnt).then(|| Learnt::new(longest));
         Ok(Self {
             ring: Ring::new(shape, hashes, width, hash::word(exchanges.seed, 1)),
