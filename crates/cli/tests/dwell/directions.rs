@@ -446,6 +446,27 @@ fn a_clock_that_is_set_costs_few_delays() {
     }
 }
 
+/// Beside ten pairs of hosts with answers, senders on both sides get none, each for two seconds, while clocks drift apart
+/// by twice the delay of both directions.
+#[test]
+fn senders_without_answers_are_told_where_clocks_drift() {
+    for ppm in [-400, 0, 400] {
+        let mut captures = Captures::default();
+        for number in 0..4_000 {
+            let (at, pair, one_way) = (i64::from(number) * 10 * MILLI, number % 10, 0x100 + number / 200);
+            captures.there(at, 0x1_0000 + pair, 0x2_0000 + pair);
+            captures.back(at + MILLI, 0x2_0000 + pair, 0x1_0000 + pair);
+            captures.there(at + 2 * MILLI, 0x1_0000 + one_way, 0x2_ff00);
+            captures.back(at + 3 * MILLI, 0x2_0000 + one_way, 0x1_ff00);
+        }
+        captures.0[1].iter_mut().for_each(|(at, _)| *at += *at / 1_000_000 * ppm);
+        let report = run(captures, "owd").json();
+        assert_eq!([&report["total"]["sent"], &report["reverse"]["sent"]], [8_000, 8_000], "{ppm}");
+        assert_eq!(report["points"]["sender"]["elsewhere"], 0, "{ppm}");
+        assert!(!report["clock_drift"].is_null(), "{ppm}");
+    }
+}
+
 /// The receiver's clock is faster: its drift and its offset at both ends are bounded by the delays, which take 8 ms both
 /// ways.
 #[test]
