@@ -467,6 +467,40 @@ fn senders_without_answers_are_told_where_clocks_drift() {
     }
 }
 
+/// Equal packets that are sent 20 ms apart arrive within 3 ms, in the time of duplicates: none is lost, whichever point
+/// seems to see it first.
+#[test]
+fn losses_do_not_depend_on_clocks() {
+    let counts = |ahead: i64| {
+        let mut captures = exchanges(2_000, 5 * MILLI);
+        for number in 0..100 {
+            for (source, destination) in [(0x1_0000, 0x2_0000), (0x2_0000, 0x1_0000)] {
+                let at = i64::from(number) * 90 * MILLI + 500 * MILLI;
+                for (at, delay) in [(at, 25 * MILLI), (at + 20 * MILLI, 8 * MILLI)] {
+                    let seen = if source < destination { [at, at + delay] } else { [at + delay, at] };
+                    let datagram = Datagram { source, destination, number: 0x1000_0000 + number };
+                    captures.0[0].push((seen[0], datagram));
+                    captures.0[1].push((seen[1] + AHEAD, datagram));
+                }
+            }
+        }
+        captures.0[1].iter_mut().for_each(|(at, _)| *at += ahead * MILLI - AHEAD);
+        // No time is negative.
+        captures.0.iter_mut().flatten().for_each(|(at, _)| *at += 1_000 * MILLI);
+        let report = run(captures, "owd").json();
+        let of = |line: &str| ["sent", "lost", "uncovered", "ambiguous"].map(|name| report[line][name].as_u64());
+        let points = ["sender", "receiver"].map(|point| report["points"][point]["duplicates"].as_u64());
+        let mean = |line: &str| report[line]["delay_ns"]["mean"]["value"].as_f64().unwrap().round() as i64 / MILLI;
+        (of("total"), of("reverse"), points, [mean("total") - ahead, mean("reverse") + ahead])
+    };
+    let truth = counts(0);
+    assert_eq!(truth.0, [Some(2_200), Some(0), Some(0), Some(200)]);
+    assert_eq!((truth.1, truth.2, truth.3), (truth.0, [Some(0); 2], [5, 3]));
+    for ahead in [-800, -200, 200, 800] {
+        assert_eq!(counts(ahead), truth, "{ahead}");
+    }
+}
+
 /// The receiver's clock is faster: its drift and its offset at both ends are bounded by the delays, which take 8 ms both
 /// ways.
 #[test]

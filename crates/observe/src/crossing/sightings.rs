@@ -118,6 +118,20 @@ impl Sightings {
         Nanos::new(spread(self.delays(directions, false)).map_or(0, |[_, middle, _]| middle))
     }
 
+    /// How far the receiver's clock is ahead at least and at most, by the delays of both directions, apart from one in a
+    /// hundred, which may have been matched with an equal one. `None` without both, and if no clocks explain them.
+    pub fn ahead(&self, directions: &Directions) -> Option<[Nanos; 2]> {
+        let [mut there, mut back] = [false, true].map(|goes_back| self.delays(directions, goes_back));
+        there.sort_unstable();
+        back.sort_unstable();
+        let most = *there.get(there.len() / 100)?;
+        let least = *back.iter().rev().nth(back.len() / 100)?;
+        let times = || self.delays.values().flatten().map(|known| known.at);
+        let lasts = times().max()? - times().min()?;
+        let is_explained = least.saturating_sub(most) <= lasts.drift().get();
+        is_explained.then(|| [least.min(most), least.max(most)].map(Nanos::new))
+    }
+
     /// How much longer the packets that go back took from the second point to the first than the quickest of them, apart
     /// from one in a hundred, which may have been matched with an equal one.
     pub fn waits_back(&self, directions: &Directions) -> Vec<Nanos> {
