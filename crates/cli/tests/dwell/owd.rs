@@ -570,6 +570,16 @@ fn damaged_sketches_are_never_wrong() {
     assert!(report["total"]["delay_ns"]["mean"].is_null() && !report["total"]["unusable"].is_null());
 }
 
+/// A file without end, which holds nothing that begins a message.
+#[cfg(unix)]
+#[test]
+fn what_holds_no_sketch_is_not_read_to_its_end() {
+    let folder = logs(&packets());
+    dwell_in(folder.path(), &["owd", "sketch", "--crossings", "a.csv", "-o", "a.dwell"]).ok();
+    let run = dwell_in(folder.path(), &["owd", "join", "a.dwell", "/dev/zero"]);
+    assert!(run.code == 1 && run.err.contains("/dev/zero: expected sketches made by dwell owd sketch"), "{}", run.err);
+}
+
 #[test]
 fn clocks_that_disagree_are_said() {
     let packets = packets();
