@@ -336,7 +336,7 @@ fn messages_that_are_missing_repeated_or_foreign_are_never_wrong() {
         let (joined, _) = join(sender, receiver);
         assert_eq!(usable(&joined), usable(&whole) - 1);
         assert!(joined.iter().all(|j| j.answer.is_err() || truth(&packets, j).0 == j.answer.unwrap().received));
-        assert!(joined.iter().any(|j| j.answer == Err(Unusable::NoBorder)));
+        assert!(joined.iter().any(|j| j.answer == Err(Unusable::Missing)));
     }
 
     // Repeated.

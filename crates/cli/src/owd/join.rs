@@ -146,5 +146,18 @@ fn read(path: &Path, warnings: &mut Vec<String>) -> Result<(Vec<Summary>, FlowLi
     if summaries.len() < all {
         warnings.push(format!("{name}: {} duplicate messages were ignored", all - summaries.len()));
     }
+    let known = (summaries.len() as u64).saturating_add(damaged);
+    let missing = summaries[summaries.len() - 1].number.saturating_add(1).saturating_sub(known);
+    if missing > 0 {
+        warnings
+            .push(format!("{name}: {} missing, and what it belongs to is not joined", text::are(missing, "message")));
+    }
+    let strange = summaries.iter().filter(|summary| foreign(&summaries[0].sketch, &summary.sketch).is_some()).count();
+    if strange > 0 {
+        warnings.push(format!(
+            "{name}: {} of another seed or other parameters (--seed, --sketch-bytes) than the first, and not joined",
+            text::are(strange as u64, "message")
+        ));
+    }
     Ok((summaries, flows))
 }

@@ -570,6 +570,40 @@ fn damaged_sketches_are_never_wrong() {
     assert!(report["total"]["delay_ns"]["mean"].is_null() && !report["total"]["unusable"].is_null());
 }
 
+/// What is known of an interval that is not joined, because of one message of the receiver.
+#[test]
+fn messages_that_are_missing_or_foreign_are_said() {
+    let folder = logs(&packets());
+    let messages = |log: &str, seed: &str| {
+        let name = format!("{log}.{seed}");
+        dwell_in(folder.path(), &["owd", "sketch", "--crossings", log, "--seed", seed, "-o", &name]).ok();
+        let (mut rest, mut messages) = (fs::read(folder.path().join(&name)).unwrap(), Vec::new());
+        while !rest.is_empty() {
+            let length = u32::from_le_bytes(rest[4..8].try_into().unwrap()) as usize;
+            let behind = rest.split_off(8 + length);
+            messages.push(std::mem::replace(&mut rest, behind));
+        }
+        messages
+    };
+    messages("a.csv", "0");
+    let (own, foreign) = (messages("b.csv", "0"), messages("b.csv", "1"));
+    let join = |fourth: &[u8]| {
+        let file = [own[..3].concat(), fourth.to_vec(), own[4..].concat()].concat();
+        fs::write(folder.path().join("b"), file).unwrap();
+        let run = dwell_in(folder.path(), &["owd", "join", "a.csv.0", "b", "--format", "json"]);
+        let report = run.json();
+        let unusable = report["intervals"].as_array().unwrap().iter().map(|i| i["unusable"].to_string());
+        (unusable.collect::<Vec<_>>().concat(), run.err)
+    };
+    let (missing, strange) = ("a message is missing", "the two sketches have different seeds");
+    let (why, err) = join(&own[3]);
+    assert!(!why.contains(missing) && !why.contains(strange) && err.is_empty(), "{why} {err}");
+    let (why, err) = join(&[]);
+    assert!(why.contains(missing) && err.contains("b: 1 message is missing"), "{why} {err}");
+    let (why, err) = join(&foreign[3]);
+    assert!(why.contains(strange) && err.contains("b: 1 message is of another seed"), "{why} {err}");
+}
+
 /// A file without end, which holds nothing that begins a message.
 #[cfg(unix)]
 #[test]
