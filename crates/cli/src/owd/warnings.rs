@@ -277,7 +277,6 @@ fn disagreement(
     const DRIFTED: &str = "the clocks drifted apart (measure shorter captures, or synchronise them)";
     const ONE_WAY: &str = "all packets go in one direction, as those of a queue (--from 0.0.0.0/0,::/0)";
     let ClockOffset { low, high } = offset;
-    let (from, to) = (Nanos::new(low), Nanos::new(high));
     if let Some(ClockDrift { ppm, .. }) = drift.filter(|_| low > high) {
         return Some(format!(
             "the clocks drift apart by {ppm}, and delays change by as much: measure shorter captures, or synchronise the \
@@ -298,8 +297,7 @@ fn disagreement(
     }
     (low > removed.get() || high < removed.get()).then(|| {
         format!(
-            "some packets arrived before they were sent: the clocks disagree, and the receiver's is ahead by {from} to \
-             {to} (--clock-offset)"
+            "some packets arrived before they were sent: the clocks disagree, and the receiver's is {offset} (--clock-offset)"
         )
     })
 }

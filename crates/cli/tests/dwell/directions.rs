@@ -94,7 +94,7 @@ fn exchanges(number: u32, gap: i64) -> Captures {
 #[test]
 fn many_addresses_are_told() {
     let run_owd = run(many(), "owd");
-    assert!(run_owd.err.contains("the receiver's is ahead by 37.0 ms to 45.0 ms"), "{}", run_owd.err);
+    assert!(run_owd.err.contains("the receiver's is between 37.0 ms and 45.0 ms ahead"), "{}", run_owd.err);
     let report = run_owd.json();
     for (line, mean) in [("total", 5 * MILLI + AHEAD), ("reverse", 3 * MILLI - AHEAD)] {
         let line = &report[line];
@@ -423,7 +423,7 @@ fn the_wrong_order_of_captures_is_said() {
     assert!(warned(&[&from[..], &["--swap"]].concat()).contains("wrong order (--swap)"));
     assert!(warned(&["--from", "10.2.0.0/16", "--reverse"]).contains("--from names the receiver's side"));
     for offset in ["-1s", "0", "1s"] {
-        let words = "the receiver's is ahead by 37.0 ms to 45.0 ms (--clock-offset)";
+        let words = "the receiver's is between 37.0 ms and 45.0 ms ahead (--clock-offset)";
         assert!(warned(&[&from[..], &["--clock-offset", offset]].concat()).contains(words));
     }
     assert_eq!(warned(&[&from[..], &["--clock-offset", "40ms"]].concat()), "");
