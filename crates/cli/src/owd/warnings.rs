@@ -137,9 +137,14 @@ pub(super) fn not_joined(total: &Line, span: Option<Span>, interval: Option<Nano
                  --interval"
             ),
             None => {
-                "no interval could be joined: are these captures of the same traffic, with the same addresses (--nat)? \
-                     Is --interval much longer than the delay?"
-                    .to_owned()
+                // With captures of both points at hand the shift is known.
+                let clocks = " and the difference of the clocks? If not, tell the receiver how much later it sees packets \
+                              (owd sketch --shift)";
+                format!(
+                    "no interval could be joined: are these captures of the same traffic, with the same addresses (--nat)? \
+                     Is --interval much longer than the delay{}",
+                    if interval.is_none() { clocks } else { "?" }
+                )
             }
         });
     }

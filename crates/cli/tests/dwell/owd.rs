@@ -836,9 +836,24 @@ fn sketches_say_what_they_could_not_join() {
         twice.err
     );
     assert_eq!(once.json()["points"], twice.json()["points"]);
+    // Clocks that differ by much of an interval, which only sketches made apart must be told.
+    write_logs(folder.path(), &packets(), 1_500 * MILLI);
+    let sketch = |log: &str, shift: &str, name: &str| {
+        let how = ["--interval", "1s", "--shift", shift, "-o", name];
+        dwell_in(folder.path(), &[&["owd", "sketch", "--crossings", log], &how[..]].concat()).ok();
+        dwell_in(folder.path(), &["owd", "join", "a.csv.1s", name, "--format", "json"])
+    };
+    let (ahead, told) = (sketch("b.csv", "0", "ahead"), sketch("b.csv", "1.5s", "told"));
+    assert!(
+        ahead.err.contains("the difference of the clocks? If not") && ahead.err.contains("--shift"),
+        "{}",
+        ahead.err
+    );
+    assert!(told.err.is_empty() && told.json()["total"]["received"].as_u64() > Some(5_000), "{}", told.err);
+    assert!(!owd(&["--interval", "1s"]).0.contains("no interval"));
     fs::write(folder.path().join("b.csv"), "at_ns,packet\n5000000000,other\n6000000000,another\n").unwrap();
     let (err, _) = owd(&["--interval", "1s"]);
-    assert!(err.contains("no interval could be joined"), "{err}");
+    assert!(err.contains("no interval could be joined") && !err.contains("--shift"), "{err}");
 }
 
 /// The memory limit holds down to the smallest accepted one, with many intervals in flight, and with flows.
