@@ -298,6 +298,26 @@ fn flows_with_other_names_at_the_other_point_are_said() {
     assert_eq!(dwell_in(folder.path(), &[&how[..], &["dscp"]].concat()).err, "");
 }
 
+/// Points that sketch apart define flows as one run does.
+#[test]
+fn sketches_group_flows() {
+    let folder = tempfile::tempdir().unwrap();
+    many().write(folder.path());
+    let run = |arguments: &[&str]| dwell_in(folder.path(), &[&["owd"], arguments].concat());
+    let how = ["--from", "10.1.0.0/16", "--flows", "--group", "dst", "--interval", "100ms"];
+    for (capture, shift, name) in [("near.pcap", "0", "a"), ("far.pcap", "45ms", "b")] {
+        run(&[&["sketch", capture, "--shift", shift, "-o", name], &how[..]].concat()).ok();
+    }
+    let shown = ["--top", "1000", "--format", "json"];
+    let names = |run: Run| {
+        let flows = run.json()["flows"].as_array().unwrap().clone();
+        flows.iter().map(|flow| flow["flow"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let apart = names(run(&[&["join", "a", "b"], &shown[..]].concat()));
+    let together = names(run(&[&["near.pcap", "far.pcap", "--method", "lda"], &how[..], &shown].concat()));
+    assert!(apart.len() == 100 && apart == together && apart[0] == "dst=10.2.0.0", "{apart:?}");
+}
+
 /// What decides which packets are compared is in the report of either method.
 #[test]
 fn what_was_asked_is_in_the_report() {
