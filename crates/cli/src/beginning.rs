@@ -26,6 +26,8 @@ pub(crate) struct Beginning {
     pub(crate) directions: Directions,
     /// The median delay from the senders to the receiver, without clock correction; zero if not known.
     pub(crate) delay: Nanos,
+    /// How far the receiver's clock is ahead at least and at most, if both directions show that.
+    ahead: Option<[Nanos; 2]>,
     /// How much longer the packets that go back took than the quickest of them.
     pub(crate) waits_back: Vec<Nanos>,
     /// Packets to addresses that none reached.
@@ -38,6 +40,14 @@ impl Beginning {
     /// Directions that were given, where nothing else is asked.
     pub(crate) fn given(directions: Directions) -> Self {
         Self { directions, ..Self::default() }
+    }
+
+    /// How far the receiver's clock, from which `removed` is subtracted, is still ahead, so that packets of both points can
+    /// be taken in about the order in which they passed. Zero if the clocks may agree.
+    pub(crate) fn ahead(&self, removed: Nanos) -> Nanos {
+        let Some(ends) = self.ahead else { return Nanos::ZERO };
+        let [least, most] = ends.map(|end| end.get().saturating_sub(removed.get()));
+        if least <= 0 && most >= 0 { Nanos::ZERO } else { Nanos::new(least.midpoint(most)) }
     }
 
     /// All warnings, where packets that do not arrive count as lost.
@@ -103,12 +113,13 @@ pub(crate) fn look(
     }
     if asked != Directions::Forward {
         let (delay, unreached) = (first.forward_median(&asked), first.unreached(&asked));
-        return Ok(Beginning { directions: asked, delay, unreached, ..Beginning::default() });
+        let ahead = first.ahead(&asked);
+        return Ok(Beginning { directions: asked, delay, ahead, unreached, ..Beginning::default() });
     }
     let mut directions = first.directions(is_one_clock);
     beginnings.ahead = first.forward_median(&directions);
     let (delay, unreached) = (beginnings.ahead, first.unreached(&directions));
-    let waits_back = first.waits_back(&directions);
+    let (ahead, waits_back) = (first.ahead(&directions), first.waits_back(&directions));
     for _ in 1..PARTS {
         if directions == Directions::Forward {
             break;
@@ -120,7 +131,7 @@ pub(crate) fn look(
         }
         directions.learn(&next.directions(is_one_clock));
     }
-    Ok(Beginning { directions, delay, waits_back, unreached, is_unexamined: false })
+    Ok(Beginning { directions, delay, ahead, waits_back, unreached, is_unexamined: false })
 }
 
 /// The first packets of all captures.

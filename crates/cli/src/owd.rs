@@ -1,6 +1,7 @@
 //! `dwell owd`: one-way delay and loss between two points, whose packets are merged in the order of time.
 
 use crate::Failure;
+use crate::beginning::Beginning;
 use crate::frames::frames;
 use crate::points::{Point, Seen};
 use crate::signals::Signals;
@@ -55,14 +56,17 @@ fn measure(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
     let pair = arguments.pair();
     let beginning = pair.look(signals)?;
     let mut points = pair.open(&beginning.directions, arguments.group, signals)?;
-    let mut comparer: Box<dyn Comparer> = match arguments.method {
-        Method::Auto | Method::Exact => Box::new(Packets::new(arguments, &beginning.directions)?),
-        Method::Lda => Box::new(Sketches::new(arguments, &beginning, signals)?),
+    let (mut comparer, ahead): (Box<dyn Comparer>, _) = match arguments.method {
+        Method::Auto | Method::Exact => {
+            let ahead = ahead(arguments, &beginning);
+            (Box::new(Packets::new(arguments, &beginning.directions, ahead)?), ahead)
+        }
+        Method::Lda => (Box::new(Sketches::new(arguments, &beginning, signals)?), Nanos::ZERO),
     };
     let Arguments { output, plot_cdf, samples, .. } = arguments;
     let mut outputs = Outputs::open(output, plot_cdf.as_ref(), samples.as_deref(), arguments.point.interval.is_some())?;
     let mut gaps = Gaps::default();
-    let [sent, received] = follow(&mut points, |step| {
+    let [sent, received] = follow(&mut points, ahead, |step| {
         match step {
             Next::Packet(side, seen, point) => {
                 gaps.see(side, seen.crossing.at);
@@ -108,6 +112,12 @@ fn measure(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
         flows: answer.flows,
     })?;
     Ok(code)
+}
+
+/// How far the receiver's clock is ahead, for the order of packets: not so far that none of them can arrive.
+fn ahead(arguments: &Arguments, beginning: &Beginning) -> Nanos {
+    let ahead = beginning.ahead(arguments.clock_offset);
+    if ahead.get().saturating_abs() < arguments.point.longest.get() { ahead } else { Nanos::ZERO }
 }
 
 /// A method of comparing two points.

@@ -37,6 +37,8 @@ mod directions;
 pub use directions::{Directions, Found};
 // What both directions between two addresses show together.
 mod both;
+// How their clocks run apart.
+mod drift;
 // How to find that out.
 mod sightings;
 pub use sightings::{Sightings, Unreached};

@@ -1,6 +1,7 @@
 //! Summaries of two points, joined: both sides contain the same packets, despite loss, reordering and clock offsets.
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
+use dwell_sketch::codec::CodecError;
 use dwell_sketch::estimate::Estimate;
 use dwell_sketch::lda::{self, Bank, CellSize};
 use dwell_sketch::lds;
@@ -335,7 +336,7 @@ fn messages_that_are_missing_repeated_or_foreign_are_never_wrong() {
         let (joined, _) = join(sender, receiver);
         assert_eq!(usable(&joined), usable(&whole) - 1);
         assert!(joined.iter().all(|j| j.answer.is_err() || truth(&packets, j).0 == j.answer.unwrap().received));
-        assert!(joined.iter().any(|j| j.answer == Err(Unusable::NoBorder)));
+        assert!(joined.iter().any(|j| j.answer == Err(Unusable::Missing)));
     }
 
     // Repeated.
@@ -371,6 +372,29 @@ fn files_of_messages_survive_damage() {
         Messages::new(bytes).filter_map(summary).collect()
     };
     assert!(Messages::new(&file).all(|message| message.is_ok()) && read(&file) == summaries);
+    // In pieces the messages are the same, and the errors.
+    let in_pieces = |bytes: &[u8], length: usize| {
+        let (mut messages, mut all) = (Messages::default(), Vec::new());
+        for piece in bytes.chunks(length) {
+            messages.push(piece);
+            all.extend(messages.by_ref());
+        }
+        messages.end();
+        all.extend(messages);
+        all
+    };
+    let mut noisy = file.clone();
+    noisy[ends[1] + 5] ^= 1;
+    noisy[ends[2] + 100] ^= 1;
+    noisy.splice(ends[0]..ends[0], *b"noise nex next");
+    noisy.extend(b"nex");
+    for length in [1_000, 4_097, 1 << 20] {
+        for bytes in [&file, &noisy] {
+            assert!(in_pieces(bytes, length) == Messages::new(bytes).collect::<Vec<_>>(), "{length}");
+        }
+    }
+    let nothing = in_pieces(&[0; 100_000], 1_000);
+    assert_eq!(nothing, [Err(CodecError::Magic([0; 4]))]);
     // One byte changed anywhere costs one message.
     for at in (0..file.len()).step_by(991) {
         let mut damaged = file.clone();

@@ -90,7 +90,7 @@ pub(super) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
     let beginning = pair.look(signals)?;
     let mut points = pair.open(&beginning.directions, None, signals)?;
     let outputs = arguments.output.open()?;
-    follow(&mut points, |passing| {
+    follow(&mut points, Nanos::ZERO, |passing| {
         match passing {
             Next::Packet(side, seen, _) if !seen.is_reverse => comparison.update(side, &seen.crossing),
             Next::End(Side::Receiver) => comparison.end_receiver(),

@@ -229,6 +229,10 @@ pub(super) struct SketchArguments {
     /// Also sketch flows.
     #[arg(long, help_heading = "Method and memory")]
     pub(super) flows: bool,
+    /// Define flows by this key instead of addresses, ports and protocol: src/24, dst/48, port, vlan, dscp, … The same at
+    /// both points.
+    #[arg(long, value_name = "KEY", requires = "flows", conflicts_with = "weights", help_heading = "What is measured")]
+    pub(super) group: Option<Grouping>,
     /// Bytes per sketch of flows.
     #[arg(long, value_name = "SIZE", value_parser = crate::units::memory, default_value_t = FLOW_BYTES, help_heading = "Method and memory")]
     pub(super) flow_bytes: usize,

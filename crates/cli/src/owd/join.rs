@@ -14,6 +14,8 @@ use dwell_report::text;
 use dwell_sketch::lds::Lds;
 use dwell_sketch::summary::{FlowList, FlowMeans, Join, Message, Messages, Summary};
 use dwell_types::Nanos;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -98,20 +100,37 @@ fn facts(summaries: &[Summary], unsent: Option<u64>) -> PointFacts {
 
 /// The valid messages of a file: intervals in the order of their numbers, at least one, and flows.
 fn read(path: &Path, warnings: &mut Vec<String>) -> Result<(Vec<Summary>, FlowList)> {
+    /// How many bytes are read at a time. One of the first of them begins a message.
+    const PIECE: u64 = 1 << 20;
     let name = path.display();
-    let bytes = std::fs::read(path).with_context(|| name.to_string())?;
+    let mut file = File::open(path).with_context(|| name.to_string())?;
     let (mut summaries, mut flows, mut damaged, mut first) = (Vec::new(), FlowList::default(), 0, None);
-    for message in Messages::new(&bytes) {
-        match message {
-            Ok(Message::Summary(summary)) => summaries.push(summary),
-            Ok(Message::Flows(list)) => flows = list,
-            Err(error) => {
-                damaged += 1;
-                first = first.or(Some(error));
+    let (mut messages, mut beginning) = (Messages::default(), Vec::new());
+    loop {
+        let mut piece = Vec::new();
+        let has_ended = file.by_ref().take(PIECE).read_to_end(&mut piece).with_context(|| name.to_string())? == 0;
+        if has_ended {
+            messages.end();
+        }
+        messages.push(&piece);
+        for message in &mut messages {
+            match message {
+                Ok(Message::Summary(summary)) => summaries.push(summary),
+                Ok(Message::Flows(list)) => flows = list,
+                Err(error) => {
+                    damaged += 1;
+                    first = first.or(Some(error));
+                }
             }
         }
+        if beginning.is_empty() {
+            beginning = piece;
+        }
+        if has_ended || summaries.is_empty() && messages.is_lost() {
+            break;
+        }
     }
-    if summaries.is_empty() && CaptureFile::open(path, &*bytes).is_ok() {
+    if summaries.is_empty() && CaptureFile::open(path, &*beginning).is_ok() {
         bail!("{name}: expected sketches made by dwell owd sketch, found a capture; dwell owd compares captures");
     }
     if summaries.is_empty() {
@@ -126,6 +145,19 @@ fn read(path: &Path, warnings: &mut Vec<String>) -> Result<(Vec<Summary>, FlowLi
     summaries.dedup_by_key(|summary| summary.number);
     if summaries.len() < all {
         warnings.push(format!("{name}: {} duplicate messages were ignored", all - summaries.len()));
+    }
+    let known = (summaries.len() as u64).saturating_add(damaged);
+    let missing = summaries[summaries.len() - 1].number.saturating_add(1).saturating_sub(known);
+    if missing > 0 {
+        warnings
+            .push(format!("{name}: {} missing, and what it belongs to is not joined", text::are(missing, "message")));
+    }
+    let strange = summaries.iter().filter(|summary| foreign(&summaries[0].sketch, &summary.sketch).is_some()).count();
+    if strange > 0 {
+        warnings.push(format!(
+            "{name}: {} of another seed or other parameters (--seed, --sketch-bytes) than the first, and not joined",
+            text::are(strange as u64, "message")
+        ));
     }
     Ok((summaries, flows))
 }

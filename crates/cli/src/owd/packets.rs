@@ -11,8 +11,8 @@ use dwell_report::facts::Parameter;
 use dwell_report::owd::samples::Sample;
 use dwell_report::owd::{ClockDrift, ClockOffset, Drifts, Flow, Interval, Line};
 use dwell_sketch::distribution::Distribution;
-use dwell_sketch::owd::{Drift, Latest, OwdMeter, Passed, Settings, SettingsError, Side, Totals};
-use dwell_types::{FlowKey, Series};
+use dwell_sketch::owd::{Drift, Latest, OwdMeter, Passed, Sent, Settings, SettingsError, Side, Totals};
+use dwell_types::{Crossing, FlowKey, Nanos, Series};
 use std::collections::BTreeMap;
 
 /// One meter for each direction.
@@ -20,6 +20,8 @@ pub(super) struct Packets<'a> {
     arguments: &'a Arguments,
     forward: OwdMeter,
     reverse: Option<OwdMeter>,
+    /// How far the receiver's clock is ahead, for the order of packets.
+    ahead: Nanos,
     /// The latest delays of the forward direction and of the reverse one.
     latest: [Latest; 2],
     /// Names of the flows, by their numbers.
@@ -87,7 +89,7 @@ impl Duplicates {
 const MOST_FLOWS: usize = 1 << 16;
 
 impl<'a> Packets<'a> {
-    pub(super) fn new(arguments: &'a Arguments, directions: &Directions) -> Result<Self, Failure> {
+    pub(super) fn new(arguments: &'a Arguments, directions: &Directions, ahead: Nanos) -> Result<Self, Failure> {
         let memory = (arguments.method == Method::Auto).then_some(arguments.memory);
         let Meters { forward, reverse, flows } = Meters::new(arguments, directions, memory).map_err(|_| {
             // With more memory there are more flows, which need more memory.
@@ -96,10 +98,13 @@ impl<'a> Packets<'a> {
             let enough = units::enough(arguments.memory, needed);
             Failure::Usage(format!("--memory of {} bytes is too small: {enough} is enough", arguments.memory))
         })?;
+        let forward = forward.with_receiver_set_back(ahead);
+        // The receiver of this direction is the sender of the other.
+        let reverse = reverse.map(|reverse| reverse.with_receiver_set_back(Nanos::new(-ahead.get())));
         let flows = Vec::with_capacity(memory.map_or(0, |_| flows));
         let latest = [Latest::default(); 2];
         let samples = arguments.samples.is_some().then(Vec::new);
-        Ok(Self { forward, reverse, latest, flows, directions: directions.clone(), samples, arguments })
+        Ok(Self { forward, reverse, ahead, latest, flows, directions: directions.clone(), samples, arguments })
     }
 
     /// Gives a number to a flow, in place of the one that had it before.
@@ -162,20 +167,27 @@ fn keep(samples: &mut Option<Vec<Sample>>, passed: &Passed, is_reverse: bool, na
     samples.push(Sample { passed: *passed, is_reverse, flow });
 }
 
+/// A packet that goes back, sent when the receiver's clock says.
+fn by_receiver(passed: &Passed, ahead: Nanos) -> Passed {
+    Passed { sent: Sent { at: passed.sent.at + ahead, ..passed.sent }, ..*passed }
+}
+
 impl Comparer for Packets<'_> {
     /// The sender of one direction is the receiver of the other.
     fn update(&mut self, side: Side, seen: Seen, point: &Point) {
-        let Self { forward, reverse, latest: [there, back], flows, samples, arguments, .. } = self;
+        let Self { forward, reverse, ahead, latest: [there, back], flows, samples, arguments, .. } = self;
+        let at = if side == Side::Receiver { seen.crossing.at - *ahead } else { seen.crossing.at };
+        let crossing = Crossing { at, ..seen.crossing };
         let names = arguments.wants_flows().then_some(&flows[..]);
         let keep_there = |passed: &Passed| keep(samples, passed, false, names);
         let new = match reverse {
             Some(reverse) if seen.is_reverse => {
-                let keep_back = |passed: &Passed| keep(samples, passed, true, None);
-                reverse.update_against(side.opposite(), &seen.crossing, there, back, keep_back);
+                let keep_back = |passed: &Passed| keep(samples, &by_receiver(passed, *ahead), true, None);
+                reverse.update_against(side.opposite(), &crossing, there, back, keep_back);
                 None
             }
-            Some(_) => forward.update_against(side, &seen.crossing, back, there, keep_there),
-            None => forward.update_each(side, &seen.crossing, keep_there),
+            Some(_) => forward.update_against(side, &crossing, back, there, keep_there),
+            None => forward.update_each(side, &crossing, keep_there),
         };
         if let Some(number) = new {
             self.name(number, point.flow_name().into());
@@ -202,11 +214,11 @@ impl Comparer for Packets<'_> {
     }
 
     fn answer(&mut self) -> Answer {
-        let Self { forward, reverse, flows, samples, arguments, .. } = self;
+        let Self { forward, reverse, ahead, flows, samples, arguments, .. } = self;
         let names = arguments.wants_flows().then_some(&flows[..]);
         forward.end_each(|passed| keep(samples, passed, false, names));
         if let Some(reverse) = reverse {
-            reverse.end_each(|passed| keep(samples, passed, true, None));
+            reverse.end_each(|passed| keep(samples, &by_receiver(passed, *ahead), true, None));
         }
         let flows = self.flows();
         let totals = self.forward.total();
@@ -219,7 +231,7 @@ impl Comparer for Packets<'_> {
             Some(ClockOffset { low: removed - back.value, high: removed + there.value })
         });
         let [there, back] = &self.latest;
-        let clock_drift = Drift::of(there, back).map(|drift| self.shown(&drift));
+        let clock_drift = Drift::of(there, back, self.ahead).map(|drift| self.shown(&drift));
         let unsent = |unsent: f64| unsent.round() as u64;
         // The sender of one direction is the receiver of the other.
         let both = [Some(&totals), reverse_totals.as_ref()].map(|totals| totals.map(Duplicates::new));

@@ -58,8 +58,13 @@ pub(crate) enum Next<'a> {
     End(Side),
 }
 
-/// Calls `each` for everything both points see, until they end or are stopped. Returns the number of packets of each.
-pub(crate) fn follow(points: &mut Merged, mut each: impl FnMut(Next<'_>) -> Result<()>) -> Result<[u64; 2]> {
+/// Calls `each` for everything both points see, in the order of time if the receiver's clock is ahead by this much, until
+/// they end or are stopped. Returns the number of packets of each.
+pub(crate) fn follow(
+    points: &mut Merged,
+    ahead: Nanos,
+    mut each: impl FnMut(Next<'_>) -> Result<()>,
+) -> Result<[u64; 2]> {
     const SIDES: [Side; 2] = [Side::Sender, Side::Receiver];
     let mut progress = Bar::of_bytes(points.progress().0);
     let mut packets = [0; 2];
@@ -68,7 +73,8 @@ pub(crate) fn follow(points: &mut Merged, mut each: impl FnMut(Next<'_>) -> Resu
             each(Next::End(side))?;
         }
     }
-    while let Some(number) = points.next() {
+    let by_sender = |number: usize, at| if SIDES[number] == Side::Receiver { at - ahead } else { at };
+    while let Some((_, number)) = points.next_by(by_sender) {
         let (side, point) = (SIDES[number], &points[number]);
         if let Some(seen) = point.peek() {
             each(Next::Packet(side, seen, point))?;

@@ -46,8 +46,9 @@ pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<E
     if arguments.point.weights.is_some() && !arguments.flows {
         return Err(Failure::Usage("--weights requires --flows".to_owned()));
     }
-    if arguments.point.naming.nat && arguments.flows {
-        let words = "with --nat flows have other addresses at the other point: omit --flows, or compare packets";
+    if arguments.point.naming.nat && arguments.flows && arguments.group.is_none() {
+        let words = "with --nat flows have other addresses at the other point: omit --flows, define flows with --group by \
+                     what is not translated, or compare packets";
         return Err(Failure::Usage(format!("{words} (dwell owd --nat --flows)")));
     }
     output::check_apart([&arguments.capture].into_iter().chain(&arguments.point.weights), [&arguments.output])?;
@@ -58,7 +59,7 @@ pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<E
     let mut cutter = cutter(&params, &arguments.point, arguments.shift)?;
     let directions = Directions::given(&arguments.point.from, false);
     let mut sources = arguments.point.from.is_empty().then(FirstSources::default);
-    let reading = arguments.point.reading(None);
+    let reading = arguments.point.reading(arguments.group);
     let mut point = Point::open(&arguments.capture, &reading, &directions, Nanos::ZERO, signals.stop())?;
     let mut to = Output::file(&arguments.output)?;
     let mut progress = Bar::of_bytes(point.progress().0);

@@ -137,9 +137,14 @@ pub(super) fn not_joined(total: &Line, span: Option<Span>, interval: Option<Nano
                  --interval"
             ),
             None => {
-                "no interval could be joined: are these captures of the same traffic, with the same addresses (--nat)? \
-                     Is --interval much longer than the delay?"
-                    .to_owned()
+                // With captures of both points at hand the shift is known.
+                let clocks = " and the difference of the clocks? If not, tell the receiver how much later it sees packets \
+                              (owd sketch --shift)";
+                format!(
+                    "no interval could be joined: are these captures of the same traffic, with the same addresses (--nat)? \
+                     Is --interval much longer than the delay{}",
+                    if interval.is_none() { clocks } else { "?" }
+                )
             }
         });
     }
@@ -277,7 +282,6 @@ fn disagreement(
     const DRIFTED: &str = "the clocks drifted apart (measure shorter captures, or synchronise them)";
     const ONE_WAY: &str = "all packets go in one direction, as those of a queue (--from 0.0.0.0/0,::/0)";
     let ClockOffset { low, high } = offset;
-    let (from, to) = (Nanos::new(low), Nanos::new(high));
     if let Some(ClockDrift { ppm, .. }) = drift.filter(|_| low > high) {
         return Some(format!(
             "the clocks drift apart by {ppm}, and delays change by as much: measure shorter captures, or synchronise the \
@@ -298,8 +302,7 @@ fn disagreement(
     }
     (low > removed.get() || high < removed.get()).then(|| {
         format!(
-            "some packets arrived before they were sent: the clocks disagree, and the receiver's is ahead by {from} to \
-             {to} (--clock-offset)"
+            "some packets arrived before they were sent: the clocks disagree, and the receiver's is {offset} (--clock-offset)"
         )
     })
 }

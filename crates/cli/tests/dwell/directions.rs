@@ -94,7 +94,7 @@ fn exchanges(number: u32, gap: i64) -> Captures {
 #[test]
 fn many_addresses_are_told() {
     let run_owd = run(many(), "owd");
-    assert!(run_owd.err.contains("the receiver's is ahead by 37.0 ms to 45.0 ms"), "{}", run_owd.err);
+    assert!(run_owd.err.contains("the receiver's is between 37.0 ms and 45.0 ms ahead"), "{}", run_owd.err);
     let report = run_owd.json();
     for (line, mean) in [("total", 5 * MILLI + AHEAD), ("reverse", 3 * MILLI - AHEAD)] {
         let line = &report[line];
@@ -298,6 +298,26 @@ fn flows_with_other_names_at_the_other_point_are_said() {
     assert_eq!(dwell_in(folder.path(), &[&how[..], &["dscp"]].concat()).err, "");
 }
 
+/// Points that sketch apart define flows as one run does.
+#[test]
+fn sketches_group_flows() {
+    let folder = tempfile::tempdir().unwrap();
+    many().write(folder.path());
+    let run = |arguments: &[&str]| dwell_in(folder.path(), &[&["owd"], arguments].concat());
+    let how = ["--from", "10.1.0.0/16", "--flows", "--group", "dst", "--interval", "100ms"];
+    for (capture, shift, name) in [("near.pcap", "0", "a"), ("far.pcap", "45ms", "b")] {
+        run(&[&["sketch", capture, "--shift", shift, "-o", name], &how[..]].concat()).ok();
+    }
+    let shown = ["--top", "1000", "--format", "json"];
+    let names = |run: Run| {
+        let flows = run.json()["flows"].as_array().unwrap().clone();
+        flows.iter().map(|flow| flow["flow"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let apart = names(run(&[&["join", "a", "b"], &shown[..]].concat()));
+    let together = names(run(&[&["near.pcap", "far.pcap", "--method", "lda"], &how[..], &shown].concat()));
+    assert!(apart.len() == 100 && apart == together && apart[0] == "dst=10.2.0.0", "{apart:?}");
+}
+
 /// What decides which packets are compared is in the report of either method.
 #[test]
 fn what_was_asked_is_in_the_report() {
@@ -423,7 +443,7 @@ fn the_wrong_order_of_captures_is_said() {
     assert!(warned(&[&from[..], &["--swap"]].concat()).contains("wrong order (--swap)"));
     assert!(warned(&["--from", "10.2.0.0/16", "--reverse"]).contains("--from names the receiver's side"));
     for offset in ["-1s", "0", "1s"] {
-        let words = "the receiver's is ahead by 37.0 ms to 45.0 ms (--clock-offset)";
+        let words = "the receiver's is between 37.0 ms and 45.0 ms ahead (--clock-offset)";
         assert!(warned(&[&from[..], &["--clock-offset", offset]].concat()).contains(words));
     }
     assert_eq!(warned(&[&from[..], &["--clock-offset", "40ms"]].concat()), "");
@@ -443,6 +463,61 @@ fn a_clock_that_is_set_costs_few_delays() {
             assert!(line["ambiguous"].as_u64() < Some(20), "{line}");
         }
         assert!(report["clock_offset_ns"].is_null());
+    }
+}
+
+/// Beside ten pairs of hosts with answers, senders on both sides get none, each for two seconds, while clocks drift apart
+/// by twice the delay of both directions.
+#[test]
+fn senders_without_answers_are_told_where_clocks_drift() {
+    for ppm in [-400, 0, 400] {
+        let mut captures = Captures::default();
+        for number in 0..4_000 {
+            let (at, pair, one_way) = (i64::from(number) * 10 * MILLI, number % 10, 0x100 + number / 200);
+            captures.there(at, 0x1_0000 + pair, 0x2_0000 + pair);
+            captures.back(at + MILLI, 0x2_0000 + pair, 0x1_0000 + pair);
+            captures.there(at + 2 * MILLI, 0x1_0000 + one_way, 0x2_ff00);
+            captures.back(at + 3 * MILLI, 0x2_0000 + one_way, 0x1_ff00);
+        }
+        captures.0[1].iter_mut().for_each(|(at, _)| *at += *at / 1_000_000 * ppm);
+        let report = run(captures, "owd").json();
+        assert_eq!([&report["total"]["sent"], &report["reverse"]["sent"]], [8_000, 8_000], "{ppm}");
+        assert_eq!(report["points"]["sender"]["elsewhere"], 0, "{ppm}");
+        assert!(!report["clock_drift"].is_null(), "{ppm}");
+    }
+}
+
+/// Equal packets that are sent 20 ms apart arrive within 3 ms, in the time of duplicates: none is lost, whichever point
+/// seems to see it first.
+#[test]
+fn losses_do_not_depend_on_clocks() {
+    let counts = |ahead: i64| {
+        let mut captures = exchanges(2_000, 5 * MILLI);
+        for number in 0..100 {
+            for (source, destination) in [(0x1_0000, 0x2_0000), (0x2_0000, 0x1_0000)] {
+                let at = i64::from(number) * 90 * MILLI + 500 * MILLI;
+                for (at, delay) in [(at, 25 * MILLI), (at + 20 * MILLI, 8 * MILLI)] {
+                    let seen = if source < destination { [at, at + delay] } else { [at + delay, at] };
+                    let datagram = Datagram { source, destination, number: 0x1000_0000 + number };
+                    captures.0[0].push((seen[0], datagram));
+                    captures.0[1].push((seen[1] + AHEAD, datagram));
+                }
+            }
+        }
+        captures.0[1].iter_mut().for_each(|(at, _)| *at += ahead * MILLI - AHEAD);
+        // No time is negative.
+        captures.0.iter_mut().flatten().for_each(|(at, _)| *at += 1_000 * MILLI);
+        let report = run(captures, "owd").json();
+        let of = |line: &str| ["sent", "lost", "uncovered", "ambiguous"].map(|name| report[line][name].as_u64());
+        let points = ["sender", "receiver"].map(|point| report["points"][point]["duplicates"].as_u64());
+        let mean = |line: &str| report[line]["delay_ns"]["mean"]["value"].as_f64().unwrap().round() as i64 / MILLI;
+        (of("total"), of("reverse"), points, [mean("total") - ahead, mean("reverse") + ahead])
+    };
+    let truth = counts(0);
+    assert_eq!(truth.0, [Some(2_200), Some(0), Some(0), Some(200)]);
+    assert_eq!((truth.1, truth.2, truth.3), (truth.0, [Some(0); 2], [5, 3]));
+    for ahead in [-800, -200, 200, 800] {
+        assert_eq!(counts(ahead), truth, "{ahead}");
     }
 }
 

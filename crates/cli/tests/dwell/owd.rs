@@ -570,6 +570,50 @@ fn damaged_sketches_are_never_wrong() {
     assert!(report["total"]["delay_ns"]["mean"].is_null() && !report["total"]["unusable"].is_null());
 }
 
+/// What is known of an interval that is not joined, because of one message of the receiver.
+#[test]
+fn messages_that_are_missing_or_foreign_are_said() {
+    let folder = logs(&packets());
+    let messages = |log: &str, seed: &str| {
+        let name = format!("{log}.{seed}");
+        dwell_in(folder.path(), &["owd", "sketch", "--crossings", log, "--seed", seed, "-o", &name]).ok();
+        let (mut rest, mut messages) = (fs::read(folder.path().join(&name)).unwrap(), Vec::new());
+        while !rest.is_empty() {
+            let length = u32::from_le_bytes(rest[4..8].try_into().unwrap()) as usize;
+            let behind = rest.split_off(8 + length);
+            messages.push(std::mem::replace(&mut rest, behind));
+        }
+        messages
+    };
+    messages("a.csv", "0");
+    let (own, foreign) = (messages("b.csv", "0"), messages("b.csv", "1"));
+    let join = |fourth: &[u8]| {
+        let file = [own[..3].concat(), fourth.to_vec(), own[4..].concat()].concat();
+        fs::write(folder.path().join("b"), file).unwrap();
+        let run = dwell_in(folder.path(), &["owd", "join", "a.csv.0", "b", "--format", "json"]);
+        let report = run.json();
+        let unusable = report["intervals"].as_array().unwrap().iter().map(|i| i["unusable"].to_string());
+        (unusable.collect::<Vec<_>>().concat(), run.err)
+    };
+    let (missing, strange) = ("a message is missing", "the two sketches have different seeds");
+    let (why, err) = join(&own[3]);
+    assert!(!why.contains(missing) && !why.contains(strange) && err.is_empty(), "{why} {err}");
+    let (why, err) = join(&[]);
+    assert!(why.contains(missing) && err.contains("b: 1 message is missing"), "{why} {err}");
+    let (why, err) = join(&foreign[3]);
+    assert!(why.contains(strange) && err.contains("b: 1 message is of another seed"), "{why} {err}");
+}
+
+/// A file without end, which holds nothing that begins a message.
+#[cfg(unix)]
+#[test]
+fn what_holds_no_sketch_is_not_read_to_its_end() {
+    let folder = logs(&packets());
+    dwell_in(folder.path(), &["owd", "sketch", "--crossings", "a.csv", "-o", "a.dwell"]).ok();
+    let run = dwell_in(folder.path(), &["owd", "join", "a.dwell", "/dev/zero"]);
+    assert!(run.code == 1 && run.err.contains("/dev/zero: expected sketches made by dwell owd sketch"), "{}", run.err);
+}
+
 #[test]
 fn clocks_that_disagree_are_said() {
     let packets = packets();
@@ -792,9 +836,24 @@ fn sketches_say_what_they_could_not_join() {
         twice.err
     );
     assert_eq!(once.json()["points"], twice.json()["points"]);
+    // Clocks that differ by much of an interval, which only sketches made apart must be told.
+    write_logs(folder.path(), &packets(), 1_500 * MILLI);
+    let sketch = |log: &str, shift: &str, name: &str| {
+        let how = ["--interval", "1s", "--shift", shift, "-o", name];
+        dwell_in(folder.path(), &[&["owd", "sketch", "--crossings", log], &how[..]].concat()).ok();
+        dwell_in(folder.path(), &["owd", "join", "a.csv.1s", name, "--format", "json"])
+    };
+    let (ahead, told) = (sketch("b.csv", "0", "ahead"), sketch("b.csv", "1.5s", "told"));
+    assert!(
+        ahead.err.contains("the difference of the clocks? If not") && ahead.err.contains("--shift"),
+        "{}",
+        ahead.err
+    );
+    assert!(told.err.is_empty() && told.json()["total"]["received"].as_u64() > Some(5_000), "{}", told.err);
+    assert!(!owd(&["--interval", "1s"]).0.contains("no interval"));
     fs::write(folder.path().join("b.csv"), "at_ns,packet\n5000000000,other\n6000000000,another\n").unwrap();
     let (err, _) = owd(&["--interval", "1s"]);
-    assert!(err.contains("no interval could be joined"), "{err}");
+    assert!(err.contains("no interval could be joined") && !err.contains("--shift"), "{err}");
 }
 
 /// The memory limit holds down to the smallest accepted one, with many intervals in flight, and with flows.

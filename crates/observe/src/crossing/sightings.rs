@@ -2,6 +2,7 @@
 
 use super::both::{Both, Ends, Known, Order, way};
 use super::directions::{Directions, Found, Place, lowest};
+use super::drift::Drift;
 use dwell_types::{Address, Nanos, Timestamp};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -11,8 +12,8 @@ use std::sync::Arc;
 /// correction (those of packets that go back are negative, if clocks agree), and which packets were seen where.
 #[derive(Clone, Debug, Default)]
 pub struct Sightings {
-    /// In nanoseconds, in the order in which they became known.
-    delays: BTreeMap<Ends, Vec<i64>>,
+    /// In the order in which they became known.
+    delays: BTreeMap<Ends, Vec<Known>>,
     pairs: BTreeMap<Ends, Both>,
     /// All packets, in the order of time.
     seen: Vec<Sighting>,
@@ -48,8 +49,9 @@ struct Summary {
 }
 
 impl Summary {
-    fn of(delays: &[i64]) -> Option<Self> {
-        let [least, middle, most] = spread(delays.to_vec())?;
+    /// With delays as they would be without the drift of clocks.
+    fn of(delays: &[Known], drift: Drift) -> Option<Self> {
+        let [least, middle, most] = spread(delays.iter().map(|&known| drift.correct(known)).collect())?;
         Some(Self { count: delays.len(), least, middle, most })
     }
 
@@ -57,6 +59,16 @@ impl Summary {
     fn votes(&self, between: i64) -> i64 {
         self.middle.cmp(&between) as i64 * self.count as i64
     }
+}
+
+/// What pairs of addresses tell.
+struct Judged {
+    /// Of sources with answers: positive if they are at the sender.
+    votes: BTreeMap<Address, i64>,
+    /// The delays of pairs whose source has answers, and the sign of its votes.
+    told: Vec<(Summary, Ordering)>,
+    /// Pairs of which only one direction was seen, by their source.
+    unanswered: Vec<(Address, Summary)>,
 }
 
 /// The least, the median (of an even number, the larger of both) and the greatest.
@@ -74,8 +86,9 @@ impl Sightings {
     /// Adds the delay of a packet that has now been seen at both points.
     pub fn add(&mut self, ends: Ends, at: Timestamp, delay: Nanos) {
         let (pair, way) = way(ends);
-        self.delays.entry(ends).or_default().push(delay.get());
-        self.pairs.entry(pair).or_default().add(way, Known { delay: delay.get(), at });
+        let known = Known { delay: delay.get(), at };
+        self.delays.entry(ends).or_default().push(known);
+        self.pairs.entry(pair).or_default().add(way, known);
     }
 
     /// Whether no packet was seen at both points.
@@ -85,7 +98,7 @@ impl Sightings {
 
     /// How many of the packets have no known direction, and how many there are.
     pub fn unknown(&self, directions: &Directions) -> (u64, u64) {
-        let count = |(sum, all): (usize, usize), (&(source, destination), delays): (&Ends, &Vec<i64>)| {
+        let count = |(sum, all): (usize, usize), (&(source, destination), delays): (&Ends, &Vec<Known>)| {
             let count = delays.len();
             (sum + if directions.is_unknown(source, destination) { count } else { 0 }, all + count)
         };
@@ -97,12 +110,26 @@ impl Sightings {
     fn delays(&self, directions: &Directions, goes_back: bool) -> Vec<i64> {
         let goes = |ends: &Ends| directions.is_reverse(ends.0, ends.1) == Some(goes_back);
         let these = self.delays.iter().filter(|(ends, _)| goes(ends));
-        these.flat_map(|(_, delays)| delays.iter().copied()).collect()
+        these.flat_map(|(_, delays)| delays.iter().map(|known| known.delay)).collect()
     }
 
     /// The median delay of the packets that go forward; zero if there are none.
     pub fn forward_median(&self, directions: &Directions) -> Nanos {
         Nanos::new(spread(self.delays(directions, false)).map_or(0, |[_, middle, _]| middle))
+    }
+
+    /// How far the receiver's clock is ahead at least and at most, by the delays of both directions, apart from one in a
+    /// hundred, which may have been matched with an equal one. `None` without both, and if no clocks explain them.
+    pub fn ahead(&self, directions: &Directions) -> Option<[Nanos; 2]> {
+        let [mut there, mut back] = [false, true].map(|goes_back| self.delays(directions, goes_back));
+        there.sort_unstable();
+        back.sort_unstable();
+        let most = *there.get(there.len() / 100)?;
+        let least = *back.iter().rev().nth(back.len() / 100)?;
+        let times = || self.delays.values().flatten().map(|known| known.at);
+        let lasts = times().max()? - times().min()?;
+        let is_explained = least.saturating_sub(most) <= lasts.drift().get();
+        is_explained.then(|| [least.min(most), least.max(most)].map(Nanos::new))
     }
 
     /// How much longer the packets that go back took from the second point to the first than the quickest of them, apart
@@ -120,7 +147,7 @@ impl Sightings {
     ///
     /// The two directions of a pair are compared with each other, so a clock offset does not matter: the forward one
     /// has the larger apparent delay from the sender to the receiver. The pairs classified in this way bound the
-    /// offset, by which pairs with only one direction are classified. A source is on the side indicated by most of its
+    /// offset and its drift, by which pairs with only one direction are classified. A source is on the side indicated by most of its
     /// packets. Where both directions of a pair pass the two points in the same order, as at a queue for all packets, no
     /// sides are found. `is_one_clock`: the two points hardly disagree about the time.
     ///
@@ -128,24 +155,13 @@ impl Sightings {
     /// captured there: that of the packets that pass both. Hosts that only exchange packets at one of the points are on
     /// its side.
     pub fn directions(&self, is_one_clock: bool) -> Directions {
-        let summaries = self.delays.iter().filter_map(|(ends, delays)| Some((*ends, Summary::of(delays)?)));
-        let summaries: BTreeMap<Ends, Summary> = summaries.collect();
-        let pairs = || summaries.iter().filter(|((source, to), _)| source != to && !source.is_unspecified());
-        let mut votes = BTreeMap::<_, i64>::new();
-        let mut unanswered = Vec::new();
-        for (&(source, destination), delays) in pairs() {
-            match summaries.get(&(destination, source)) {
-                Some(back) => {
-                    let longer = self.is_longer((source, destination)).then(delays.middle.cmp(&back.middle));
-                    *votes.entry(source).or_default() += longer as i64 * delays.count as i64;
-                }
-                None => unanswered.push((source, delays)),
-            }
-        }
-        let told = pairs().filter_map(|((source, _), delays)| Some((delays, votes.get(source)?.cmp(&0))));
-        let told: Vec<_> = told.collect();
+        let told = self.judge(Drift::NONE).told;
         let is_one_queue = is_one_clock || self.wait_together() || self.is_mixed() && are_waits(&told);
-        let border = border(&told).filter(|_| !all_go_forward(&told, is_one_queue));
+        if !told.is_empty() && all_go_forward(&told, is_one_queue) {
+            return Directions::Forward;
+        }
+        let Judged { mut votes, told, unanswered } = self.judge(self.drift());
+        let border = border(&told);
         if border.is_none() && !told.is_empty() {
             return Directions::Forward;
         }
@@ -163,6 +179,37 @@ impl Sightings {
             places.extend(self.one_way());
         }
         Directions::Found(Arc::new(Found { places, has_back: border.is_some() }))
+    }
+
+    /// What the delays of pairs tell, without this drift of the clocks.
+    fn judge(&self, drift: Drift) -> Judged {
+        let summaries = self.delays.iter().filter_map(|(ends, delays)| Some((*ends, Summary::of(delays, drift)?)));
+        let summaries: BTreeMap<Ends, Summary> = summaries.collect();
+        let pairs = || summaries.iter().filter(|((source, to), _)| source != to && !source.is_unspecified());
+        let mut votes = BTreeMap::<_, i64>::new();
+        let mut unanswered = Vec::new();
+        for (&(source, destination), &delays) in pairs() {
+            match summaries.get(&(destination, source)) {
+                Some(back) => {
+                    let longer = self.is_longer((source, destination)).then(delays.middle.cmp(&back.middle));
+                    *votes.entry(source).or_default() += longer as i64 * delays.count as i64;
+                }
+                None => unanswered.push((source, delays)),
+            }
+        }
+        let told = pairs().filter_map(|((source, _), &delays)| Some((delays, votes.get(source)?.cmp(&0))));
+        let told = told.collect();
+        Judged { votes, told, unanswered }
+    }
+
+    /// How the clocks drift, by the pairs of which one direction took longer at about the same time.
+    fn drift(&self) -> Drift {
+        let of = |way: Ordering| {
+            let these = self.delays.iter().filter(|((source, to), _)| source != to);
+            let these = these.filter(|&(&ends, _)| self.is_longer(ends) == way);
+            Vec::from_iter(these.flat_map(|(_, delays)| delays.iter().copied()))
+        };
+        Drift::of(&of(Ordering::Greater), &of(Ordering::Less))
     }
 
     /// Which direction took longer by most of the packets that followed one of the other direction: a clock that drifts
@@ -205,7 +252,7 @@ impl Sightings {
     /// twice as far from their median, which contains the clock offset, as any that was seen.
     fn seen_twice(&self) -> impl Iterator<Item = &Sighting> {
         const LEAST: i128 = 10_000_000;
-        let spread = spread(self.delays.values().flatten().copied().collect());
+        let spread = spread(self.delays.values().flatten().map(|known| known.delay).collect());
         let [least, ahead, most] = spread.unwrap_or_default().map(i128::from);
         let margin = spread.map(|_| LEAST + 2 * (ahead - least).max(most - ahead));
         // By the sender's clock.
@@ -298,17 +345,17 @@ const FEW: usize = 10;
 
 /// Whether the delays of what seems to go back are those of packets that wait, a few for much longer than most. Of packets
 /// that really go back, a few seem to take much less.
-fn are_waits(told: &[(&Summary, Ordering)]) -> bool {
+fn are_waits(told: &[(Summary, Ordering)]) -> bool {
     const MUCH: i64 = 4;
     let back = || told.iter().filter(|told| told.1 == Ordering::Less && told.0.count >= FEW).map(|told| told.0);
-    let is_skewed = |back: &&Summary| (back.middle - back.least).saturating_mul(MUCH) < back.most - back.middle;
+    let is_skewed = |back: &Summary| (back.middle - back.least).saturating_mul(MUCH) < back.most - back.middle;
     2 * back().filter(is_skewed).count() > back().count()
 }
 
 /// Whether packets that seem to go back rather go forward, with shorter delays than the others: they do not arrive before
 /// they are sent, and some take longer than some that go forward, which a clock that drifts would also explain, if both
 /// did not wait in one queue. Of a few packets, their order alone is known, and `is_one_queue` decides.
-fn all_go_forward(told: &[(&Summary, Ordering)], is_one_queue: bool) -> bool {
+fn all_go_forward(told: &[(Summary, Ordering)], is_one_queue: bool) -> bool {
     /// So many are not few, even if there are fewer of each pair.
     const ENOUGH: usize = 100;
     let of = |way: Ordering| told.iter().filter(move |told| told.1 == way).map(|told| told.0);
@@ -321,7 +368,7 @@ fn all_go_forward(told: &[(&Summary, Ordering)], is_one_queue: bool) -> bool {
 
 /// The clock offset: the threshold between the delays of forward packets (greater) and those of reverse packets (less)
 /// that contradicts the fewest pairs. Extreme delays bound it best, medians if clock errors exceed the delays.
-fn border(told: &[(&Summary, Ordering)]) -> Option<i64> {
+fn border(told: &[(Summary, Ordering)]) -> Option<i64> {
     let ends = told.iter().flat_map(|(delays, way)| match way {
         Ordering::Greater => vec![(delays.least, -1), (delays.middle, -1)],
         Ordering::Less => vec![(delays.most, 1), (delays.middle, 1)],

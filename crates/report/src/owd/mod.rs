@@ -92,6 +92,30 @@ pub struct ClockOffset {
     pub high: i64,
 }
 
+/// `between 108 µs behind and 107 µs ahead`, `between 3.00 ms and 5.00 ms ahead`, with enough digits for both to differ.
+impl fmt::Display for ClockOffset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let &Self { low, high } = self;
+        let text = |ns: i64| text::delay(Some(Estimate::exact(ns.saturating_abs())));
+        let millis = |digits: usize| move |ns: i64| format!("{:.digits$} ms", ns.unsigned_abs() as f64 / 1e6);
+        let side = |ns: i64| if ns < 0 { "behind" } else { "ahead" };
+        // An end that is zero is on the side of the other.
+        let [from, to] = if high == 0 { [side(low); 2] } else { [side(low), side(high)] };
+        let mut ends = [low, high].map(text);
+        for digits in [3, 6] {
+            if from == to && ends[0] == ends[1] {
+                ends = [low, high].map(millis(digits));
+            }
+        }
+        let [at_least, at_most] = ends;
+        if from == to {
+            write!(f, "between {at_least} and {at_most} {to}")
+        } else {
+            write!(f, "between {at_least} {from} and {at_most} {to}")
+        }
+    }
+}
+
 /// Bounds of an offset that changes evenly.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ClockDrift {
@@ -236,4 +260,27 @@ pub struct Flow {
     /// Their fates and delays.
     #[serde(flatten)]
     pub line: Line,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_are_behind_or_ahead() {
+        for (low, high, expected) in [
+            (-108_000, 107_000, "between 108 µs behind and 107 µs ahead"),
+            (-107_000, 107_000, "between 107 µs behind and 107 µs ahead"),
+            (-5_000_000, -3_000_000, "between 5.00 ms and 3.00 ms behind"),
+            (3_000_000, 5_000_000, "between 3.00 ms and 5.00 ms ahead"),
+            (-5_000_000, 0, "between 5.00 ms and 0 ns behind"),
+            (0, 5_000_000, "between 0 ns and 5.00 ms ahead"),
+            (5_001_000_000, 5_001_250_000, "between 5001.000 ms and 5001.250 ms ahead"),
+            (-5_001_250_000, -5_001_000_000, "between 5001.250 ms and 5001.000 ms behind"),
+            (5_001_000_100, 5_001_000_350, "between 5001.000100 ms and 5001.000350 ms ahead"),
+            (i64::MIN, i64::MAX, "between 9223372037 s behind and 9223372037 s ahead"),
+        ] {
+            assert_eq!(ClockOffset { low, high }.to_string(), expected);
+        }
+    }
 }

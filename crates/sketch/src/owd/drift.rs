@@ -33,13 +33,15 @@ type Line = (f64, f64);
 const TOLERANCE: f64 = 1e-3;
 
 impl Drift {
-    /// By the delays of the forward and of the reverse direction. `None` if no clocks explain them that run straight and
-    /// drift less than [`Nanos::drift`], and if such that drift as much do, so that nothing is known.
-    pub fn of(forward: &Latest, reverse: &Latest) -> Option<Self> {
+    /// By the delays of the forward and of the reverse direction, where times at the receiver were given less `ahead`.
+    /// `None` if no clocks explain them that run straight and drift less than [`Nanos::drift`], and if such that drift as
+    /// much do, so that nothing is known.
+    pub fn of(forward: &Latest, reverse: &Latest, ahead: Nanos) -> Option<Self> {
         // By the sender's clock. A delay below zero becomes known by the other one, when the packet is sent.
-        let upper = |(at, delay): (Timestamp, Nanos)| (at - delay.max(Nanos::ZERO), delay, true);
+        let behind = Nanos::new(ahead.get().saturating_neg());
+        let upper = |(at, delay): (Timestamp, Nanos)| (at - (delay + behind).max(Nanos::ZERO), delay, true);
         let lower = |(at, delay): (Timestamp, Nanos)| {
-            (at + delay.min(Nanos::ZERO), Nanos::new(delay.get().saturating_neg()), false)
+            (at + (delay + ahead).min(Nanos::ZERO), Nanos::new(delay.get().saturating_neg()), false)
         };
         let points = || forward.lowest.points().map(upper).chain(reverse.lowest.points().map(lower));
         let ends = || forward.lowest.ends().map(upper).chain(reverse.lowest.ends().map(lower)).map(|(at, ..)| at);
@@ -101,15 +103,21 @@ mod tests {
         latest
     }
 
-    /// Both directions of clocks that begin with `offset` ns and drift by `ppm`: packets take .01 to 4 ms.
-    fn clocks(offset: i64, ppm: i64, seconds: i64) -> [Latest; 2] {
+    /// Both directions of clocks that begin with `offset` ns and drift by `ppm`: packets take .01 to 4 ms. The receiver's
+    /// times are given less `set_back`.
+    fn clocks(offset: i64, ppm: i64, seconds: i64, set_back: i64) -> [Latest; 2] {
         let ahead = |at: i64| offset + at / 1_000 * ppm / 1_000;
         let waits = |number: i64| 10_000 + (number * number * 7 + number * 3) % 13 * 333_333;
         let sent = (0..seconds * 100).map(|number| (number * SECOND / 100, waits(number)));
         // A delay becomes known at the later of the two times, each by its clock.
-        let known = |sent: i64, arrived: i64| (sent.max(arrived), arrived - sent);
-        let there = latest(sent.clone().map(|(at, wait)| known(at, at + wait + ahead(at + wait))));
-        let back = latest(sent.map(|(at, wait)| known(at + ahead(at), at + wait)));
+        let there = latest(sent.clone().map(|(at, wait)| {
+            let arrived = at + wait + ahead(at + wait);
+            (at.max(arrived - set_back), arrived - at)
+        }));
+        let back = latest(sent.map(|(at, wait)| {
+            let (sent, arrived) = (at + ahead(at), at + wait);
+            (arrived.max(sent - set_back), arrived - sent)
+        }));
         [there, back]
     }
 
@@ -126,34 +134,42 @@ mod tests {
             (300_000_000, 100, 10),
             (-300_000_000, 999, 60),
         ] {
-            let [there, back] = clocks(offset, ppm, seconds);
-            let drift = Drift::of(&there, &back).unwrap();
-            let contains = |[low, high]: [f64; 2], truth: f64| low <= truth + 1.0 && truth <= high + 1.0;
-            let end = (offset + seconds * ppm * 1_000) as f64;
-            assert!(contains(drift.ppm, ppm as f64), "{drift:?}");
-            assert!(contains(drift.start_ns, offset as f64) && contains(drift.end_ns, end), "{drift:?} {offset} {end}");
-            let width = drift.ppm[1] - drift.ppm[0];
-            assert!(width < 3.0 * 20.0 / seconds as f64, "{ppm} for {seconds} s: {drift:?}");
-            assert!(
-                drift.start_ns[1] - drift.start_ns[0] < 5e4 && drift.end_ns[1] - drift.end_ns[0] < 5e4,
-                "{drift:?}"
-            );
+            for set_back in [0, offset] {
+                let [there, back] = clocks(offset, ppm, seconds, set_back);
+                let drift = Drift::of(&there, &back, Nanos::new(set_back)).unwrap();
+                let contains = |[low, high]: [f64; 2], truth: f64| low <= truth + 1.0 && truth <= high + 1.0;
+                let end = (offset + seconds * ppm * 1_000) as f64;
+                assert!(contains(drift.ppm, ppm as f64), "{drift:?}");
+                assert!(
+                    contains(drift.start_ns, offset as f64) && contains(drift.end_ns, end),
+                    "{drift:?} {offset} {end}"
+                );
+                let width = drift.ppm[1] - drift.ppm[0];
+                assert!(width < 3.0 * 20.0 / seconds as f64, "{ppm} for {seconds} s: {drift:?}");
+                assert!(
+                    drift.start_ns[1] - drift.start_ns[0] < 5e4 && drift.end_ns[1] - drift.end_ns[0] < 5e4,
+                    "{drift:?}"
+                );
+            }
         }
     }
 
     #[test]
     fn what_cannot_be_is_not_known() {
-        let [there, back] = clocks(0, 0, 60);
+        let [there, back] = clocks(0, 0, 60, 0);
         let none = Latest::default();
-        assert_eq!([Drift::of(&there, &none), Drift::of(&none, &back), Drift::of(&none, &none)], [None; 3]);
+        assert_eq!(
+            [(&there, &none), (&none, &back), (&none, &none)].map(|(a, b)| Drift::of(a, b, Nanos::ZERO)),
+            [None; 3]
+        );
         // Clocks cannot drift by .2%, nor jump.
-        let [there, back] = clocks(0, 2_000, 60);
-        assert_eq!(Drift::of(&there, &back), None);
+        let [there, back] = clocks(0, 2_000, 60, 0);
+        assert_eq!(Drift::of(&there, &back, Nanos::ZERO), None);
         let jumped = latest((0..60).map(|at| (at * SECOND, if at < 30 { 1_000_000 } else { -50_000_000 })));
-        assert_eq!(Drift::of(&jumped, &back), None);
+        assert_eq!(Drift::of(&jumped, &back, Nanos::ZERO), None);
         // In a thousandth of a second 20 µs say nothing about the slope.
-        let [there, back] = clocks(0, 0, 1)
+        let [there, back] = clocks(0, 0, 1, 0)
             .map(|latest| self::latest(latest.lowest.points().map(|(at, delay)| (at.as_nanos() / 1_000, delay.get()))));
-        assert_eq!(Drift::of(&there, &back), None);
+        assert_eq!(Drift::of(&there, &back, Nanos::ZERO), None);
     }
 }

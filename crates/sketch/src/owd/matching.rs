@@ -78,6 +78,8 @@ pub(super) struct Matching {
     /// Capacity of `recent`.
     most_recent: usize,
     longest: Nanos,
+    /// How much less than by the receiver's clock the receiver's times are: delays contain it.
+    ahead: Nanos,
     /// How much later than the first packet a duplicate may be.
     window: Nanos,
     /// Packets whose hash has at least this many leading zeros are admitted.
@@ -230,6 +232,7 @@ impl Matching {
             first_recent: 0,
             most_recent,
             longest,
+            ahead: Nanos::ZERO,
             window: DUPLICATE_WINDOW.min(longest),
             level: 0,
             start: hash::start(seed),
@@ -241,6 +244,11 @@ impl Matching {
             sender_duplicates: 0.0,
             receiver_duplicates: 0.0,
         }
+    }
+
+    /// The receiver's times are given less `ahead`, in this direction.
+    pub(super) fn set_back(&mut self, ahead: Nanos) {
+        self.ahead = ahead;
     }
 
     #[inline]
@@ -351,7 +359,7 @@ impl Matching {
             return State::Arrived;
         }
         self.remember(slot, Recent { packet, sent: at, received, copies });
-        let delay = received - at;
+        let delay = received - at + self.ahead;
         // An earlier equal packet arrived, which was not seen at the sender.
         let is_impossible = || back.is_some_and(|back| back.excludes(delay, at));
         if is_shared || is_impossible() { State::Arrived } else { State::Received(delay) }
@@ -393,6 +401,7 @@ impl Matching {
             self.unsent += self.weight();
             return None;
         }
+        let delay = delay + self.ahead;
         // Of an earlier equal packet, which was not seen at the sender.
         let is_impossible = back.is_some_and(|back| back.excludes(delay, at));
         self.queue[there].state = if is_impossible { State::Arrived } else { State::Received(delay) };

@@ -187,6 +187,13 @@ impl OwdMeter {
         })
     }
 
+    /// For clocks that differ by more than the delays: the receiver's times are given less `ahead`, so that packets of both
+    /// points come in about the order in which they passed. Delays remain those by the receiver's clock.
+    pub fn with_receiver_set_back(mut self, ahead: Nanos) -> Self {
+        self.matching.set_back(ahead);
+        self
+    }
+
     /// Processes the next crossing at either point, in the order of time. If it gives its flow a number, returns that:
     /// flows are numbered from one, in this order; when all numbers are given, new flows get those of the flows with the
     /// fewest bytes.

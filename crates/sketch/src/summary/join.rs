@@ -67,6 +67,8 @@ pub struct Join {
     receiver: Queue,
     /// Whether both queues begin at the same border.
     is_aligned: bool,
+    /// Why they do not, if a message was not the expected one.
+    gap: Option<Unusable>,
     done: Vec<Joined>,
     duplicates: u64,
     unjoined: u64,
@@ -131,7 +133,7 @@ impl Join {
             Place::Again => return self.duplicates += 1,
             Place::Next => {}
             Place::Gap => {
-                self.drop_sent(usize::MAX, Unusable::Missing);
+                self.drop_sent(usize::MAX, self.sender.gap(&summary));
                 self.is_aligned = false;
             }
         }
@@ -149,6 +151,7 @@ impl Join {
             Place::Again => return self.duplicates += 1,
             Place::Next => {}
             Place::Gap => {
+                self.gap = Some(self.receiver.gap(&summary));
                 self.drop_received(usize::MAX);
                 self.is_aligned = false;
             }
@@ -184,7 +187,8 @@ impl Join {
         loop {
             if !self.is_aligned {
                 let Some((sent, received)) = common(&self.sender, &self.receiver, |s| s.from) else { return };
-                self.drop_sent(sent, Unusable::NoBorder);
+                let why = self.gap.take().unwrap_or(Unusable::NoBorder);
+                self.drop_sent(sent, why);
                 self.drop_received(received);
                 self.is_aligned = true;
             }
@@ -326,6 +330,13 @@ impl Queue {
             number if number == self.next && fits => Place::Next,
             _ => Place::Gap,
         }
+    }
+
+    /// Why there is a gap before a summary.
+    fn gap(&self, summary: &Summary) -> Unusable {
+        let seed = |summary: &Summary| summary.sketch.lda.params().seed;
+        let foreign = |last: &Summary| Foreign::check(seed(last), seed(summary), &[]).err();
+        self.summaries.back().and_then(foreign).map_or(Unusable::Missing, Unusable::Foreign)
     }
 
     fn push(&mut self, summary: Summary) {

@@ -105,72 +105,122 @@ impl Message {
     }
 }
 
-/// Reads the messages of a file with arbitrary contents: a damaged message gives an error, and reading continues after
-/// it if a mark or the end of the file follows, otherwise at the next mark.
+/// Reads the messages of a file with arbitrary contents, piece by piece: a damaged message gives an error, and reading
+/// continues after it if a mark or the end of the file follows, otherwise at the next mark.
 ///
 /// No byte is parsed as part of more than two messages, even if messages claim to contain each other: a message that no
 /// mark follows is only parsed outside of damaged ones that no mark follows.
-#[derive(Clone, Debug)]
-pub struct Messages<'a> {
-    rest: &'a [u8],
+#[derive(Clone, Debug, Default)]
+pub struct Messages {
+    bytes: Vec<u8>,
+    /// How many of these have been read.
+    read: usize,
+    has_ended: bool,
     /// How many bytes of the rest are claimed by a damaged message that no mark follows.
     doubtful: usize,
+    /// Whether the next message begins at the next mark, wherever that is.
+    is_lost: bool,
 }
 
-impl<'a> Messages<'a> {
+impl Messages {
+    /// The longest message. What claims to be longer is damaged.
+    pub const MOST_BYTES: usize = 1 << 28;
+
     /// The messages in these bytes.
-    pub const fn new(bytes: &'a [u8]) -> Self {
-        Self { rest: bytes, doubtful: 0 }
+    pub fn new(bytes: &[u8]) -> Self {
+        Self { bytes: bytes.to_vec(), has_ended: true, ..Self::default() }
     }
 
-    /// The message at the current position, and how many bytes to skip.
-    fn read(&mut self) -> (Result<Message, CodecError>, usize) {
-        let (body, behind) = match message(self.rest) {
-            Ok(parts) => parts,
-            Err(error) => return (Err(error), self.next_mark()),
+    /// Adds the next bytes of the file. Memory is bounded by the longest message if all messages that are complete are
+    /// taken before.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.bytes.drain(..self.read);
+        self.read = 0;
+        self.bytes.extend(bytes);
+    }
+
+    /// The file has ended.
+    pub fn end(&mut self) {
+        self.has_ended = true;
+    }
+
+    /// Whether no mark has followed what is damaged.
+    pub const fn is_lost(&self) -> bool {
+        self.is_lost
+    }
+
+    fn rest(&self) -> &[u8] {
+        &self.bytes[self.read..]
+    }
+
+    fn pass(&mut self, bytes: usize) {
+        self.read += bytes;
+        self.doubtful = self.doubtful.saturating_sub(bytes);
+    }
+
+    /// Passes what precedes the next mark. Returns whether there is one.
+    fn find_mark(&mut self) -> bool {
+        let rest = self.rest();
+        let found = rest.windows(MARK.len()).position(|window| window == MARK);
+        // A mark may begin in the last bytes.
+        let kept = if self.has_ended { 0 } else { MARK.len() - 1 };
+        self.pass(found.unwrap_or(rest.len().saturating_sub(kept)));
+        self.is_lost = found.is_none();
+        found.is_some()
+    }
+
+    /// The message at the current position, and how many bytes it takes, if the next one is known to begin behind them;
+    /// `None` if its end is yet to come.
+    fn message(&mut self) -> Option<(Result<Message, CodecError>, Option<usize>)> {
+        let rest = self.rest();
+        let length = match length(rest) {
+            Err(CodecError::Length { .. }) if !self.has_ended => return None,
+            Err(error) => return Some((Err(error), None)),
+            Ok(length) => length,
         };
-        let length = HEAD + body.len();
+        if rest.len() < length + MARK.len() && !self.has_ended {
+            return None;
+        }
+        let Some((message, behind)) = rest.split_at_checked(length) else {
+            return Some((Err(CodecError::Length { needed: length, present: rest.len() }), None));
+        };
         let is_followed = behind.is_empty() || behind.starts_with(&MARK);
         if !is_followed && self.doubtful > 0 {
-            return (Err(CodecError::Checksum), self.next_mark());
+            return Some((Err(CodecError::Checksum), None));
         }
-        let message = Message::from_body(body);
+        let message = Message::from_body(&message[HEAD..]);
         if message.is_ok() || is_followed {
-            return (message, length);
+            return Some((message, Some(length)));
         }
         self.doubtful = length;
-        (message, self.next_mark())
-    }
-
-    /// Distance to the next mark after the current position.
-    fn next_mark(&self) -> usize {
-        let mut marks = self.rest.windows(MARK.len()).skip(1);
-        marks.position(|window| window == MARK).map_or(self.rest.len(), |at| at + 1)
+        Some((message, None))
     }
 }
 
-/// The body of a message, and the bytes after it.
-fn message(bytes: &[u8]) -> Result<(&[u8], &[u8]), CodecError> {
-    let present = bytes.len();
-    let (head, rest) = bytes.split_first_chunk::<HEAD>().ok_or(CodecError::Length { needed: HEAD, present })?;
+/// The bytes of the message that begins here.
+fn length(bytes: &[u8]) -> Result<usize, CodecError> {
+    let head = bytes.first_chunk::<HEAD>().ok_or(CodecError::Length { needed: HEAD, present: bytes.len() })?;
     let [a, b, c, d, length @ ..] = *head;
     if [a, b, c, d] != MARK {
         return Err(CodecError::Magic([a, b, c, d]));
     }
-    let length = u32::from_le_bytes(length) as usize;
-    rest.split_at_checked(length).ok_or(CodecError::Length { needed: HEAD + length, present })
+    match u32::from_le_bytes(length) as usize {
+        length if length > Messages::MOST_BYTES => Err(CodecError::Value("length of a message")),
+        length => Ok(HEAD + length),
+    }
 }
 
-impl Iterator for Messages<'_> {
+impl Iterator for Messages {
     type Item = Result<Message, CodecError>;
 
+    /// The next message, if it is complete.
     fn next(&mut self) -> Option<Self::Item> {
-        if self.rest.is_empty() {
+        if self.is_lost && !self.find_mark() || self.rest().is_empty() {
             return None;
         }
-        let (message, passed) = self.read();
-        self.rest = &self.rest[passed..];
-        self.doubtful = self.doubtful.saturating_sub(passed);
+        let (message, length) = self.message()?;
+        self.is_lost = length.is_none();
+        self.pass(length.unwrap_or(1));
         Some(message)
     }
 }
