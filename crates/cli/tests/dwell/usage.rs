@@ -134,6 +134,14 @@ fn wrong_flags_are_wrong_usage() {
     }
 }
 
+/// Letters of tcpdump.
+#[test]
+fn letters_of_tcpdump_are_understood() {
+    let ntp = testdata("ntp/ntp.pcap");
+    let how = |more: &[&str]| dwell(&[&["rtt", "--format", "csv", "--match", "ntp"], more].concat()).ok().out;
+    assert_eq!(how(&["-n", "-r", &ntp]), how(&[&ntp]));
+}
+
 /// Bash itself accepts the script, and completes a flag and its values.
 #[test]
 fn shells_complete_flags_and_values() {
