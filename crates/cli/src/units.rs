@@ -307,6 +307,13 @@ mod tests {
     }
 
     #[test]
+    fn times_as_flags() {
+        for text in ["0s", "10s", "1500ms", "-1ms", "250us", "7ns", "-3600s"] {
+            assert_eq!(time_flag(offset(text).unwrap()), text);
+        }
+    }
+
+    #[test]
     fn ranges_of_sizes() {
         for (text, expected) in [
             ("64KiB,4K,64K", &[4 << 10, 64 << 10][..]),

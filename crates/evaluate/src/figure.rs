@@ -492,6 +492,24 @@ mod tests {
         assert_eq!(drawn.panels[0].curves[0].1[0], Some(Estimate::exact(0.1)));
     }
 
+    /// The error of the few runs with an estimate is not drawn as if it were that of all.
+    #[test]
+    fn errors_of_few_runs_are_not_drawn() {
+        let case = |p, missing| Summary { missing, ..summary("w", "fridge", &[("p", p)], "p50", 0.1) };
+        let drawn = figure("x = 'p'\ny = 'rms_error'\nquantities = ['p50']").draw(&[case(0.25, 2), case(0.5, 3)]);
+        assert_eq!(values(&drawn, 0, "fridge"), [Some(0.1), None]);
+    }
+
+    #[test]
+    fn a_figure_may_have_a_title_of_its_own() {
+        let summaries = [summary("w", "fridge", &[("p", 0.5)], "p50", 0.2)];
+        let title = |more: &str| {
+            let text = format!("{more}x = 'p'\ny = 'rms_error'\nquantities = ['p50']");
+            figure(&text).sweep("all", "10 seeds", &summaries).unwrap().title
+        };
+        assert_eq!((title(""), title("title = 'p50'\n")), ("all".to_owned(), "p50".to_owned()));
+    }
+
     #[test]
     fn tuning_takes_the_best() {
         let case = |slots: f64, p: f64, rms| summary("w", "fridge", &[("p", p), ("slots", slots)], "p50", rms);

@@ -35,8 +35,8 @@ use std::process::ExitCode;
          Default: the direction to the receiver, detected from the first packets",
     )),
     after_help = "\
-lda: the sketch of dwell owd --method lda. lda-paper: the paper's two banks. trajectory: a sample of packets, the same at \
-both points. probes: active probes of 64 bytes, one per 64 bytes of memory and interval, at random (Poisson) times, \
+lda: the sketch of dwell owd --method lda. The others are only compared, dwell owd does not have them. lda-paper: the \
+paper's two banks. trajectory: a sample of packets, the same at both points. probes: active probes of 64 bytes, one per 64 bytes of memory and interval, at random (Poisson) times, \
 delayed and lost like the packets behind them.
 
 Examples:

@@ -337,4 +337,15 @@ mod tests {
         let poor = recommend(&[leg("a", &[(1, Some(0.3)), (2, Some(0.2)), (3, Some(0.4))], 0)]).unwrap();
         assert_eq!((poor.memory_bytes, poor.is_good), (2, false));
     }
+
+    /// Errors of some seeds are not drawn as if they were those of all.
+    #[test]
+    fn errors_of_few_seeds_are_not_drawn() {
+        let errors = |missing| {
+            let legs = vec![leg("a", &[(1, Some(0.1))], 0), leg("b", &[(1, Some(0.2))], missing)];
+            MatchResult { matching: "dns", legs, recommended: None }.worst_errors(20)
+        };
+        assert_eq!(errors(1), [("m", 1, Some(0.2))]);
+        assert_eq!(errors(2), [("m", 1, None)]);
+    }
 }

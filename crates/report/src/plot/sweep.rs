@@ -328,7 +328,7 @@ impl Entry<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::picture::Shape;
+    use super::super::picture::{Shape, Weight};
     use super::*;
 
     fn sweep(y: Height, places: &[&str], curves: &[&[Estimate<f64>]]) -> Sweep {
@@ -380,6 +380,30 @@ mod tests {
         for (number, look) in all.iter().enumerate() {
             assert!(!all[..number].contains(look), "{number}: {look}");
         }
+    }
+
+    /// A long name has two lines, and the names of all panels have one size and end at one height.
+    #[test]
+    fn names_of_panels_have_one_size() {
+        let headings = |names: [&str; 3]| {
+            let mut sweep = sweep(Height::Linear, &["1"], &[&[Estimate::exact(1.0)]]);
+            let panel = |name: &str| SweepPanel { name: name.to_owned(), ..sweep.panels[0].clone() };
+            sweep.panels = names.into_iter().map(panel).collect();
+            let text = |shape| match shape {
+                Shape::Text { at, text, size, weight: Weight::Semibold, .. } if !text.is_empty() => {
+                    Some((at.1, size, text))
+                }
+                _ => None,
+            };
+            picture(&sweep).shapes.into_iter().filter_map(text).collect::<Vec<_>>()
+        };
+        let long = headings(["short", "the name of a panel that is too long for a line", "also short"]);
+        let texts: Vec<&str> = long.iter().map(|(.., text)| text.as_str()).collect();
+        assert_eq!(texts, ["short", "that is too long for a line", "the name of a panel", "also short"]);
+        assert!(long.iter().all(|(_, size, _)| *size == NAME), "{long:?}");
+        assert!(long[1].0 == long[0].0 && long[1].0 == long[3].0 && long[2].0 < long[1].0, "{long:?}");
+        let word = headings(["short", "a-word-without-any-blank-that-is-too-long-for-a-line", "also short"]);
+        assert!(word.len() == 3 && word.iter().all(|(_, size, _)| *size == word[0].1 && *size < NAME), "{word:?}");
     }
 
     #[test]
