@@ -2,7 +2,8 @@
 //!
 //! What a set of routers saves is the total weight of the paths through any of them ([`Segments`]), so a router saves
 //! less the more routers are instrumented before it. This is maximum coverage, where [`Strategy::Saving`] reaches at
-//! least 1 − 1/e of what the best set of equal size saves (Nemhauser, Wolsey and Fisher 1978).
+//! least 1 − 1/e of what the best set of equal size saves (Nemhauser, Wolsey and Fisher 1978). Where only some routers
+//! have a server there is no such guarantee.
 
 use crate::Topology;
 use crate::millionths::{self, MILLION};
@@ -180,10 +181,11 @@ fn fill(among: &[u32], segments: &mut Segments, strategy: Strategy, limits: &Lim
     while order.len() < limits.routers {
         let is_free = |router: u32| !segments.is_instrumented(router) && limits.allow(spent, router);
         let candidates: Vec<u32> = among.iter().copied().filter(|&router| is_free(router)).collect();
-        let most = |of: &[u64]| best(&candidates, |router| of[router as usize] as f64 / limits.cost(router).number());
+        let most =
+            |of: &dyn Fn(u32) -> u64| best(&candidates, |router| of(router) as f64 / limits.cost(router).number());
         let next = match strategy {
-            Strategy::Greedy => most(segments.counts()),
-            Strategy::Saving | Strategy::Swap => most(segments.hops_through()),
+            Strategy::Greedy => most(&|router| segments.counts()[router as usize]),
+            Strategy::Saving | Strategy::Swap => most(&|router| segments.saving(router)),
             Strategy::Random if candidates.is_empty() => None,
             Strategy::Random => Some(candidates[random.random_range(0..candidates.len())]),
         };
@@ -204,7 +206,7 @@ fn swap(free: &[u32], chosen: &mut [u32], segments: &mut Segments, limits: &Limi
             let old = chosen[place];
             segments.join(old);
             let spent: Cost = chosen.iter().filter(|&&router| router != old).map(|&router| limits.cost(router)).sum();
-            let saves = |router: u32| segments.hops_through()[router as usize];
+            let saves = |router: u32| segments.saving(router);
             let others = free.iter().copied().filter(|&other| !segments.is_instrumented(other));
             let candidates: Vec<u32> = others.filter(|&other| limits.allow(spent, other)).collect();
             if let Some(other) = best(&candidates, |router| saves(router) as f64).filter(|&o| saves(o) > saves(old)) {
@@ -297,7 +299,7 @@ mod tests {
                 for more in 0..9 {
                     let mut with = cut.clone();
                     with.cut(more);
-                    let fits = |other: u32| with.hops_through()[other as usize] <= cut.hops_through()[other as usize];
+                    let fits = |other: u32| with.saving(other) <= cut.saving(other);
                     assert!((0..9).filter(|&other| !with.is_instrumented(other)).all(fits), "{text}");
                 }
             }
