@@ -3,6 +3,7 @@
 use crate::Failure;
 use crate::messages;
 use crate::output::{self, Output, WriteReport};
+use crate::progress;
 use anyhow::{Context, Result, anyhow, bail};
 use dwell_capture::Name;
 use dwell_capture::file::Decompressed;
@@ -71,7 +72,9 @@ fn plan_network(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
     let mut report = planned(arguments.strategy);
     if let Some(end) = report.curve.last().filter(|_| arguments.bound) {
         let limits = Limits { routers: end.routers, ..limits.clone() };
-        report.least_probe_hops = Some(plan::least_hops(&segments, &limits, end.probe_hops));
+        let bar = progress::of_steps("bound", u64::from(plan::BOUND_STEPS));
+        report.least_probe_hops = Some(plan::least_hops(&segments, &limits, end.probe_hops, || bar.inc(1)));
+        bar.finish_and_clear();
     }
     messages::warn(&report.warnings);
     let writers = [report::table::write_plan, json::write, report::csv::write_plan];

@@ -12,16 +12,16 @@
 use super::{Cost, Limits};
 use crate::segments::{Segments, between};
 
-/// Iterations; each visits every segment once.
-const STEPS: u32 = 300;
+/// Iterations at most; each visits every segment once.
+pub const STEPS: u32 = 300;
 /// After this many iterations without a better bound, the step length is halved.
 const PATIENCE: u32 = 8;
 
 /// A lower bound on the probe hops that any routers within these limits leave of these segments; `known` is the number
 /// that some plan leaves.
 ///
-/// With a budget, the number of routers is not limited.
-pub fn least_hops(segments: &Segments, limits: &Limits, known: u64) -> u64 {
+/// With a budget, the number of routers is not limited. `step` is called after each iteration.
+pub fn least_hops(segments: &Segments, limits: &Limits, known: u64, mut step: impl FnMut()) -> u64 {
     let routers = segments.counts().len();
     let mut prices: Vec<f64> = segments.iter().map(|segment| if segment.len() > 2 { 1.0 } else { 0.0 }).collect();
     let untouched = segments.iter().filter(|segment| segment.len() == 2).count() as u64;
@@ -43,6 +43,7 @@ pub fn least_hops(segments: &Segments, limits: &Limits, known: u64) -> u64 {
             (patience, reach) = (0, reach / 2.0);
         }
         climb(segments, &mut prices, &shares, reach * (known.saturating_sub(untouched) as f64 - bound));
+        step();
     }
     least
 }

@@ -15,7 +15,7 @@ use rand_pcg::Pcg64Mcg;
 mod exchange;
 // A lower bound on the probe hops of any plan.
 mod bound;
-pub use bound::least_hops;
+pub use bound::{STEPS as BOUND_STEPS, least_hops};
 
 /// How the next router is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -288,7 +288,7 @@ mod tests {
                 let [saving, swap] =
                     [Strategy::Saving, Strategy::Swap].map(|strategy| run(strategy, size).steps[size - 1]);
                 let (all, best) = (segments.hops(), best[size]);
-                let least = least_hops(&segments, &Limits::routers(size), swap.state.probe_hops);
+                let least = least_hops(&segments, &Limits::routers(size), swap.state.probe_hops, || {});
                 assert!(least <= best, "{least} of {best}: {text}");
                 gap += (best - least) as f64 / (all - best) as f64 / 240.0;
                 assert!(swap.state.probe_hops <= saving.state.probe_hops && swap.state.probe_hops >= best, "{text}");
@@ -343,7 +343,7 @@ mod tests {
                 plan.steps.last().map_or(plan.before, |step| step.state).probe_hops
             });
             assert!(swap <= saving && swap >= best, "{text}");
-            assert!(least_hops(&segments, &limits, swap) <= best, "{text}");
+            assert!(least_hops(&segments, &limits, swap, || {}) <= best, "{text}");
             cases += 1;
             is_best += u32::from(swap == best);
             was_best += u32::from(saving == best);
@@ -442,7 +442,7 @@ mod tests {
             let [greedy, saving, swap] = [Strategy::Greedy, Strategy::Saving, Strategy::Swap]
                 .map(|strategy| run(strategy, routers).steps[routers - 1].state.probe_hops);
             let begin = std::time::Instant::now();
-            let least = least_hops(&segments, &Limits::routers(routers), swap);
+            let least = least_hops(&segments, &Limits::routers(routers), swap, || {});
             let took = begin.elapsed();
             eprintln!(
                 "{routers} routers: greedy {greedy}, saving {saving}, swap {swap}, at least {least}, found in {took:.1?}"
