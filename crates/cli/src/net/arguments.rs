@@ -52,14 +52,18 @@ pub(super) struct MapArguments {
     /// Remove the link between two routers, in both directions; repeatable.
     #[arg(long, value_name = "A,B")]
     pub(super) failed: Vec<String>,
-}
-
-/// Which routers measure inside themselves.
-#[derive(Args)]
-pub(super) struct InstrumentedArguments {
-    /// Names of instrumented routers, separated by commas.
+    /// Names of routers with a measurement server, separated by commas: only paths between these are measured.
+    /// Default: those of the map, or all.
+    #[arg(long, value_name = "ROUTERS")]
+    pub(super) servers: Vec<String>,
+    /// Names of instrumented routers, separated by commas, besides those of the map.
     #[arg(long, value_name = "ROUTERS")]
     pub(super) instrumented: Vec<String>,
+}
+
+/// How many routers are chosen besides the instrumented ones.
+#[derive(Args)]
+pub(super) struct ChosenArguments {
     /// Number of further routers, chosen as by dwell net plan.
     #[arg(long, value_name = "N", value_parser = crate::units::whole::<usize>)]
     pub(super) routers: Option<usize>,
@@ -70,12 +74,12 @@ pub(super) struct InstrumentedArguments {
 pub(super) struct PlanArguments {
     #[command(flatten)]
     pub(super) map: MapArguments,
-    /// Number of routers. Default: a sixth of all, or as many as --budget allows.
+    /// Number of routers besides the instrumented ones. Default: a sixth of all, or as many as --budget allows.
     #[arg(long, value_name = "N", value_parser = crate::units::whole::<usize>)]
     pub(super) routers: Option<usize>,
     /// How to choose the next router. greedy: the one on most segments. saving: the one that saves most probe hops
     /// (links that one probe of every segment traverses in total). swap: as saving, then exchanges routers while that
-    /// saves more. random: in random order.
+    /// saves more; with --budget, those that save nothing are left out. random: in random order.
     #[arg(long, value_parser = one_of(Strategy::ALL, Strategy::name), default_value = Strategy::Greedy.name())]
     pub(super) strategy: Strategy,
     /// Costs of routers: CSV with columns router and cost, plain or gzip, xz, zstd; 1 for those not listed.
@@ -103,7 +107,7 @@ pub(super) struct PathsArguments {
     #[command(flatten)]
     pub(super) map: MapArguments,
     #[command(flatten)]
-    pub(super) instrumented: InstrumentedArguments,
+    pub(super) chosen: ChosenArguments,
     /// Probes per segment and second.
     #[arg(long, value_name = "N", default_value_t = 1.0, value_parser = crate::units::above_zero("a number of probes per second above 0"))]
     pub(super) probes_per_second: f64,
@@ -120,7 +124,7 @@ pub(super) struct LocalizeArguments {
     #[command(flatten)]
     pub(super) map: MapArguments,
     #[command(flatten)]
-    pub(super) instrumented: InstrumentedArguments,
+    pub(super) chosen: ChosenArguments,
     /// Measurements: CSV with segments named as by dwell net paths --format csv, or the JSON report of dwell owd
     /// --interval for one segment, named by all its routers or its ends, separated by commas. Plain or gzip, xz, zstd; -
     /// is standard input. Repeatable.
