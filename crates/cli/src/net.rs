@@ -3,6 +3,7 @@
 use crate::Failure;
 use crate::messages;
 use crate::output::{self, Output, WriteReport};
+use crate::progress;
 use anyhow::{Context, Result, anyhow, bail};
 use dwell_capture::Name;
 use dwell_capture::file::Decompressed;
@@ -26,7 +27,7 @@ use std::sync::Arc;
 
 // Command-line arguments.
 mod arguments;
-pub(crate) use arguments::{Arguments, InstrumentedArguments, MapArguments};
+pub(crate) use arguments::{Arguments, ChosenArguments, RoutingArguments};
 use arguments::{Format, PathsArguments, PlanArguments, Task};
 // `dwell net localize`.
 mod localize;
@@ -45,7 +46,7 @@ fn plan_network(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
     let inputs = arguments.costs.iter().chain([&arguments.map.topology]);
     output::check_stdin(inputs.clone())?;
     arguments.report.check(inputs, arguments.plot.as_ref(), [])?;
-    let map = Map::read(&arguments.map)?;
+    let map = Map::read(&arguments.map.topology, &arguments.map.routing)?;
     let costs = match &arguments.costs {
         Some(path) => costs(path, &map.topology)?,
         None => Vec::new(),
@@ -63,15 +64,17 @@ fn plan_network(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
     let mut to = arguments.report.open()?;
     let picture = Output::picture(arguments.plot.as_ref())?;
 
-    let segments = Segments::new(map.paths.clone(), map.topology.routers());
+    let segments = map.segments();
     let planned = |strategy: Strategy| {
         let plan = plan::plan(&map.topology, &mut segments.clone(), strategy, &limits);
         map.plan_report(&plan, strategy, arguments.seed)
     };
     let mut report = planned(arguments.strategy);
     if let Some(end) = report.curve.last().filter(|_| arguments.bound) {
-        let limits = Limits { routers: end.routers, ..limits.clone() };
-        report.least_probe_hops = Some(plan::least_hops(&segments, &limits, end.probe_hops));
+        let limits = Limits { routers: end.routers - map.instrumented.len(), ..limits.clone() };
+        let bar = progress::of_steps("bound", u64::from(plan::BOUND_STEPS));
+        report.least_probe_hops = Some(plan::least_hops(&segments, &limits, end.probe_hops, || bar.inc(1)));
+        bar.finish_and_clear();
     }
     messages::warn(&report.warnings);
     let writers = [report::table::write_plan, json::write, report::csv::write_plan];
@@ -89,8 +92,8 @@ fn plan_network(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
 
 fn list_paths(arguments: &PathsArguments) -> Result<ExitCode, Failure> {
     arguments.report.check([&arguments.map.topology], arguments.plot.as_ref(), [])?;
-    let map = Map::read(&arguments.map)?;
-    let (segments, instrumented) = map.instrument(&arguments.instrumented)?;
+    let map = Map::read(&arguments.map.topology, &arguments.map.routing)?;
+    let (segments, instrumented) = map.instrument(&arguments.chosen);
     let overlap = map.before.as_ref().map(|(topology, paths)| {
         let mut before = Segments::new(paths.clone(), topology.routers());
         instrumented.iter().filter_map(|name| topology.find(name)).for_each(|router| before.cut(router));
@@ -140,19 +143,32 @@ pub(crate) struct Map {
     pub(crate) topology: Topology,
     paths: Arc<Paths>,
     network: Network,
-    /// Number of links removed by `--failed`.
-    failed: usize,
+    /// The routers that are instrumented according to the map or `--instrumented`.
+    instrumented: Vec<u32>,
     /// The network before these links failed; `None` if none did.
     before: Option<(Topology, Arc<Paths>)>,
 }
 
 impl Map {
-    pub(crate) fn read(arguments: &MapArguments) -> Result<Self, Failure> {
-        let path = &arguments.topology;
+    pub(crate) fn read(path: &Path, arguments: &RoutingArguments) -> Result<Self, Failure> {
         let (source, name) = (path.display().to_string(), Name(path));
         let mut topology = Topology::read(&text(path)?).map_err(|error| anyhow!("{name}: {error}"))?;
         if arguments.both_ways {
             topology.make_both_ways();
+        }
+        if !arguments.servers.is_empty() {
+            let servers = named(&topology, &source, "--servers", &arguments.servers)?;
+            if servers.len() < 2 {
+                let what = format!("--servers {}: expected at least two routers", arguments.servers.join(","));
+                return Err(Failure::Usage(what));
+            }
+            topology.set_servers(servers);
+        }
+        let mut instrumented = topology.instrumented().to_vec();
+        for router in named(&topology, &source, "--instrumented", &arguments.instrumented)? {
+            if !instrumented.contains(&router) {
+                instrumented.push(router);
+            }
         }
         let (mode, mode_name) =
             if arguments.single_path { (Mode::Single, "single") } else { (Mode::EqualCost, "equal-cost") };
@@ -174,13 +190,15 @@ impl Map {
         let paths = all_paths(&topology)?;
         let network = Network {
             routers: topology.routers(),
+            servers: topology.servers(),
             links: topology.links(),
+            failed_links: failed,
             paths: paths.len(),
             mode: mode_name,
             unreachable_pairs: paths.unreachable(),
             source,
         };
-        Ok(Self { topology, paths, network, failed, before })
+        Ok(Self { topology, paths, network, instrumented, before })
     }
 
     /// The routers with these names, joined by commas.
@@ -188,24 +206,26 @@ impl Map {
         routers(&self.topology, &self.network.source, flag, names)
     }
 
-    /// The segments between the instrumented routers, and the names of these routers.
-    pub(crate) fn instrument(&self, arguments: &InstrumentedArguments) -> Result<(Segments, Vec<String>), Failure> {
+    /// The segments between the routers that are instrumented already.
+    fn segments(&self) -> Segments {
         let mut segments = Segments::new(self.paths.clone(), self.topology.routers());
-        let mut instrumented = Vec::new();
-        for names in &arguments.instrumented {
-            for router in self.routers("--instrumented", names)? {
-                if !instrumented.contains(&router) {
-                    instrumented.push(router);
-                }
-            }
-        }
-        instrumented.iter().for_each(|&router| segments.cut(router));
+        self.instrumented.iter().for_each(|&router| segments.cut(router));
+        segments
+    }
+
+    /// The segments between these routers and further ones that are chosen, and the names of all of them.
+    pub(crate) fn instrument(&self, arguments: &ChosenArguments) -> (Segments, Vec<String>) {
+        let mut segments = self.segments();
+        let mut instrumented = self.instrumented.clone();
         if let Some(routers) = arguments.routers {
             let plan = plan::plan(&self.topology, &mut segments, Strategy::Greedy, &Limits::routers(routers));
             instrumented.extend(plan.steps.iter().map(|step| step.router));
         }
-        let names = instrumented.iter().map(|&router| self.topology.name(router).to_owned());
-        Ok((segments, names.collect()))
+        (segments, self.names(&instrumented))
+    }
+
+    fn names(&self, routers: &[u32]) -> Vec<String> {
+        routers.iter().map(|&router| self.topology.name(router).to_owned()).collect()
     }
 
     pub(crate) fn warnings(&self) -> Vec<String> {
@@ -216,7 +236,6 @@ impl Map {
         let links = |count: usize| of(count as u64, "link");
         let links_are = |count: usize| are(count as u64, "link");
         let warnings = [
-            (self.failed, format!("{} removed as failed", links_are(self.failed))),
             (unreachable, format!("no path between {} of routers", of(unreachable as u64, "ordered pair"))),
             (one_way, format!("{} one-way (--both-ways)", links_are(one_way))),
             (parallel, format!("ignored: {}, only that of least weight is used", of(parallel as u64, "parallel link"))),
@@ -228,10 +247,11 @@ impl Map {
 
     fn plan_report(&self, plan: &Plan, strategy: Strategy, seed: u64) -> PlanReport {
         let mut cost = Cost::default();
-        let mut curve = vec![point(0, None, cost, &plan.before)];
+        let already = self.instrumented.len();
+        let mut curve = vec![point(already, None, cost, &plan.before)];
         for (number, step) in (1..).zip(&plan.steps) {
             cost += step.cost;
-            curve.push(point(number, Some(self.topology.name(step.router).to_owned()), cost, &step.state));
+            curve.push(point(already + number, Some(self.topology.name(step.router).to_owned()), cost, &step.state));
         }
         PlanReport {
             schema: PLAN_SCHEMA,
@@ -239,6 +259,7 @@ impl Map {
             warnings: self.warnings(),
             strategy: strategy.name(),
             seed,
+            instrumented: self.names(&self.instrumented),
             segments: plan.before.segments,
             curve,
             least_probe_hops: None,
@@ -256,6 +277,19 @@ fn fail(topology: &mut Topology, source: &str, ends: &str) -> Result<usize, Fail
         0 => Err(usage("no link between them")),
         links => Ok(links),
     }
+}
+
+/// The routers of a flag that is given any number of times, each once.
+fn named(topology: &Topology, source: &str, flag: &str, lists: &[String]) -> Result<Vec<u32>, Failure> {
+    let mut named = Vec::new();
+    for names in lists {
+        for router in routers(topology, source, flag, names)? {
+            if !named.contains(&router) {
+                named.push(router);
+            }
+        }
+    }
+    Ok(named)
 }
 
 /// The routers with these names, joined by commas. Names may contain commas themselves: the longest matching name is

@@ -36,6 +36,11 @@ pub(crate) fn of_runs(experiment: &str, runs: u64) -> ProgressBar {
     bar(runs, "{msg} {wide_bar} {pos}/{len} runs {eta}").with_message(experiment.to_owned())
 }
 
+/// A bar over the steps of a computation.
+pub(crate) fn of_steps(what: &str, steps: u64) -> ProgressBar {
+    bar(steps, "{msg} {wide_bar} {pos}/{len} steps at most {eta}").with_message(what.to_owned())
+}
+
 fn bar(length: u64, template: &str) -> ProgressBar {
     if !io::stderr().is_terminal() {
         return ProgressBar::hidden();

@@ -32,8 +32,10 @@ mod replay;
 #[derive(Args)]
 #[command(
     group = ArgGroup::new("way").args(["path", "queue"]),
-    mut_arg("instrumented", |names| names.requires("network")),
-    mut_arg("routers", |number| number.requires("network")),
+    mut_args(|argument| {
+        let is_of_map = ["single_path", "both_ways", "failed", "servers", "instrumented", "routers"];
+        if is_of_map.contains(&argument.get_id().as_str()) { argument.requires("network") } else { argument }
+    }),
     after_help = "\
 Examples:
   dwell simulate -w small.pcap --truth small.csv

@@ -1,9 +1,10 @@
-//! The shortest paths between all routers, by the sum of link weights.
+//! The shortest paths between all routers with a measurement server, by the sum of link weights.
 
 use crate::Topology;
 use petgraph::Direction::Incoming;
 use petgraph::graph::NodeIndex;
 use petgraph::visit::EdgeRef;
+use std::collections::HashSet;
 use std::fmt;
 
 /// Which of several equally short paths are used.
@@ -17,13 +18,18 @@ pub enum Mode {
     Single,
 }
 
-/// Paths between all ordered pairs of routers, each as its list of routers, both ends included.
+/// Paths between all ordered pairs of routers with a server, each as its list of routers, both ends included.
+///
+/// A piece of a shortest path is a shortest path between its own ends. If all routers have a server, it is therefore
+/// among the paths; otherwise pieces that begin or end at a router without a server follow the paths.
 #[derive(Clone, Debug, Default)]
 pub struct Paths {
-    /// The routers of all paths, concatenated.
+    /// The routers of all paths, then of the other pieces, concatenated.
     routers: Vec<u32>,
-    /// The start of each path in `routers`, then the end of the last one.
+    /// The start of each path or piece in `routers`, then the end of the last one.
     bounds: Vec<usize>,
+    /// The number of paths; what follows them is pieces.
+    between_servers: usize,
     unreachable: usize,
 }
 
@@ -46,15 +52,17 @@ impl Paths {
     /// 256 million routers on all paths together: a gigabyte.
     pub const MOST: usize = 1 << 28;
 
-    /// The paths between all routers, in the order of their sources, then destinations.
+    /// The paths between all routers with a server, in the order of their sources, then destinations. The limit holds
+    /// for the routers on all of them and on their pieces.
     pub fn all(topology: &Topology, mode: Mode, most: usize) -> Result<Self, TooMany> {
         if fewest_routers(topology) > most {
             return Err(TooMany { most });
         }
         let mut paths = Self { bounds: vec![0], ..Self::default() };
-        for source in topology.graph().node_indices() {
+        let servers = || topology.graph().node_indices().filter(|router| topology.has_server(router.index() as u32));
+        for source in servers() {
             let tree = Tree::of(topology, source, mode);
-            for destination in topology.graph().node_indices().filter(|&destination| destination != source) {
+            for destination in servers().filter(|&destination| destination != source) {
                 if tree.reached[destination.index()].is_none() {
                     paths.unreachable += 1;
                     continue;
@@ -62,13 +70,45 @@ impl Paths {
                 paths.walk_back(&tree, destination.index() as u32, most)?;
             }
         }
+        paths.between_servers = paths.bounds.len() - 1;
+        paths.add_pieces(topology, mode, most)?;
         paths.routers.shrink_to_fit();
         paths.bounds.shrink_to_fit();
         Ok(paths)
     }
 
-    /// Whether one path per pair stays within the limit on routers on all paths. Takes time as [`Paths::all`] does, but
-    /// no memory.
+    /// Adds the pieces of paths that begin or end at a router without a server.
+    fn add_pieces(&mut self, topology: &Topology, mode: Mode, most: usize) -> Result<(), TooMany> {
+        if topology.servers() == topology.routers() {
+            return Ok(());
+        }
+        // All equally short paths between these are pieces.
+        let mut pairs: HashSet<(u32, u32)> = HashSet::new();
+        let mut fewest = self.routers.len();
+        for path in self.iter() {
+            for (at, &from) in path.iter().enumerate() {
+                for (routers, &to) in (2..).zip(&path[at + 1..]) {
+                    let is_path = topology.has_server(from) && topology.has_server(to);
+                    if !is_path && pairs.insert((from, to)) {
+                        fewest += routers;
+                    }
+                }
+                if fewest > most {
+                    return Err(TooMany { most });
+                }
+            }
+        }
+        let mut pairs: Vec<(u32, u32)> = pairs.into_iter().collect();
+        pairs.sort_unstable();
+        for pairs in pairs.chunk_by(|a, b| a.0 == b.0) {
+            let tree = Tree::of(topology, NodeIndex::new(pairs[0].0 as usize), mode);
+            pairs.iter().try_for_each(|&(_, to)| self.walk_back(&tree, to, most))?;
+        }
+        Ok(())
+    }
+
+    /// Whether one path per pair stays within the limit on routers on all paths, wherever the servers are. Takes time
+    /// as [`Paths::all`] does, but no memory.
     pub fn fit_single(topology: &Topology, most: usize) -> bool {
         if fewest_routers(topology) > most {
             return false;
@@ -110,7 +150,7 @@ impl Paths {
 
     /// The number of paths.
     pub fn len(&self) -> usize {
-        self.bounds.len().saturating_sub(1)
+        self.between_servers
     }
 
     /// Whether there are no paths.
@@ -120,30 +160,37 @@ impl Paths {
 
     /// Links on all paths together.
     pub fn hops(&self) -> u64 {
-        (self.routers.len() - self.len()) as u64
+        self.iter().map(|path| path.len() as u64 - 1).sum()
     }
 
-    /// Ordered pairs of routers between which there is no path.
+    /// Ordered pairs of routers with a server between which there is no path.
     pub fn unreachable(&self) -> usize {
         self.unreachable
     }
 
     /// Each path as its list of routers.
     pub fn iter(&self) -> impl Iterator<Item = &[u32]> {
+        self.pieces().take(self.between_servers)
+    }
+
+    /// The same, followed by the pieces that begin or end at a router without a server.
+    pub(crate) fn pieces(&self) -> impl ExactSizeIterator<Item = &[u32]> {
         self.bounds.windows(2).map(|ends| &self.routers[ends[0]..ends[1]])
     }
 
-    /// A path as its list of routers.
-    pub fn routers(&self, path: usize) -> &[u32] {
+    /// A path, or a piece, as its list of routers.
+    pub(crate) fn routers(&self, path: usize) -> &[u32] {
         &self.routers[self.bounds[path]..self.bounds[path + 1]]
     }
 }
 
-/// A lower bound on the routers on all paths: two on a link, at least three between other routers that reach each other.
+/// A lower bound on the routers on all paths: two on a link, at least three between other routers that reach each other
+/// and have servers.
 fn fewest_routers(topology: &Topology) -> usize {
-    let pairs = |routers: usize| routers.saturating_mul(routers - 1);
+    let pairs = |servers: usize| servers.saturating_mul(servers.saturating_sub(1));
+    let servers = |island: &Vec<NodeIndex>| island.iter().filter(|at| topology.has_server(at.index() as u32)).count();
     let islands = petgraph::algo::kosaraju_scc(topology.graph());
-    let pairs = islands.iter().map(|island| pairs(island.len())).fold(0, usize::saturating_add);
+    let pairs = islands.iter().map(|island| pairs(servers(island))).fold(0, usize::saturating_add);
     pairs.saturating_mul(3).saturating_sub(topology.links())
 }
 
@@ -256,7 +303,23 @@ mod tests {
         let last = (topology.routers() - 1) as u32;
         let mut paths = Paths { bounds: vec![0], ..Paths::default() };
         paths.walk_back(&Tree::of(&topology, NodeIndex::new(0), Mode::Single), last, Paths::MOST).unwrap();
-        assert_eq!((paths.len(), paths.hops()), (1, 200_000));
+        assert_eq!((paths.pieces().len(), paths.routers(0).len()), (1, 200_001));
+    }
+
+    /// Only b and c probe each other; d is on no path between them, and a is on one.
+    #[test]
+    fn paths_are_between_servers() {
+        let square = both(&[("a", "b", "1"), ("a", "c", "1"), ("b", "d", "1"), ("c", "d", "2")]);
+        let mut topology = Topology::read(&square).unwrap();
+        let [a, b, c] = ["a", "b", "c"].map(|name| topology.find(name).unwrap());
+        topology.set_servers([b, c]);
+        let paths = |most| Paths::all(&topology, Mode::EqualCost, most);
+        let all = paths(Paths::MOST).unwrap();
+        assert_eq!((all.len(), all.hops(), all.unreachable()), (2, 4, 0));
+        let pieces: Vec<&[u32]> = all.pieces().collect();
+        assert_eq!(pieces, [&[b, a, c][..], &[c, a, b], &[a, b], &[a, c], &[b, a], &[c, a]]);
+        assert_eq!(paths(14).unwrap().pieces().len(), 6);
+        assert_eq!(paths(13).unwrap_err(), TooMany { most: 13 });
     }
 
     /// A ladder of n diamonds has 2ⁿ equal paths from end to end.

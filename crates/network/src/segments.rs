@@ -12,21 +12,31 @@ use std::sync::Arc;
 /// thus already among the paths between all routers: the segments are just the paths without an instrumented router
 /// between their ends. Instrumenting a router removes the paths through it, and instrumenting a set of routers removes
 /// all paths through any of them: the saving is the total weight of the removed paths, as in weighted maximum coverage.
+///
+/// Where only some routers have a server, a piece that begins or ends at another router is a segment as long as that
+/// router is instrumented. Every such piece comes from a longer segment that is removed, so that instrumenting a router
+/// still never adds hops; but one router may save more if another one is instrumented, too.
 #[derive(Clone, Debug)]
 pub struct Segments {
     paths: Arc<Paths>,
-    /// By router, the numbers of the paths through it.
+    /// By router, the numbers of the paths, or pieces of paths, through it.
     through: Arc<[Vec<u32>]>,
-    /// By path, the number of instrumented routers on it.
+    /// By router without a server, the numbers of the pieces that begin or end at it.
+    ending: Arc<[Vec<u32>]>,
+    /// By path or piece, the number of instrumented routers between its ends.
     cuts: Vec<u32>,
     /// By router, the number of segments through it.
     counts: Vec<u64>,
     /// By router, the total hops of these segments.
     hops_through: Vec<u64>,
+    /// By router, the total hops of the pieces that would be segments if it were instrumented, and are not.
+    hops_added: Vec<u64>,
     /// By number of hops, the number of segments of that length.
     by_hops: Vec<u64>,
     hops: u64,
     instrumented: Vec<bool>,
+    /// By router, whether segments may begin and end there: it has a server or is instrumented.
+    is_end: Vec<bool>,
 }
 
 /// How finely a fault can be located.
@@ -45,30 +55,49 @@ impl Segments {
     pub fn new(paths: impl Into<Arc<Paths>>, routers: usize) -> Self {
         let paths = paths.into();
         let mut numbers = vec![0; routers];
-        paths.iter().flat_map(between).for_each(|&router| numbers[router as usize] += 1);
+        paths.pieces().flat_map(between).for_each(|&router| numbers[router as usize] += 1);
         let mut through: Vec<Vec<u32>> = numbers.into_iter().map(Vec::with_capacity).collect();
-        for (number, path) in (0..).zip(paths.iter()) {
-            between(path).iter().for_each(|&router| through[router as usize].push(number));
+        let mut is_end = vec![false; routers];
+        paths.iter().flat_map(ends).for_each(|router| is_end[router as usize] = true);
+        let mut ending = vec![Vec::new(); routers];
+        for (number, piece) in (0..).zip(paths.pieces()) {
+            between(piece).iter().for_each(|&router| through[router as usize].push(number));
+            let without_server = ends(piece).into_iter().filter(|&router| !is_end[router as usize]);
+            without_server.for_each(|router| ending[router as usize].push(number));
         }
         let longest = paths.iter().map(<[u32]>::len).max().unwrap_or(0);
+        let pieces = paths.pieces().len();
         let mut segments = Self {
             through: through.into(),
-            cuts: vec![0; paths.len()],
+            ending: ending.into(),
+            cuts: vec![0; pieces],
             counts: vec![0; routers],
             hops_through: vec![0; routers],
+            hops_added: vec![0; routers],
             by_hops: vec![0; longest],
             hops: 0,
             instrumented: vec![false; routers],
+            is_end,
             paths,
         };
-        (0..segments.paths.len()).for_each(|path| segments.tally(path, u64::wrapping_add));
+        (0..pieces).for_each(|piece| segments.tally(piece, u64::wrapping_add));
         segments
     }
 
-    /// Adds a path to all sums, or subtracts it from them.
-    fn tally(&mut self, path: usize, by: fn(u64, u64) -> u64) {
-        let routers = self.paths.routers(path);
+    /// Adds a path or piece to all sums that it belongs to, or subtracts it from them.
+    fn tally(&mut self, piece: usize, by: fn(u64, u64) -> u64) {
+        let routers = self.paths.routers(piece);
         let hops = routers.len() - 1;
+        match ends(routers).map(|router| self.is_end[router as usize]) {
+            [true, true] => {}
+            [false, false] => return,
+            [is_first_end, _] => {
+                let [first, last] = ends(routers);
+                let added = &mut self.hops_added[if is_first_end { last } else { first } as usize];
+                *added = by(*added, hops as u64);
+                return;
+            }
+        }
         for &router in between(routers) {
             let (count, through) = (&mut self.counts[router as usize], &mut self.hops_through[router as usize]);
             (*count, *through) = (by(*count, 1), by(*through, hops as u64));
@@ -89,6 +118,7 @@ impl Segments {
             }
             self.cuts[path as usize] += 1;
         }
+        self.make_end(router, true);
     }
 
     /// Undoes the instrumentation of a router.
@@ -103,6 +133,26 @@ impl Segments {
                 self.tally(path as usize, u64::wrapping_add);
             }
         }
+        self.make_end(router, false);
+    }
+
+    /// Lets segments begin and end at a router, or no longer, if it has no server.
+    fn make_end(&mut self, router: u32, is_end: bool) {
+        let ending = Arc::clone(&self.ending);
+        let uncut = |segments: &Self, piece: u32| segments.cuts[piece as usize] == 0;
+        for &piece in &ending[router as usize] {
+            if uncut(self, piece) {
+                self.tally(piece as usize, u64::wrapping_sub);
+            }
+        }
+        if !ending[router as usize].is_empty() {
+            self.is_end[router as usize] = is_end;
+        }
+        for &piece in &ending[router as usize] {
+            if uncut(self, piece) {
+                self.tally(piece as usize, u64::wrapping_add);
+            }
+        }
     }
 
     /// By router, the number of segments through it.
@@ -110,9 +160,15 @@ impl Segments {
         &self.counts
     }
 
-    /// By router, the total hops of the segments through it: what instrumenting it would save.
-    pub fn hops_through(&self) -> &[u64] {
-        &self.hops_through
+    /// The probe hops that instrumenting a router would save: those of the segments through it, less those of the pieces
+    /// that become segments.
+    pub fn saving(&self, router: u32) -> u64 {
+        self.hops_through[router as usize] - self.hops_added[router as usize]
+    }
+
+    /// The number of links on paths: each is on some segment, whichever routers are instrumented.
+    pub(crate) fn links(&self) -> usize {
+        self.paths.pieces().filter(|piece| piece.len() == 2).count()
     }
 
     /// Whether a router is instrumented.
@@ -137,7 +193,9 @@ impl Segments {
 
     /// Each segment as its list of routers.
     pub fn iter(&self) -> impl Iterator<Item = &[u32]> {
-        self.paths.iter().zip(&self.cuts).filter(|&(_, &cuts)| cuts == 0).map(|(path, _)| path)
+        let is_end = |router: u32| self.is_end[router as usize];
+        let uncut = self.paths.pieces().zip(&self.cuts).filter(|&(_, &cuts)| cuts == 0).map(|(piece, _)| piece);
+        uncut.filter(move |piece| ends(piece).into_iter().all(is_end))
     }
 
     /// The same, sorted by router numbers.
@@ -154,6 +212,11 @@ impl Segments {
         let max = self.by_hops.iter().enumerate().rev().find_map(present)?;
         Some(Granularity { mean: self.hops as f64 / self.len() as f64, min, max })
     }
+}
+
+/// The first router of a path and its last one.
+fn ends(path: &[u32]) -> [u32; 2] {
+    [path[0], path[path.len() - 1]]
 }
 
 /// The routers between the ends of a path.
@@ -193,24 +256,29 @@ mod tests {
         /// Cutting at one router after the other gives the same set and sums as cutting all paths at once; the saving
         /// is as predicted; and `join` undoes `cut`.
         #[test]
-        fn cutting_is_what_it_says(single in any::<bool>(), links in proptest::collection::vec((0u8..9, 0u8..9, 0u8..8), 1..40),
+        fn cutting_is_what_it_says(single in any::<bool>(), servers in proptest::option::of(0u32..1 << 9),
+                                   links in proptest::collection::vec((0u8..9, 0u8..9, 0u8..8), 1..40),
                                    order in proptest::collection::vec(0u32..9, 0..6)) {
-            let Some(topology) = topology(&links) else { return Ok(()) };
+            let Some(mut topology) = topology(&links) else { return Ok(()) };
+            if let Some(servers) = servers {
+                topology.set_servers((0..topology.routers() as u32).filter(|router| servers >> router & 1 == 1));
+            }
             let mode = if single { Mode::Single } else { Mode::EqualCost };
             let paths = Paths::all(&topology, mode, Paths::MOST).unwrap();
             let mut segments = Segments::new(paths.clone(), topology.routers());
             let mut cuts = Vec::new();
             for router in order.into_iter().filter(|&router| (router as usize) < topology.routers()) {
                 let before = segments.hops();
-                let saving = if cuts.contains(&router) { 0 } else { segments.hops_through()[router as usize] };
+                let saving = if cuts.contains(&router) { 0 } else { segments.saving(router) };
                 segments.cut(router);
                 prop_assert_eq!(before - segments.hops(), saving);
                 if !cuts.contains(&router) {
                     let cut = segments.clone();
                     segments.join(router);
-                    prop_assert_eq!((before, saving), (segments.hops(), segments.hops_through()[router as usize]));
+                    prop_assert_eq!((before, saving), (segments.hops(), segments.saving(router)));
                     segments.cut(router);
                     prop_assert!(segments.iter().eq(cut.iter()) && segments.counts() == cut.counts());
+                    prop_assert!((0..cut.counts().len() as u32).all(|other| segments.saving(other) == cut.saving(other)));
                 }
                 cuts.push(router);
                 let expected = by_definition(&paths, &cuts);
@@ -223,8 +291,9 @@ mod tests {
                     let through = expected.iter().filter(|s| s[1..s.len() - 1].contains(&router)).count();
                     prop_assert_eq!(segments.counts()[router as usize], through as u64);
                 }
-                let granularity = segments.granularity().unwrap();
-                prop_assert_eq!(granularity.max, expected.iter().map(|s| s.len() as u64 - 1).max().unwrap());
+                let longest = expected.iter().map(|s| s.len() as u64 - 1).max();
+                prop_assert_eq!(segments.granularity().map(|hops| hops.max), longest);
+                prop_assert!(segments.links() as u64 <= hops);
             }
         }
     }

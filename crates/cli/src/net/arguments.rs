@@ -39,10 +39,17 @@ pub(super) enum Task {
 
 /// What all of them need.
 #[derive(Args)]
-pub(crate) struct MapArguments {
+pub(super) struct MapArguments {
     /// The map of the network: TOML, GraphML or Rocketfuel, plain or gzip, xz, zstd; - is standard input.
     #[arg(value_name = "TOPOLOGY")]
     pub(crate) topology: PathBuf,
+    #[command(flatten)]
+    pub(crate) routing: RoutingArguments,
+}
+
+/// Which paths are measured, and where they are cut.
+#[derive(Args)]
+pub(crate) struct RoutingArguments {
     /// One shortest path per pair of routers instead of all equally short ones.
     #[arg(long)]
     pub(crate) single_path: bool,
@@ -52,14 +59,18 @@ pub(crate) struct MapArguments {
     /// Remove the link between two routers, in both directions; repeatable.
     #[arg(long, value_name = "A,B")]
     pub(crate) failed: Vec<String>,
-}
-
-/// Which routers measure inside themselves.
-#[derive(Args)]
-pub(crate) struct InstrumentedArguments {
-    /// Names of instrumented routers, separated by commas.
+    /// Names of routers with a measurement server, separated by commas: only paths between these are measured.
+    /// Default: those of the map, or all.
+    #[arg(long, value_name = "ROUTERS")]
+    pub(crate) servers: Vec<String>,
+    /// Names of instrumented routers, separated by commas, besides those of the map.
     #[arg(long, value_name = "ROUTERS")]
     pub(crate) instrumented: Vec<String>,
+}
+
+/// How many routers are chosen besides the instrumented ones.
+#[derive(Args)]
+pub(crate) struct ChosenArguments {
     /// Number of further routers, chosen as by dwell net plan.
     #[arg(long, value_name = "N", value_parser = crate::units::whole::<usize>)]
     pub(crate) routers: Option<usize>,
@@ -70,12 +81,12 @@ pub(crate) struct InstrumentedArguments {
 pub(super) struct PlanArguments {
     #[command(flatten)]
     pub(super) map: MapArguments,
-    /// Number of routers. Default: a sixth of all, or as many as --budget allows.
+    /// Number of routers besides the instrumented ones. Default: a sixth of all, or as many as --budget allows.
     #[arg(long, value_name = "N", value_parser = crate::units::whole::<usize>)]
     pub(super) routers: Option<usize>,
     /// How to choose the next router. greedy: the one on most segments. saving: the one that saves most probe hops
     /// (links that one probe of every segment traverses in total). swap: as saving, then exchanges routers while that
-    /// saves more. random: in random order.
+    /// saves more; with --budget, those that save nothing are left out. random: in random order.
     #[arg(long, value_parser = one_of(Strategy::ALL, Strategy::name), default_value = Strategy::Greedy.name())]
     pub(super) strategy: Strategy,
     /// Costs of routers: CSV with columns router and cost, plain or gzip, xz, zstd; 1 for those not listed.
@@ -103,7 +114,7 @@ pub(super) struct PathsArguments {
     #[command(flatten)]
     pub(super) map: MapArguments,
     #[command(flatten)]
-    pub(super) instrumented: InstrumentedArguments,
+    pub(super) chosen: ChosenArguments,
     /// Probes per segment and second.
     #[arg(long, value_name = "N", default_value_t = 1.0, value_parser = crate::units::above_zero("a number of probes per second above 0"))]
     pub(super) probes_per_second: f64,
@@ -120,7 +131,7 @@ pub(super) struct LocalizeArguments {
     #[command(flatten)]
     pub(super) map: MapArguments,
     #[command(flatten)]
-    pub(super) instrumented: InstrumentedArguments,
+    pub(super) chosen: ChosenArguments,
     /// Measurements: CSV with segments named as by dwell net paths --format csv, or the JSON report of dwell owd
     /// --interval for one segment, named by all its routers or its ends, separated by commas. Plain or gzip, xz, zstd; -
     /// is standard input. Repeatable.

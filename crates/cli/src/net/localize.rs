@@ -27,8 +27,8 @@ pub(super) fn run(arguments: &LocalizeArguments) -> Result<ExitCode, Failure> {
     let inputs = files.iter().map(|(_, path)| path).chain([&arguments.map.topology]);
     output::check_stdin(inputs.clone())?;
     arguments.report.check(inputs, arguments.plot.as_ref(), [])?;
-    let map = Map::read(&arguments.map)?;
-    let (segments, instrumented) = map.instrument(&arguments.instrumented)?;
+    let map = Map::read(&arguments.map.topology, &arguments.map.routing)?;
+    let (segments, instrumented) = map.instrument(&arguments.chosen);
     let routes = Routes::new(&map.paths, &segments);
     let asked = arguments.path.as_ref().map(|ends| between(&map, &routes, ends)).transpose()?;
     let paths = asked.clone().unwrap_or_else(|| (0..routes.paths()).collect());
@@ -85,6 +85,9 @@ fn between(map: &Map, routes: &Routes, ends: &str) -> Result<Vec<usize>, Failure
     let [from, to] = map.routers("--path", ends)?[..] else {
         return Err(usage("expected two routers, separated by a comma".to_owned()));
     };
+    if let Some(&end) = [from, to].iter().find(|&&end| !map.topology.has_server(end)) {
+        return Err(usage(format!("no measurement server at {}", map.topology.name(end))));
+    }
     let paths = routes.paths_between(from, to);
     if paths.is_empty() { Err(usage("no path between them".to_owned())) } else { Ok(paths) }
 }

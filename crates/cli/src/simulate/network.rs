@@ -2,7 +2,7 @@
 
 use super::sides::START;
 use crate::messages;
-use crate::net::{InstrumentedArguments, Map, MapArguments, probe};
+use crate::net::{ChosenArguments, Map, RoutingArguments, probe};
 use crate::output::Output;
 use crate::{Failure, units};
 use clap::Args;
@@ -24,13 +24,9 @@ pub(super) struct NetworkArguments {
     #[arg(long, value_name = "TOPOLOGY", conflicts_with = "way")]
     network: Option<PathBuf>,
     #[command(flatten)]
-    instrumented: InstrumentedArguments,
-    /// One shortest path per pair of routers instead of all equally short ones.
-    #[arg(long, requires = "network")]
-    single_path: bool,
-    /// Make links that the map has in one direction only bidirectional, with the same weight.
-    #[arg(long, requires = "network")]
-    both_ways: bool,
+    routing: RoutingArguments,
+    #[command(flatten)]
+    chosen: ChosenArguments,
     /// Number of intervals of one second.
     #[arg(long, value_name = "N", value_parser = units::between::<u32>(1..=1_000_000), default_value_t = 40, requires = "network")]
     intervals: u32,
@@ -126,14 +122,9 @@ pub(super) fn run(arguments: &super::Arguments, write: &Path) -> Result<ExitCode
         ["from", "to", "via", "start_ns", "received", "lost", "effective_samples", "mean_ns", "std_ns"];
     const INTERVAL: Nanos = Nanos::from_secs(1);
     let asked = &arguments.network;
-    let map = Map::read(&MapArguments {
-        // This is run if there is a map.
-        topology: asked.network.clone().unwrap_or_default(),
-        single_path: asked.single_path,
-        both_ways: asked.both_ways,
-        failed: Vec::new(),
-    })?;
-    let (segments, _) = map.instrument(&asked.instrumented)?;
+    // This is run if there is a map.
+    let map = Map::read(asked.network.as_deref().unwrap_or(Path::new("")), &asked.routing)?;
+    let (segments, _) = map.instrument(&asked.chosen);
     let links = Links::of(&map);
     let faults = asked.faults(&map, &links)?;
     let backbone = Settings::backbone(links.0.len() as u32);

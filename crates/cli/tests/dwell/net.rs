@@ -67,10 +67,11 @@ fn links_may_fail() {
     let paths = |failed: &[&str]| {
         dwell(&[&["net", "paths", &map, "--instrumented", "b3,b4", "--format", "json"], failed].concat())
     };
-    let (before, run) = (paths(&[]).ok().json(), paths(&["--failed", "b3,b4"]));
-    assert_eq!(run.err, "dwell: warning: 2 links are removed as failed\n");
-    let after = run.json();
+    let (before, after) = (paths(&[]).ok().json(), paths(&["--failed", "b3,b4"]).ok().json());
     assert_eq!((&after["links"], &before["overlap"]), (&30.into(), &serde_json::Value::Null));
+    assert_eq!((&before["failed_links"], &after["failed_links"]), (&0.into(), &2.into()));
+    let table = dwell(&["net", "paths", &map, "--failed", "b3,b4"]).ok();
+    assert!(String::from_utf8(table.out).unwrap().contains("12 routers, 30 links, 2 removed as failed, "));
     let [old, new] = [&before, &after].map(|report| report["probes"].as_array().unwrap());
     let overlap = &after["overlap"];
     let dropped = overlap["dropped"].as_array().unwrap();
@@ -83,6 +84,53 @@ fn links_may_fail() {
         let run = paths(&["--failed", link]);
         assert!(run.code == 2 && run.err.contains(words), "{link}: {}", run.err);
     }
+}
+
+/// Only a1 and a6 have servers: they alone probe while no router is instrumented, and what the map says is where a plan
+/// begins.
+#[test]
+fn servers_probe_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let ladder = testdata("net/ladder.toml");
+    let map = folder.path().join("map.toml");
+    let keys = "servers = [\"a1\", \"a6\"]\ninstrumented = [\"b3\"]\n";
+    std::fs::write(&map, keys.to_owned() + &std::fs::read_to_string(&ladder).unwrap()).unwrap();
+    let map = map.to_str().unwrap();
+    let json = |arguments: &[&str]| dwell(&[&["net"], arguments, &["--format", "json"]].concat()).ok().json();
+
+    let plain = json(&["paths", &ladder, "--servers", "a1,a6"]);
+    let probers = |report: &serde_json::Value| -> Vec<String> {
+        let probes = report["probes"].as_array().unwrap().iter();
+        let mut names: Vec<String> = probes.map(|probe| probe["from"].as_str().unwrap().to_owned()).collect();
+        names.dedup();
+        names
+    };
+    assert_eq!((&plain["servers"], &plain["unreachable_pairs"]), (&2.into(), &0.into()));
+    assert_eq!(probers(&plain), ["a1", "a6"]);
+    assert_eq!(plain["probes"].as_array().unwrap().len() as u64, plain["paths"].as_u64().unwrap());
+    let named = json(&["paths", map]);
+    assert_eq!((&named["instrumented"], &named["paths"]), (&serde_json::json!(["b3"]), &plain["paths"]));
+    assert_eq!(probers(&named), ["a1", "a6", "b3"]);
+    let both = json(&["paths", map, "--instrumented", "b4,b3", "--servers", "b1", "--servers", "b6,b1"]);
+    assert_eq!((&both["instrumented"], &both["servers"]), (&serde_json::json!(["b3", "b4"]), &2.into()));
+    assert_eq!(probers(&both), ["b1", "b3", "b4", "b6"]);
+
+    let plan = json(&["plan", map, "--routers", "2", "--strategy", "swap", "--bound"]);
+    let curve = plan["curve"].as_array().unwrap();
+    let start = (&curve[0]["routers"], &curve[0]["added"], &curve[0]["cost"], &curve[0]["probe_hops"]);
+    assert_eq!(start, (&1.into(), &serde_json::Value::Null, &serde_json::json!(0.0), &named["probe_hops"]));
+    assert_eq!((curve.len(), &curve[2]["routers"], &plan["instrumented"]), (3, &3.into(), &named["instrumented"]));
+    assert!(plan["least_probe_hops"].as_u64() <= curve[2]["probe_hops"].as_u64());
+    let table = String::from_utf8(dwell(&["net", "plan", map]).ok().out).unwrap();
+    assert!(table.contains("12 routers, 2 with a measurement server, 32 links, "), "{table}");
+    assert!(table.contains("\nalready ") && !table.contains("cost"), "{table}");
+
+    let measured = testdata("net/ladder-slow.csv");
+    let refused = |arguments: &[&str], code, words| assert_refused(&[&["net"], arguments].concat(), code, &[words]);
+    refused(&["paths", &ladder, "--servers", "a1,a1"], 2, "--servers a1,a1: expected at least two routers");
+    refused(&["plan", &ladder, "--servers", "a1,x"], 2, "--servers x: no router of this name");
+    let localize = ["localize", map, "--measurements", &measured, "--path", "a1,b2"];
+    refused(&localize, 2, "--path a1,b2: no measurement server at b2");
 }
 
 #[test]
@@ -266,6 +314,7 @@ fn wrong_measurements_are_refused_in_one_line() {
     let stranger = write("stranger.csv", &format!("{head}a1,a2,,1,2,0,2,5,1\na1,b2,,1,2,0,2,5,1\n"));
     let word = write("word.csv", &format!("{head}a1,a2,,1,2,0,2,long,1\n"));
     let named = format!("dwell: {word}: line 2: expected nanoseconds as mean_ns, found 'long'\n");
+    let many = write("many.csv", &format!("{head}a1,a2,,1,2,0,3,5,1\n"));
     let double = write("double.csv", &format!("{}a1,a2,,1,2,0,2,5,1,5\n", head.replace('\n', ",mean_ns\n")));
     let open = write("open.csv", &format!("{head}a1,a2,,1,2,0,2,5,\"1\n"));
     let damaged = write("damaged.json", "{\"schema\": \"dwell.owd/1\",\n\"intervals\": [}");
@@ -288,6 +337,7 @@ fn wrong_measurements_are_refused_in_one_line() {
     let cases = [
         (vec!["--measurements", &stranger], 1, "line 3: 'a1' to 'b2' is not a segment"),
         (vec!["--measurements", &word], 1, &named),
+        (vec!["--measurements", &many], 1, "many.csv: line 2: expected at most 2 effective_samples"),
         (vec!["--measurements", &double], 1, "double.csv: line 1: expected each column once, found 'mean_ns' twice\n"),
         (vec!["--measurements", &open], 1, "open.csv: line 2: expected a closing quotation mark in the line\n"),
         (vec!["--measurements", &damaged], 1, "damaged.json: line 2: expected dwell.owd/1 in JSON"),
@@ -344,11 +394,8 @@ fn one_link_is_not_called_links() {
     let map = folder.path().join("map");
     std::fs::write(&map, "a b 1\nb a 1\na a 1\na b 2\nb c 1\nc b 1\nc a 1\n").unwrap();
     let run = dwell(&["net", "paths", map.to_str().unwrap(), "--failed", "a,c", "--format", "csv"]);
-    let warnings = [
-        "1 link is removed as failed",
-        "ignored: 1 parallel link, only that of least weight is used",
-        "ignored: 1 link from a router to itself",
-    ];
+    let warnings =
+        ["ignored: 1 parallel link, only that of least weight is used", "ignored: 1 link from a router to itself"];
     assert_eq!(run.err, warnings.map(|words| format!("dwell: warning: {words}\n")).concat());
 }
 

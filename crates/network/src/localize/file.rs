@@ -161,13 +161,16 @@ impl Line {
     fn reading(self) -> Result<Reading, String> {
         let Delays { mean, std } = self.delay_ns;
         let [mean, std] = [mean, std].map(|estimate| estimate.map(|estimate| estimate.value));
-        let delay = delay(self.effective_samples, mean, std)?;
+        let delay = delay([self.effective_samples, self.received], mean, std)?;
         Ok(Reading { start_ns: self.start_ns, received: self.received, lost: self.lost, delay })
     }
 }
 
-/// A delay within the limits; `None` if there are no samples or no mean.
-fn delay(samples: u64, mean: Option<f64>, std: Option<f64>) -> Result<Option<Delay>, String> {
+/// A delay within the limits; `None` if there are no samples or no mean. Samples are some of the packets received.
+fn delay([samples, received]: [u64; 2], mean: Option<f64>, std: Option<f64>) -> Result<Option<Delay>, String> {
+    if samples > received {
+        return Err(format!("expected at most {received} effective_samples, as many as received, found {samples}"));
+    }
     let Some(mean_ns) = mean.filter(|_| samples > 0) else { return Ok(None) };
     let std_ns = std.unwrap_or(0.0);
     if mean_ns.abs() < LONGEST_NS && (0.0..LONGEST_NS).contains(&std_ns) {
@@ -198,7 +201,7 @@ fn read_csv(
             Some(column) => lines.whole_number(column, "packets as effective_samples")?,
             None => received,
         };
-        let delay = delay(samples, time(&lines, mean, "mean_ns")?, time(&lines, std, "std_ns")?);
+        let delay = delay([samples, received], time(&lines, mean, "mean_ns")?, time(&lines, std, "std_ns")?);
         let reading = Reading {
             start_ns: lines.whole_number(start, "nanoseconds as start_ns")?,
             received,
@@ -387,15 +390,15 @@ mod tests {
             "line 2: expected as many fields as on the first line, 9, found 6"
         );
         assert_eq!(
-            error(&format!("{HEAD}a,b,,1,2,3,4,5,6\na,b,,x,2,3,4,5,6\n")),
+            error(&format!("{HEAD}a,b,,1,4,3,4,5,6\na,b,,x,4,3,4,5,6\n")),
             "line 3: expected a whole number of nanoseconds as start_ns, found 'x'"
         );
         // Whatever ends a line, and lines without a record.
         for ends in ["\n", "\r\n", "\n\n", "\r\n\r\n"] {
-            let text = format!("\n{HEAD}a,b,,1,2,3,4,5,6\na,b,,x,2,3,4,5,6\n").replace('\n', ends);
+            let text = format!("\n{HEAD}a,b,,1,4,3,4,5,6\na,b,,x,4,3,4,5,6\n").replace('\n', ends);
             let line = 1 + text[..text.find('x').unwrap()].matches('\n').count();
             assert!(error(&text).starts_with(&format!("line {line}: expected a whole")), "{ends:?}: {}", error(&text));
-            let short = format!("{HEAD}a,b,,1,2,3,4,5,6\na,b,1\n").replace('\n', ends);
+            let short = format!("{HEAD}a,b,,1,4,3,4,5,6\na,b,1\n").replace('\n', ends);
             let line = 1 + short[..short.find("a,b,1").unwrap()].matches('\n').count();
             let expected = format!("line {line}: expected as many fields as on the first line, 9, found 3");
             assert_eq!(error(&short), expected, "{ends:?}");
@@ -409,16 +412,20 @@ mod tests {
         }
         assert!(error(&format!("{HEAD}a").replace('\n', "\r")).contains("a carriage return alone"));
         assert!(error(&HEAD.replace("std_ns", "std_ns,mean_ns")).contains("found 'mean_ns' twice"));
-        for (row, found) in [("a,b,,1,2,3,4,5,\"6", 2), ("a,b,,1,2,3,4,5,6\n\"a\n\",b,,1,2,3,4,5,6", 3)] {
+        for (row, found) in [("a,b,,1,4,3,4,5,\"6", 2), ("a,b,,1,4,3,4,5,6\n\"a\n\",b,,1,4,3,4,5,6", 3)] {
             assert_eq!(
                 error(&format!("{HEAD}{row}\n")),
                 format!("line {found}: expected a closing quotation mark in the line")
             );
         }
         for (mean, std) in [("inf", "1"), ("1", "-1"), ("nan", "1"), ("1", "nan"), ("1e19", "1")] {
-            assert!(error(&format!("{HEAD}a,b,,1,2,3,4,{mean},{std}\n")).starts_with("line 2: a delay of"));
+            assert!(error(&format!("{HEAD}a,b,,1,4,3,4,{mean},{std}\n")).starts_with("line 2: a delay of"));
         }
-        assert!(error(&format!("{HEAD}a,b,,1,2,3,4,slow,6\n")).contains("'slow'"));
+        assert!(error(&format!("{HEAD}a,b,,1,4,3,4,slow,6\n")).contains("'slow'"));
+        let samples = "expected at most 4 effective_samples, as many as received, found 5";
+        assert_eq!(error(&format!("{HEAD}a,b,,1,4,3,4,5,6\na,b,,2,4,3,5,5,6\n")), format!("line 3: {samples}"));
+        let json = "\n{\"start_ns\":1,\"received\":4,\"lost\":0,\n\"effective_samples\":5,\"delay_ns\":{}}";
+        assert_eq!(error(json), format!("line 3: {samples}"));
         assert!(error("{\n\"intervals\": [}").starts_with("line 2: expected dwell.owd/1 in JSON"));
         assert!(error("{\"schema\":\"dwell.rtt/1\"}").contains("found dwell.rtt/1"));
         assert!(error("{\"schema\":\"dwell.owd/1\",\"intervals\":[]}").contains("--interval"));

@@ -5,24 +5,27 @@
 //! each segment, at least Σ *u*ₚ − max Σ *x*ᵣ *U*ᵣ hops remain, where *U*ᵣ is the sum of the prices of the segments
 //! through *r*; the maximum takes the routers with the highest *U*ᵣ per cost. Any prices give a bound; good ones are
 //! found by steps along the subgradient, 1 − Σ *x*ᵣ, as long as the gap to a known plan suggests (Polyak 1969).
+//!
+//! Where only some routers have a server, what is cut leaves pieces that this does not count: the bound holds, and is
+//! less tight.
 
 use super::{Cost, Limits};
 use crate::segments::{Segments, between};
 
-/// Iterations; each visits every segment once.
-const STEPS: u32 = 300;
+/// Iterations at most; each visits every segment once.
+pub const STEPS: u32 = 300;
 /// After this many iterations without a better bound, the step length is halved.
 const PATIENCE: u32 = 8;
 
 /// A lower bound on the probe hops that any routers within these limits leave of these segments; `known` is the number
 /// that some plan leaves.
 ///
-/// With a budget, the number of routers is not limited.
-pub fn least_hops(segments: &Segments, limits: &Limits, known: u64) -> u64 {
+/// With a budget, the number of routers is not limited. `step` is called after each iteration.
+pub fn least_hops(segments: &Segments, limits: &Limits, known: u64, mut step: impl FnMut()) -> u64 {
     let routers = segments.counts().len();
     let mut prices: Vec<f64> = segments.iter().map(|segment| if segment.len() > 2 { 1.0 } else { 0.0 }).collect();
     let untouched = segments.iter().filter(|segment| segment.len() == 2).count() as u64;
-    let (mut least, mut patience, mut reach) = (untouched, 0, 1.0);
+    let (mut least, mut patience, mut reach) = (segments.links() as u64, 0, 1.0);
     for _ in 0..STEPS {
         if least >= known {
             break;
@@ -40,6 +43,7 @@ pub fn least_hops(segments: &Segments, limits: &Limits, known: u64) -> u64 {
             (patience, reach) = (0, reach / 2.0);
         }
         climb(segments, &mut prices, &shares, reach * (known.saturating_sub(untouched) as f64 - bound));
+        step();
     }
     least
 }

@@ -160,6 +160,9 @@ impl State {
             b"node" => {
                 let Some(node) = self.close("node") else { return Ok(()) };
                 let Some(id) = node.attributes.get("id") else { return Err(at(node.line, "a node without an id")) };
+                if builder.keys.contains_key(id) {
+                    return Err(at(node.line, format!("two nodes have the id '{id}'")));
+                }
                 let degrees = |name: &str| node.value(name)?.parse::<f64>().ok().filter(|degrees| degrees.is_finite());
                 let label = node.value("label").unwrap_or(id);
                 builder.named(id, label, degrees("latitude").zip(degrees("longitude")));

@@ -2,7 +2,7 @@
 
 use crate::millionths::{self, MILLION};
 use petgraph::graph::{DiGraph, NodeIndex};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 
 // Readers of the file formats.
@@ -17,6 +17,9 @@ pub struct Topology {
     graph: DiGraph<Router, Weight>,
     /// Numbers of routers by name.
     names: HashMap<String, NodeIndex>,
+    /// Routers with a measurement server; `None` if all have one.
+    servers: Option<BTreeSet<u32>>,
+    instrumented: Vec<u32>,
     /// Links of the file that were left out.
     pub remarks: Remarks,
 }
@@ -204,6 +207,26 @@ impl Topology {
         before - self.links()
     }
 
+    /// Whether a router has a measurement server: the shortest paths between these are to be measured.
+    pub fn has_server(&self, router: u32) -> bool {
+        self.servers.as_ref().is_none_or(|servers| servers.contains(&router))
+    }
+
+    /// The number of routers with a measurement server.
+    pub fn servers(&self) -> usize {
+        self.servers.as_ref().map_or_else(|| self.routers(), BTreeSet::len)
+    }
+
+    /// Leaves measurement servers at these routers only.
+    pub fn set_servers(&mut self, routers: impl IntoIterator<Item = u32>) {
+        self.servers = Some(routers.into_iter().collect());
+    }
+
+    /// The routers that are instrumented according to the file, in its order.
+    pub fn instrumented(&self) -> &[u32] {
+        &self.instrumented
+    }
+
     /// The graph of routers and links; each link is its weight.
     pub fn graph(&self) -> &DiGraph<Router, Weight> {
         &self.graph
@@ -306,6 +329,8 @@ mod tests {
         assert_eq!(Format::of("weight = 5\n"), Format::Native);
         assert_eq!(Format::of("[[link]] # 1\n"), Format::Native);
         assert_eq!(Format::of("link=[{from=\"a\", to=\"b\"}]\n"), Format::Native);
+        assert_eq!(Format::of("servers=[\"a\", \"b\"]\n"), Format::Native);
+        assert_eq!(Format::of("instrumented=[]\n"), Format::Native);
         assert_eq!(Format::of("link=a b 2.5\n"), Format::Rocketfuel);
         for name in ["a", "<q>", "[n]", "@b", "1"] {
             for other in ["b", "@c", "<r>", "->"] {
@@ -359,6 +384,54 @@ mod tests {
             assert_eq!(map(more).unwrap().links(), 2, "{more}");
         }
         assert!(map("delay = 8.1").unwrap_err().to_string().contains("unknown field `delay`"));
+    }
+
+    /// Routers with servers, and instrumented ones, may come before the links that name them.
+    #[test]
+    fn servers_and_instrumented_routers() {
+        let links = "[[link]]\nfrom = \"a\"\nto = \"b\"\n[[link]]\nfrom = \"b\"\nto = \"c\"\n";
+        let map = |keys: &str| Topology::read(&format!("{keys}\n{links}"));
+        let plain = map("").unwrap();
+        assert_eq!((plain.servers(), plain.instrumented()), (3, &[][..]));
+        let some = map("instrumented = [ 'b' ]\nservers = ['c', ' a ']").unwrap();
+        assert_eq!((some.servers(), some.instrumented()), (2, &[1][..]));
+        assert_eq!([0, 1, 2].map(|router| some.has_server(router)), [true, false, true]);
+        for (keys, expected) in [
+            ("servers = ['a',\n'x']", "line 2: unknown router 'x'"),
+            ("\ninstrumented = ['x']", "line 2: unknown router 'x'"),
+            ("servers = ['a', 'b',\n\n' a']", "line 3: router 'a' a second time"),
+            ("instrumented = ['a',\n'a']\nservers = ['a']", "line 2: router 'a' a second time"),
+            ("\nservers = ['a']", "line 2: expected at least two routers with a server"),
+            ("servers = []", "line 1: expected at least two routers with a server"),
+            ("servers = ['a', ' ']", "line 1: a router without a name"),
+        ] {
+            assert_eq!(map(keys).unwrap_err().to_string(), expected, "{keys}");
+        }
+    }
+
+    /// What is wrong in TOML is named by its own line, not by that of its table.
+    #[test]
+    fn values_of_toml_have_lines() {
+        let error = |text: &str| Topology::read(text).unwrap_err().to_string();
+        let link = "[[link]]\nfrom = \"a\"\nto = \"b\"\n";
+        assert!(error(&format!("{link}\nweight = -2")).starts_with("line 5: a weight of '-2'"));
+        assert!(error(&format!("{link}weight = 1e-7")).starts_with("line 4: a weight of '0.0000001'"));
+        assert!(error(&format!("{link}weight = true")).starts_with("line 4: "));
+        assert_eq!(error(&format!("{link}[[router]]\nname = \"a\"\n")), "line 3: unknown router 'b'");
+        assert_eq!(error("[[link]]\nfrom = \"a\"\nto = \"\"\n"), "line 3: a router without a name");
+        assert_eq!(
+            error(&format!("[[router]]\nlatitude = 1\nname = \" \"\n{link}")),
+            "line 3: a router without a name"
+        );
+    }
+
+    /// Edges would not say which of two nodes they mean.
+    #[test]
+    fn ids_of_graphml_are_unique() {
+        let map = "<graphml><graph>\n<node id=\"0\"/>\n<node id=\"1\"/>\n<node id=\"0\">\n</node>\n\
+                   <edge source=\"0\" target=\"1\"/></graph></graphml>";
+        assert_eq!(Topology::read(map).unwrap_err().to_string(), "line 4: two nodes have the id '0'");
+        assert_eq!(Topology::read(&map.replacen("\"0\"", "\"2\"", 1)).unwrap().routers(), 3);
     }
 
     /// A byte order mark is no part of the first router's name, nor of anything else.
@@ -441,8 +514,14 @@ mod tests {
             Topology::read(&format!("[[router]]\nname = \"a\"\n{place}\n[[router]]\nname = \"b\"\n{link}"))
         };
         assert!(map("latitude = -90\nlongitude = 180.0").is_ok() && map("").is_ok());
-        for place in ["latitude = nan\nlongitude = 1", "latitude = 91\nlongitude = 0", "longitude = 7"] {
-            assert!(map(place).unwrap_err().to_string().contains("router 'a': expected a latitude"), "{place}");
+        for (place, line) in [
+            ("latitude = nan\nlongitude = 1", 3),
+            ("latitude = 91\nlongitude = 0", 3),
+            ("latitude = 0\nlongitude = -181", 4),
+            ("\nlongitude = 7", 4),
+        ] {
+            let error = map(place).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("line {line}: router 'a': expected a latitude")), "{place}: {error}");
         }
     }
 
@@ -465,7 +544,7 @@ mod tests {
         let map = Topology::read(&(link(" a", "x y\\t") + &link("a", "b "))).unwrap();
         assert_eq!([0, 1, 2].map(|router| map.name(router)), ["a", "x y", "b"]);
         let twice = "[[router]]\nname = \"a\"\n[[router]]\nname = \" a\"\n";
-        assert_eq!(Topology::read(twice).unwrap_err().to_string(), "two routers are named 'a'");
+        assert_eq!(Topology::read(twice).unwrap_err().to_string(), "line 4: two routers are named 'a'");
         let node = |id: &str| format!("<node id=\"{id}\"/>");
         let nodes = [node("a"), node(" a "), node(" ")].concat();
         let edges = "<edge source=\"a\" target=\" a \"/><edge source=\"a\" target=\" \"/>";

@@ -24,13 +24,17 @@ pub struct Network {
     pub source: String,
     /// Number of routers.
     pub routers: usize,
+    /// How many of them have a measurement server.
+    pub servers: usize,
     /// Number of links; each direction counts separately.
     pub links: usize,
-    /// Number of shortest paths between all ordered pairs of routers.
+    /// Number of links that were removed as failed, and do not count.
+    pub failed_links: usize,
+    /// Number of shortest paths between all ordered pairs of routers with a server.
     pub paths: usize,
     /// `equal-cost` or `single`.
     pub mode: &'static str,
-    /// Number of ordered pairs of routers without a path.
+    /// Number of ordered pairs of routers with a server, without a path.
     pub unreachable_pairs: usize,
 }
 
@@ -48,9 +52,11 @@ pub struct PlanReport {
     pub strategy: &'static str,
     /// Seed of random choices.
     pub seed: u64,
-    /// Number of distinct segments without any instrumented router.
+    /// The routers that are instrumented before the plan.
+    pub instrumented: Vec<String>,
+    /// Number of distinct segments before the plan.
     pub segments: usize,
-    /// One point per number of instrumented routers, starting with none.
+    /// One point per number of instrumented routers, starting with those before the plan.
     pub curve: Vec<Point>,
     /// Lower bound on the probe hops with as many routers as the curve ends with, or with any routers of the same
     /// budget; `null` without `--bound`.
@@ -64,7 +70,7 @@ pub struct Point {
     pub routers: usize,
     /// The router added last; `null` if there is none.
     pub added: Option<String>,
-    /// Total cost of the instrumented routers.
+    /// Total cost of the routers that the plan has instrumented.
     pub cost: f64,
     /// Number of distinct segments.
     pub segments: usize,

@@ -10,7 +10,8 @@ use std::io::{self, Write};
 /// Writes a plan: one line per router.
 pub fn write_plan(report: &PlanReport, to: &mut impl Write) -> io::Result<()> {
     head(&report.network, to)?;
-    let has_costs = report.curve.iter().any(|point| point.cost != point.routers as f64);
+    let already = report.instrumented.len();
+    let has_costs = report.curve.iter().any(|point| point.cost != (point.routers - already) as f64);
     let mut grid = Grid::default();
     let mut heads = vec!["instrumented".to_owned(), "routers".into()];
     heads.extend(has_costs.then(|| "cost".into()));
@@ -18,7 +19,8 @@ pub fn write_plan(report: &PlanReport, to: &mut impl Write) -> io::Result<()> {
     grid.row(heads);
     let all = report.curve.first().map_or(0, |point| point.probe_hops).max(1);
     for point in &report.curve {
-        let mut cells = vec![point.added.clone().unwrap_or_else(|| "none".into()), text::count(point.routers as u64)];
+        let none = if already > 0 { "already" } else { "none" };
+        let mut cells = vec![point.added.clone().unwrap_or_else(|| none.into()), text::count(point.routers as u64)];
         cells.extend(has_costs.then(|| point.cost.to_string()));
         cells.extend([
             text::count(point.probe_hops),
@@ -36,10 +38,13 @@ pub fn write_plan(report: &PlanReport, to: &mut impl Write) -> io::Result<()> {
         "greedy" => "greedy: next is the router on most segments",
         "saving" if has_costs => "saving: next is the router that saves most probe hops for its cost",
         "saving" => "saving: next is the router that saves most probe hops",
-        "swap" => "swap: no exchange of routers saves more probe hops; ordered by savings",
+        "swap" => "swap: no exchange of one router for another saves more probe hops; ordered by savings",
         _ => "random: routers in random order",
     };
     item("strategy", what, to)?;
+    if already > 0 {
+        item("already", &report.instrumented.join(", "), to)?;
+    }
     if let (Some(least), Some(end)) = (report.least_probe_hops, report.curve.last()) {
         let size = if has_costs { "cost" } else { "size" };
         let fewer = text::percent(1.0 - least as f64 / end.probe_hops.max(1) as f64);
@@ -293,12 +298,14 @@ fn head(network: &Network, to: &mut impl Write) -> io::Result<()> {
     writeln!(to, "{}", network.source)?;
     let mode = if network.mode == "single" { "one path per pair" } else { "all equally short paths" };
     let count = |number: usize| text::count(number as u64);
-    writeln!(
-        to,
-        "{} routers, {} links, {} paths ({mode})",
-        count(network.routers),
-        count(network.links),
-        count(network.paths)
-    )?;
+    let mut routers = format!("{} routers", count(network.routers));
+    if network.servers < network.routers {
+        routers += &format!(", {} with a measurement server", count(network.servers));
+    }
+    let mut links = format!("{} links", count(network.links));
+    if network.failed_links > 0 {
+        links += &format!(", {} removed as failed", count(network.failed_links));
+    }
+    writeln!(to, "{routers}, {links}, {} paths ({mode})", count(network.paths))?;
     writeln!(to)
 }
