@@ -1,4 +1,4 @@
-//! `dwell compare`: all methods at several memory sizes, on the user's own capture.
+//! `dwell compare`: methods at several memory sizes, on the user's own capture.
 
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
@@ -31,7 +31,7 @@ use std::process::ExitCode;
 // `dwell compare owd`: the same for two measurement points.
 mod owd;
 
-/// Which method, in how much memory: all methods at equal memory on your own capture, compared with the exact result.
+/// Which method, in how much memory: methods at equal memory on your own capture, compared with the exact result.
 ///
 /// Each match is measured alone, as by dwell rtt --match MATCH --memory SIZE; the capture is read once. The true values
 /// are those of --method exact. Seeds change the methods' hashes, not the exchanges.
@@ -81,7 +81,7 @@ pub(crate) struct Arguments {
     /// Methods to compare with the exact result; dart only for tcp-ack.
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = method(),
         default_value = "km,fridge,hash-sample,simple,auto")]
-    methods: Vec<Method>,
+    methods: Vec<Option<Method>>,
     /// Longest delay to expect: prior knowledge of stages, timebloom, bloomtime, ale-u, ale-e and ddbf.
     #[arg(long, value_name = "TIME", value_parser = crate::units::span)]
     longest: Option<Nanos>,
@@ -166,9 +166,18 @@ impl Outputs {
     }
 }
 
-/// The name of a method; exact is what all are compared with.
-fn method() -> impl TypedValueParser<Value = Method> {
-    described(Method::ALL.into_iter().filter(|&method| method != Method::Exact), Method::name, Method::summary)
+/// What can be compared with `exact`.
+fn all() -> impl Iterator<Item = Method> {
+    Method::ALL.into_iter().filter(|&method| method != Method::Exact)
+}
+
+/// The name of a method; `None` is all of them.
+fn method() -> impl TypedValueParser<Value = Option<Method>> {
+    described(
+        all().map(Some).chain([None]),
+        |method| method.map_or("all", Method::name),
+        |method| method.map_or("all of these, for rules that they can measure", Method::summary),
+    )
 }
 
 pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure> {
@@ -274,17 +283,25 @@ type Has = fn(Method) -> bool;
 
 /// What to compare, without repetitions.
 fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
+    let chosen = arguments.methods.iter().flat_map(|&method| match method {
+        Some(method) => vec![method],
+        None => all().collect(),
+    });
+    let mut methods = distinct(chosen);
     let mut matches = match &arguments.matches[..] {
         _ if arguments.events.is_some() => vec![Match::Events],
         [] => {
-            let is_measured = |matching: &Match| arguments.methods.iter().any(|method| method.measures(*matching));
+            let is_measured = |matching: &Match| methods.iter().any(|method| method.measures(*matching));
             Match::USUAL.into_iter().filter(is_measured).collect()
         }
         matches => matches.to_vec(),
     };
     matches.sort_unstable();
     matches.dedup();
-    let (memories, methods) = (arguments.memory.0.clone(), distinct(&arguments.methods));
+    if arguments.methods.contains(&None) {
+        methods.retain(|method| matches.iter().any(|&matching| method.measures(matching)));
+    }
+    let memories = arguments.memory.0.clone();
     let known: [(&str, bool, Has); 2] = [
         ("--longest", arguments.longest.is_some(), Method::needs_longest),
         ("--rate", arguments.rate.is_some(), |method| method.has(Parameter::Rate)),
@@ -334,9 +351,9 @@ fn check_sum(memories: &[usize], copies: usize, what: &str) -> Result<(), Failur
 }
 
 /// The items in this order, without repetitions.
-fn distinct<T: Copy + PartialEq>(methods: &[T]) -> Vec<T> {
+fn distinct<T: PartialEq>(methods: impl IntoIterator<Item = T>) -> Vec<T> {
     let mut distinct = Vec::new();
-    for &method in methods {
+    for method in methods {
         if !distinct.contains(&method) {
             distinct.push(method);
         }

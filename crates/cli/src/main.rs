@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     /// Value names of options that take anything else; what begins with a minus sign is a flag after these.
-    const TEXTS: [&str; 32] = [
+    const TEXTS: [&str; 33] = [
         "A,B",
         "A,B=SHARE",
         "A,B=TIME",
@@ -252,6 +252,7 @@ mod tests {
         "METHOD",
         "MORE",
         "NAME|FILE",
+        "POLICY",
         "PREFIX",
         "QUEUE",
         "RECEIVER",

@@ -167,7 +167,7 @@ fn argument(word: &str) -> String {
 
 /// What to compare, without repetitions.
 fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
-    let (memories, methods) = (arguments.memory.0.clone(), distinct(&arguments.methods));
+    let (memories, methods) = (arguments.memory.0.clone(), distinct(arguments.methods.iter().copied()));
     // Both points have a sketch each.
     check_sum(&memories, 2 * methods.len() * usize::from(arguments.seeds), "methods and seeds")?;
     let (interval, longest) = (arguments.point.interval(), arguments.point.longest);
