@@ -137,11 +137,12 @@ fn main() -> ExitCode {
 
 fn parse() -> Result<Arguments, clap::Error> {
     let matches = take_signs(Arguments::command()).try_get_matches()?;
+    let arguments = Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut Arguments::command()))?;
     if has_limit_without_use(&matches) {
         let words = "--memory limits nothing with --method exact; the default method is exact while everything fits";
-        return Err(Arguments::command().error(ErrorKind::ArgumentConflict, words));
+        messages::warn(&[words.to_owned()]);
     }
-    Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut Arguments::command()))
+    Ok(arguments)
 }
 
 /// Whether `--memory` is given to a method that has no limit.

@@ -189,7 +189,7 @@ pub(crate) struct Arguments {
     pub(super) flow_bytes: Option<usize>,
     #[command(flatten)]
     pub(super) expected: ExpectedArguments,
-    /// Memory limit of all data structures together, excluding read buffers. Not with --method exact.
+    /// Memory limit of all data structures together, excluding read buffers. Not used by --method exact.
     #[arg(long, value_name = "SIZE", value_parser = crate::units::memory, default_value = crate::units::MEMORY, help_heading = "Method and memory")]
     pub(super) memory: usize,
     #[command(flatten)]

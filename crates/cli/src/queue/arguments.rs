@@ -72,7 +72,7 @@ pub(crate) struct Arguments {
     /// exact: every departure, without memory limit. conquest: snapshots from the start.
     #[arg(long, value_parser = units::one_of(Method::ALL, Method::name), default_value = Method::Auto.name(), help_heading = "Method and memory")]
     pub(super) method: Method,
-    /// Memory limit of all data structures together, excluding read buffers. Not with --method exact.
+    /// Memory limit of all data structures together, excluding read buffers. Not used by --method exact.
     #[arg(long, value_name = "SIZE", value_parser = units::memory, default_value = units::MEMORY, help_heading = "Method and memory")]
     pub(super) memory: usize,
     /// Bytes of all snapshots together. Default: 1 MiB, or a quarter of the memory if less.

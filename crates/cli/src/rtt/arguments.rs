@@ -93,7 +93,7 @@ pub(crate) struct Arguments {
     /// How to measure within the memory.
     #[arg(long, value_name = "METHOD", value_parser = described(Method::ALL, Method::name, Method::summary), default_value = Method::Auto.name(), help_heading = "Method and memory")]
     pub(super) method: Method,
-    /// Memory limit of all data structures together, excluding read buffers. Not with --method exact.
+    /// Memory limit of all data structures together, excluding read buffers. Not used by --method exact.
     #[arg(long, value_name = "SIZE", value_parser = crate::units::memory, default_value = crate::units::MEMORY, help_heading = "Method and memory")]
     pub(super) memory: usize,
     /// Seed of all hashes: the same seed gives the same result. Whoever knows it can craft packets that evade or slow

@@ -125,12 +125,23 @@ fn wrong_flags_are_wrong_usage() {
         (&["simulate", "--queue", "bursts"], &["--write", "--egress", "--truth"]),
         (&["simulate", "-w", "-", "--truth", "-"], &["standard output: ", "twice"]),
         (&["simulate", "--queue", "bursts", "-w", "-", "--egress", "/dev/stdout"], &["/dev/stdout", "twice"]),
-        (&["rtt", "ntp.pcap", "--method", "exact", "--memory", "64KiB"], &["--memory", "--method exact", "default"]),
-        (&["queue", "--memory=1MiB", "ntp.pcap", "ntp.pcap", "--method=exact"], &["--memory", "--method exact"]),
         (&["simulate", "-w", "new.pcap", "--span", "long"], &["'long'", "--span", "10s"]),
     ];
     for (arguments, words) in cases {
         assert_nothing_done(arguments, 2, words);
+    }
+}
+
+/// The unbounded method says so, if it is given a limit.
+#[test]
+fn a_limit_without_use_is_said() {
+    let ntp = testdata("ntp/ntp.pcap");
+    let run = |more: &[&str]| dwell(&[&["rtt", &ntp, "--match", "ntp"], more].concat());
+    let words = "dwell: warning: --memory limits nothing with --method exact";
+    let said = run(&["--method", "exact", "--memory", "64KiB"]);
+    assert!(said.code == 0 && said.err.starts_with(words) && said.err.lines().count() == 1, "{}", said.err);
+    for quiet in [&["--method", "exact"][..], &["--memory", "64KiB"], &["--method", "km", "--memory", "64KiB"]] {
+        assert!(!run(quiet).err.contains(words), "{quiet:?}");
     }
 }
 
