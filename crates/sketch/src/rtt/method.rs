@@ -72,7 +72,7 @@ pub enum Parameter {
     Hashes,
     /// [`super::Settings::policy`].
     Policy,
-    /// [`super::Settings::prior`].
+    /// The field `prior` of [`super::Settings`].
     Prior,
     /// [`super::Settings::ranges`].
     Ranges,
