@@ -10,7 +10,7 @@ use crate::output::{self, Output, ReportArguments, WriteReport};
 use crate::progress::Bar;
 use crate::rtt::{self, about, matching};
 use crate::signals::Signals;
-use crate::units::{Memories, described, is_given, one_of};
+use crate::units::{Memories, described, distinct, is_given, one_of};
 use anyhow::Result;
 use clap::builder::TypedValueParser;
 use clap::{Args, Subcommand, ValueEnum};
@@ -348,17 +348,6 @@ fn check_sum(memories: &[usize], copies: usize, what: &str) -> Result<(), Failur
         )));
     }
     Ok(())
-}
-
-/// The items in this order, without repetitions.
-fn distinct<T: PartialEq>(methods: impl IntoIterator<Item = T>) -> Vec<T> {
-    let mut distinct = Vec::new();
-    for method in methods {
-        if !distinct.contains(&method) {
-            distinct.push(method);
-        }
-    }
-    distinct
 }
 
 fn observer(arguments: &Arguments, matches: Vec<Match>, ids: IdForm) -> Observer {

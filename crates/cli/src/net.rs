@@ -4,6 +4,7 @@ use crate::Failure;
 use crate::messages;
 use crate::output::{self, Output, WriteReport};
 use crate::progress;
+use crate::units::distinct;
 use anyhow::{Context, Result, anyhow, bail};
 use dwell_capture::Name;
 use dwell_capture::file::Decompressed;
@@ -164,12 +165,8 @@ impl Map {
             }
             topology.set_servers(servers);
         }
-        let mut instrumented = topology.instrumented().to_vec();
-        for router in named(&topology, &source, "--instrumented", &arguments.instrumented)? {
-            if !instrumented.contains(&router) {
-                instrumented.push(router);
-            }
-        }
+        let given = named(&topology, &source, "--instrumented", &arguments.instrumented)?;
+        let instrumented = distinct(topology.instrumented().iter().copied().chain(given));
         let (mode, mode_name) =
             if arguments.single_path { (Mode::Single, "single") } else { (Mode::EqualCost, "equal-cost") };
         let all_paths = |topology: &Topology| {
@@ -281,15 +278,9 @@ fn fail(topology: &mut Topology, source: &str, ends: &str) -> Result<usize, Fail
 
 /// The routers of a flag that is given any number of times, each once.
 fn named(topology: &Topology, source: &str, flag: &str, lists: &[String]) -> Result<Vec<u32>, Failure> {
-    let mut named = Vec::new();
-    for names in lists {
-        for router in routers(topology, source, flag, names)? {
-            if !named.contains(&router) {
-                named.push(router);
-            }
-        }
-    }
-    Ok(named)
+    let named: Vec<Vec<u32>> =
+        lists.iter().map(|names| routers(topology, source, flag, names)).collect::<Result<_, _>>()?;
+    Ok(distinct(named.concat()))
 }
 
 /// The routers with these names, joined by commas. Names may contain commas themselves: the longest matching name is

@@ -38,6 +38,17 @@ where
     Trimmed(names).try_map(move |found| of_name(found).ok_or("expected one of these"))
 }
 
+/// The items of a list in their order, without repetitions.
+pub(crate) fn distinct<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut distinct = Vec::new();
+    for item in items {
+        if !distinct.contains(&item) {
+            distinct.push(item);
+        }
+    }
+    distinct
+}
+
 /// Ignores spaces around a name, such as those behind the commas of a list.
 #[derive(Clone)]
 struct Trimmed(PossibleValuesParser);

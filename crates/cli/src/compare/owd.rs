@@ -2,13 +2,13 @@
 
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
-use super::{OutputArguments, check_sum, distinct};
+use super::{OutputArguments, check_sum};
 use crate::Failure;
 use crate::beginning::Beginning;
 use crate::messages;
 use crate::owd::{Next, Pair, PointArguments, follow, memory_flag, of_comparison};
 use crate::signals::Signals;
-use crate::units::{Memories, time_flag};
+use crate::units::{Memories, distinct, time_flag};
 use clap::Args;
 use dwell_evaluate::compare::owd::{Method, OwdComparison, Recommended, Results, SCHEMA, Settings, table};
 use dwell_report::json;

@@ -160,7 +160,7 @@ impl Source {
         let mut travelling = |frame: &Frame<'_>, at| {
             let travels = match crossings.observe(frame).map(|passing| passing.flow.key) {
                 Some(key) => directions.is_reverse(key.source, key.destination) == Some(false),
-                None => directions.sources().is_none(),
+                None => *directions == Directions::Forward,
             };
             let bytes = &frame.bytes[..frame.bytes.len().min(*snap_length as usize)];
             travels.then(|| (at, Captured { bytes: bytes.into(), wire_length: frame.wire_length }))

@@ -1,5 +1,5 @@
 use super::baseline::{Baseline, Value, WINDOWS};
-use super::losses::{Bursts, LossVerdict};
+use super::losses::{Bursts, LossVerdict, Tally};
 use super::null::Null;
 use super::readings::Readings;
 use super::routes::Routes;
@@ -136,9 +136,10 @@ impl Localization {
                 Verdict::new(&values, from, at, &null).map(|verdict| (verdict.p_value, verdict.shift.first))
             }));
             let of = readings.of(segment);
+            let before = Tally::of(&of[..from]);
             found.losses[segment as usize] = LossVerdict::new(of, from, last, bursts);
             found.changes.extend(changes(segment, Kind::Loss, from..=last, segment_alarm, |at| {
-                if LossVerdict::is_quiet(of, from, at, bursts, segment_alarm) {
+                if LossVerdict::is_quiet(&before, of, from, at, bursts, segment_alarm) {
                     return None;
                 }
                 LossVerdict::new(of, from, at, bursts).map(|verdict| (verdict.p_value, verdict.first))

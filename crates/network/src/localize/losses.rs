@@ -55,7 +55,7 @@ const MOST_BURSTS: f64 = 1e5;
 
 /// The losses of several intervals.
 #[derive(Clone, Copy, Default)]
-struct Tally {
+pub(super) struct Tally {
     lost: f64,
     packets: f64,
     /// Packets of the interval with the most.
@@ -69,7 +69,7 @@ struct Tally {
 }
 
 impl Tally {
-    fn of(readings: &[Option<Reading>]) -> Self {
+    pub(super) fn of(readings: &[Option<Reading>]) -> Self {
         let counts = || readings.iter().flatten().map(|r| (r.lost as f64, r.received as f64 + r.lost as f64));
         let mut sum = Self::default();
         for (lost, packets) in counts().filter(|&(_, packets)| packets > 0.0) {
@@ -223,16 +223,17 @@ impl LossVerdict {
         verdicts.min_by(|a, b| a.p_value.total_cmp(&b.p_value))
     }
 
-    /// Whether the p-value of interval `last` is surely above `limit`; found in a fraction of the time.
+    /// Whether the p-value of interval `last` is surely above `limit`, given the losses of the baseline; found in a
+    /// fraction of the time.
     pub(super) fn is_quiet(
+        before: &Tally,
         readings: &[Option<Reading>],
         from: usize,
         last: usize,
         assumed: Bursts,
         limit: f64,
     ) -> bool {
-        let before = Tally::of(&readings[..from]);
-        windows(readings, from, last).all(|(_, now)| chance(&before, &now, assumed, Length::least_mean) > limit)
+        windows(readings, from, last).all(|(_, now)| chance(before, &now, assumed, Length::least_mean) > limit)
     }
 }
 
@@ -341,8 +342,9 @@ mod tests {
                 })
                 .collect();
             let readings = readings(&lost);
+            let before = Tally::of(&readings[..20]);
             for at in 20..32 {
-                let is_quiet = |limit| LossVerdict::is_quiet(&readings, 20, at, Bursts::UNKNOWN, limit);
+                let is_quiet = |limit| LossVerdict::is_quiet(&before, &readings, 20, at, Bursts::UNKNOWN, limit);
                 let p_value = LossVerdict::new(&readings, 20, at, Bursts::UNKNOWN).unwrap().p_value;
                 assert!(!is_quiet(p_value), "{p_value} {lost:?}");
                 trials += u32::from(p_value > ALARM);

@@ -155,12 +155,14 @@ impl Sightings {
     /// captured there: that of the packets that pass both. Hosts that only exchange packets at one of the points are on
     /// its side.
     pub fn directions(&self, is_one_clock: bool) -> Directions {
-        let told = self.judge(Drift::NONE).told;
-        let is_one_queue = is_one_clock || self.wait_together() || self.is_mixed() && are_waits(&told);
-        if !told.is_empty() && all_go_forward(&told, is_one_queue) {
+        let by_clocks = self.judge(Drift::NONE);
+        let told = &by_clocks.told;
+        let is_one_queue = is_one_clock || self.wait_together() || self.is_mixed() && are_waits(told);
+        if !told.is_empty() && all_go_forward(told, is_one_queue) {
             return Directions::Forward;
         }
-        let Judged { mut votes, told, unanswered } = self.judge(self.drift());
+        let drift = self.drift();
+        let Judged { mut votes, told, unanswered } = if drift == Drift::NONE { by_clocks } else { self.judge(drift) };
         let border = border(&told);
         if border.is_none() && !told.is_empty() {
             return Directions::Forward;
