@@ -176,7 +176,7 @@ impl Figure {
         let Drawn { x, y, places, panels } = self.draw(summaries);
         let mut values = panels.iter().flat_map(|panel| &panel.curves).flat_map(|(_, values)| values).flatten();
         values.clone().next()?;
-        let bars = if values.any(|value| value.low < value.high) { " Bars: 95% intervals of the mean." } else { "" };
+        let bars = if values.any(|value| value.low < value.high) { " Bars: 95% intervals." } else { "" };
         let title = self.title.as_deref().unwrap_or(title).to_owned();
         let subtitle = format!("{y}, {origin}.{bars}");
         Some(Sweep { title, subtitle, x, places, y: self.y.axis(self.log), mark: None, panels })
@@ -322,14 +322,18 @@ impl Height {
         }
     }
 
-    /// The number with its 95% interval, where it is a mean over the runs or a share of them.
+    /// The number with its 95% interval, where the runs are enough for one.
     fn of(self, summary: &Summary) -> Option<Estimate<f64>> {
         let runs = summary.runs.saturating_sub(summary.missing).max(1) as f64;
         let around = |value: f64, error: f64| Estimate { value, low: value - Z95 * error, high: value + Z95 * error };
+        let between = |value: Option<f64>, ends: Option<[f64; 2]>| {
+            let value = value?;
+            Some(ends.map_or_else(|| Estimate::exact(value), |[low, high]| Estimate { value, low, high }))
+        };
         match self {
-            Self::MedianError => summary.median_error.map(Estimate::exact),
-            Self::TenRmsError => summary.ten_rms_error.map(Estimate::exact),
-            Self::RmsError => summary.rms_error.map(Estimate::exact),
+            Self::MedianError => between(summary.median_error, summary.median_error_interval),
+            Self::RmsError => between(summary.rms_error, summary.rms_error_interval),
+            Self::TenRmsError => between(summary.ten_rms_error, summary.ten_rms_error_interval),
             Self::MeanRelativeError => summary.mean_relative_error.map(|mean| {
                 let squares = summary.rms_relative_error.map_or(0.0, |rms| rms * rms - mean * mean);
                 around(mean, (squares.max(0.0) / runs).sqrt())
@@ -455,9 +459,12 @@ mod tests {
             runs: 50,
             missing: 0,
             median_error: None,
+            median_error_interval: None,
             rms_error: Some(rms),
+            rms_error_interval: None,
             ten_median_error: None,
             ten_rms_error: None,
+            ten_rms_error_interval: None,
             mean_relative_error: None,
             rms_relative_error: None,
             mean: Some(rms),

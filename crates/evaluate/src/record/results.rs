@@ -23,6 +23,12 @@ pub fn write(summaries: &[Summary], to: &mut impl Write) -> io::Result<()> {
         "covered_share",
         "mean_relative_error",
         "rms_relative_error",
+        "median_error_low",
+        "median_error_high",
+        "rms_error_low",
+        "rms_error_high",
+        "ten_rms_error_low",
+        "ten_rms_error_high",
     ];
     let mut rows = Rows::new(to, columns)?;
     for summary in summaries {
@@ -41,6 +47,8 @@ pub fn write(summaries: &[Summary], to: &mut impl Write) -> io::Result<()> {
         let mut row = vec![summary.workload.clone(), summary.method.clone(), label, summary.quantity.clone()];
         row.extend([summary.scale.name().to_owned(), summary.runs.to_string(), summary.missing.to_string()]);
         row.extend(numbers.map(text));
+        let intervals = [summary.median_error_interval, summary.rms_error_interval, summary.ten_rms_error_interval];
+        row.extend(intervals.into_iter().flat_map(|interval| [0, 1].map(|end| text(interval.map(|ends| ends[end])))));
         rows.write(&row)?;
     }
     rows.flush()
