@@ -5,7 +5,7 @@ use crate::grid::{Entry, Grid, Measured, Tables};
 use crate::queue::{self, control};
 use crate::table::WriteTable;
 use crate::value::Invalid;
-use crate::{crossing, delay, flows, network, ring};
+use crate::{crossing, delay, flows, network, plan, ring};
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
 use std::sync::Arc;
@@ -32,14 +32,16 @@ pub enum Kind {
     Control,
     /// Which links of a network are at fault.
     Network,
+    /// Which routers of a network to instrument.
+    Plan,
 }
 
-const _: () = assert!(Kind::Network as usize + 1 == Kind::ALL.len());
+const _: () = assert!(Kind::Plan as usize + 1 == Kind::ALL.len());
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 7] =
-        [Self::Delay, Self::Crossing, Self::Flows, Self::Ring, Self::Queue, Self::Control, Self::Network];
+    pub const ALL: [Self; 8] =
+        [Self::Delay, Self::Crossing, Self::Flows, Self::Ring, Self::Queue, Self::Control, Self::Network, Self::Plan];
 
     /// The name of its tables in a definition.
     pub const fn name(self) -> &'static str {
@@ -51,6 +53,7 @@ impl Kind {
             Self::Queue => "queue",
             Self::Control => "control",
             Self::Network => "network",
+            Self::Plan => "plan",
         }
     }
 
@@ -64,6 +67,7 @@ impl Kind {
             Self::Queue => read::<queue::WorkloadEntry, queue::MethodEntry>(value, queue::write_table),
             Self::Control => read::<control::WorkloadEntry, control::MethodEntry>(value, control::write_table),
             Self::Network => read::<network::WorkloadEntry, network::MethodEntry>(value, network::write_table),
+            Self::Plan => read::<plan::WorkloadEntry, plan::MethodEntry>(value, plan::write_table),
         }
     }
 }
@@ -91,7 +95,7 @@ mod tests {
     const HEAD: &str = "name = 'n'\ntitle = 't'\nsource = 's'\nseeds = 1\n";
 
     /// A definition of each kind, with all its numbers.
-    const ALL: [&str; 7] = [
+    const ALL: [&str; 8] = [
         r#"
 [[delay.workloads]]
 name = "span"
@@ -260,6 +264,19 @@ lossy = 0.01
 [[network.methods]]
 method = "segments"
 intervals = [1]
+"#,
+        r#"
+[[plan.workloads]]
+name = "small"
+routers = 20
+links = 2
+heaviest = 3
+[[plan.methods]]
+method = "greedy"
+routers = [0, 5]
+[[plan.methods]]
+method = "bound"
+routers = [5]
 "#,
     ];
 

@@ -57,6 +57,8 @@ mod ring;
 mod queue;
 // Kind: which links of a network are at fault.
 mod network;
+// Kind: which routers of a network to instrument.
+mod plan;
 // The list of kinds, by the names of their tables.
 mod kinds;
 pub use kinds::Kind;

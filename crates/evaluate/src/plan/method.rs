@@ -1,0 +1,117 @@
+use super::workload::Stream;
+use crate::case::{Measurement, Quantity};
+use crate::grid::{Configured, Entry, Measured, methods_seed, shares, values, written};
+use crate::value::{Invalid, whole};
+use dwell_network::paths::{Mode, Paths};
+use dwell_network::plan::{Limits, State, Strategy, least_hops, plan};
+use dwell_network::segments::Segments;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Links that one probe of each segment traverses.
+pub(super) const PROBE_HOPS: &str = "probe_hops";
+/// Their share of those without any instrumented router.
+pub(super) const LEFT: &str = "left";
+/// Mean length of a segment in links.
+pub(super) const MEAN_HOPS: &str = "mean_hops";
+
+/// One entry of `[[plan.methods]]`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MethodEntry {
+    method: Method,
+    /// How many routers are instrumented.
+    routers: Vec<f64>,
+}
+
+/// How they are chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Method {
+    Greedy,
+    Saving,
+    Swap,
+    Random,
+    /// In no way: a lower bound of what any choice leaves.
+    Bound,
+}
+
+/// A method, and how many routers it may choose.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Configuration {
+    method: Method,
+    routers: usize,
+}
+
+impl Entry for MethodEntry {
+    type Item = Configuration;
+
+    fn items(&self, _: f64) -> Result<Vec<Configuration>, Invalid> {
+        let with = |&routers: &f64| {
+            Ok(Configuration {
+                method: self.method,
+                routers: whole("routers", routers, 0..=u64::from(u32::MAX))? as usize,
+            })
+        };
+        if self.routers.is_empty() {
+            return Err(Invalid::new("routers", "empty: expected at least one number"));
+        }
+        self.routers.iter().map(with).collect()
+    }
+}
+
+impl Configured for Configuration {
+    fn name(&self) -> String {
+        written(&self.method)
+    }
+
+    fn parameters(&self) -> BTreeMap<String, f64> {
+        BTreeMap::from([("routers".to_owned(), self.routers as f64)])
+    }
+}
+
+impl Measured for Configuration {
+    type Stream = Stream;
+
+    fn suits(&self, stream: &Stream) -> Result<(), String> {
+        if self.routers > stream.routers as usize {
+            return Err(format!("{} routers: more than the {} of the map", self.routers, stream.routers));
+        }
+        Ok(())
+    }
+
+    fn quantities(&self, _: &Stream) -> Vec<Quantity> {
+        let length = if self.method == Method::Bound { vec![] } else { values(&[MEAN_HOPS]) };
+        [values(&[PROBE_HOPS]), shares(&[LEFT]), length].concat()
+    }
+
+    /// Draws a map once for all configurations.
+    fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
+        let topology = stream.topology(seed)?;
+        let paths = Paths::all(&topology, Mode::EqualCost, Paths::MOST).map_err(|error| error.to_string())?;
+        let segments = Segments::new(paths, topology.routers());
+        let measure = |configuration: &&Self| {
+            let limits = Limits { seed: methods_seed(seed), ..Limits::routers(configuration.routers) };
+            let planned = |strategy| -> State {
+                let plan = plan(&topology, &mut segments.clone(), strategy, &limits);
+                plan.steps.last().map_or(plan.before, |step| step.state)
+            };
+            let state = planned(match configuration.method {
+                Method::Greedy => Strategy::Greedy,
+                Method::Saving => Strategy::Saving,
+                Method::Random => Strategy::Random,
+                Method::Swap | Method::Bound => Strategy::Swap,
+            });
+            let is_bound = configuration.method == Method::Bound;
+            let hops = if is_bound { least_hops(&segments, &limits, state.probe_hops, || {}) } else { state.probe_hops }
+                as f64;
+            let mut all =
+                vec![Measurement::value(PROBE_HOPS, hops), Measurement::value(LEFT, hops / segments.hops() as f64)];
+            if !is_bound {
+                all.push(Measurement::value(MEAN_HOPS, state.granularity.map(|lengths| lengths.mean)));
+            }
+            all
+        };
+        Ok(configurations.iter().map(measure).collect())
+    }
+}

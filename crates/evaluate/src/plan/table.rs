@@ -1,0 +1,20 @@
+use super::method::{LEFT, MEAN_HOPS, PROBE_HOPS};
+use crate::table::{self, CaseSummaries, mean, percent};
+use std::io::{self, Write};
+
+/// Writes the cases of an experiment on plans.
+pub(crate) fn write(cases: &[CaseSummaries<'_>], to: &mut dyn Write) -> io::Result<()> {
+    let line = |case: &CaseSummaries<'_>| {
+        let number =
+            |quantity: &str, digits| mean(case, quantity).map_or_else(table::dash, |value| format!("{value:.digits$}"));
+        format!("  {:>12}  {:>8}  {:>11}", number(PROBE_HOPS, 0), percent(mean(case, LEFT), 2), number(MEAN_HOPS, 2))
+    };
+    table::write(
+        cases,
+        |_| vec![format!("  {:>12}  {:>8}  {:>11}", "probe hops", "left", "mean length")],
+        line,
+        "probe hops: links that one probe of each segment traverses; left: their share of those without instrumented routers.\n\
+         mean length: of a segment, in links. bound: no choice of routers leaves less.",
+        to,
+    )
+}
