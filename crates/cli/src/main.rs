@@ -8,7 +8,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use dwell_capture::file::is_stopped;
 use signals::Signals;
-use std::io;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 // `dwell rtt`: response times. The main path: read this first.
@@ -104,9 +104,10 @@ fn main() -> ExitCode {
         }
         Err(error) if error.use_stderr() => return usage(&first_line(&error)),
         Err(help) => {
-            // If help cannot be written, nobody reads it.
-            let _ = help.print();
-            return ExitCode::SUCCESS;
+            return match help.print().and_then(|()| io::stdout().flush()) {
+                Err(error) if error.kind() != io::ErrorKind::BrokenPipe => failed(&anyhow::anyhow!("standard output: {error}")),
+                _ => ExitCode::SUCCESS,
+            };
         }
     };
     let signals = match Signals::watch() {

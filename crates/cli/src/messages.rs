@@ -30,7 +30,7 @@ pub(crate) const FEW: u64 = 20;
 
 /// The question in warnings about packets that are seen twice.
 pub(crate) const CAPTURED_TWICE: &str = "are packets captured twice, as at mirror ports (editcap -d removes the copies) or \
-                                         with -i any (FILE%2 reads interface 2 only; or editcap -I 20 -d)?";
+                                         with -i any (FILE%2 reads interface 2 only; or editcap -I 20 -d), or is a file named twice?";
 
 /// Writes warnings to standard error.
 pub(crate) fn warn(warnings: &[String]) {

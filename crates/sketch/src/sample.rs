@@ -24,6 +24,9 @@ pub struct Sample {
     /// The same for the delay since the first request, where it is ambiguous. Zero with horizons: there would be many
     /// bins by band and delay, and their bands add little to the weight.
     pub repeat_band: u8,
+    /// By how many eighths of octaves a product limit counts it for more than its weight: where a gate opened lately, it
+    /// follows some bands only by the ids that passed before.
+    pub limit_steps: i16,
     /// The series of the request, as the caller numbered it.
     pub tag: u16,
     /// The caller's mark, copied from the response.
@@ -35,6 +38,13 @@ impl Sample {
     #[inline]
     pub fn weighted(self, weight: f64) -> Self {
         Self { weight, repeat_weight: weight, ..self }
+    }
+
+    /// The same with the weight that it has in the product limit of its series.
+    #[inline]
+    pub fn limited(self) -> Self {
+        let more = (f64::from(self.limit_steps) / 8.0).exp2();
+        Self { weight: self.weight * more, repeat_weight: self.repeat_weight * more, limit_steps: 0, ..self }
     }
 
     /// A single delay with weight 1, of series zero and without a mark.
@@ -49,6 +59,7 @@ impl Sample {
             inserted_since: 0,
             band: 0,
             repeat_band: 0,
+            limit_steps: 0,
             tag: 0,
             mark: 0,
         }

@@ -240,10 +240,11 @@ fn the_entry_probability_is_found() {
 #[test]
 fn errors_are_known_beforehand() {
     const RUNS: u64 = 30;
+    const SPAN: Nanos = Nanos::new(400_000_000);
     let settings = Settings {
         answered: 0.4,
         delays: Distribution::LogNormal { mean: Nanos::new(5_000_000), p99: Nanos::new(30_000_000) },
-        ..Settings::fridge_synthetic(Nanos::new(0)).with_span(Nanos::new(400_000_000))
+        ..Settings::fridge_synthetic(Nanos::new(0)).with_span(SPAN)
     };
     for probability in [1.0 / 32.0, 1.0 / 128.0] {
         let mut squares = [0.0; 2];
@@ -255,7 +256,7 @@ fn errors_are_known_beforehand() {
             samples.iter().for_each(|sample| store.update(0, sample));
             let distribution = store.distribution(0, Ambiguous::Bounds);
             let delays: Vec<Nanos> = truth.iter().map(|&delay| Nanos::new(delay)).collect();
-            let traffic = Traffic::new(settings.rate, delays.len() as f64, &delays).expect("there are delays");
+            let traffic = Traffic::new(settings.rate, SPAN, delays.len() as f64, &delays).expect("there are delays");
             for (i, quantile) in [0.5, 0.95].into_iter().enumerate() {
                 let estimate = distribution.quantile(quantile).expect("there are samples").value as f64;
                 squares[i] += (estimate / nearest_rank(&truth, quantile) as f64).log2().powi(2) / RUNS as f64;
@@ -280,6 +281,7 @@ fn the_search_and_the_bins_are_foretold() {
     const RUNS: u64 = 40;
     const FEW_SLOTS: u32 = 800;
     const QUANTILES: [f64; 2] = [0.5, 0.95];
+    const SPAN: Nanos = Nanos::new(10_000_000_000);
     let delays = Distribution::LogNormal { mean: Nanos::new(2_000_000), p99: Nanos::new(24_000_000) };
     let settings = Settings::poisson(3_000.0, delays, End::AfterRequests(30_000));
     let (mut squares, mut expected, mut of_samples) = ([0.0; 2], [0.0; 2], [0.0; 2]);
@@ -290,7 +292,7 @@ fn the_search_and_the_bins_are_foretold() {
         let distribution = store.distribution(0, Ambiguous::Bounds);
         let delays: Vec<Nanos> = truth.iter().map(|&delay| Nanos::new(delay)).collect();
         truth.sort_unstable();
-        let traffic = Traffic::new(settings.rate, delays.len() as f64, &delays).expect("there are delays");
+        let traffic = Traffic::new(settings.rate, SPAN, delays.len() as f64, &delays).expect("there are delays");
         let probability = traffic.best_probability(FEW_SLOTS);
         let bins = store.bin_errors(&delays, QUANTILES);
         for (i, quantile) in QUANTILES.into_iter().enumerate() {

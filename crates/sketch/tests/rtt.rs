@@ -258,11 +258,11 @@ fn unwanted_requests_are_forgotten() {
 /// quarter unused if there is more than enough to store.
 #[test]
 fn memory_is_kept_to() {
-    let all = [Match::TcpHandshake, Match::TcpAck, Match::Dns, Match::Ntp, Match::IcmpEcho];
+    let all = [Match::TcpHandshake, Match::TcpAck, Match::TcpTs, Match::Dns, Match::Ntp, Match::IcmpEcho];
     for method in Method::ALL.into_iter().filter(|&method| method != Method::Exact) {
         for matches in [&all[1..2], &all[..3], &all[..]] {
             let (mut tried, mut memory) = (0, 2 << 10);
-            while memory < 100 << 10 {
+            while memory < 150 << 10 {
                 let settings = settings(method, matches, memory);
                 let meter = RttMeter::new(&settings);
                 if let Err(SettingsError::Memory { needed, .. }) = meter {

@@ -121,7 +121,7 @@ fn traffic(arguments: &Arguments, delays: &[Nanos]) -> Result<Traffic, Failure> 
     let exchanges = rate * answered * span.get() as f64 / 1e9;
     // The first segment of a handshake waits for two answers, and the second, if there is one, for the third.
     let entering = if arguments.is_handshake() { 2.0 + answered } else { 1.0 };
-    let traffic = Traffic::new(rate * entering, exchanges, delays).filter(|_| exchanges >= 1.0);
+    let traffic = Traffic::new(rate * entering, span, exchanges, delays).filter(|_| exchanges >= 1.0);
     traffic.ok_or_else(|| usage("less than one exchange expected: use a higher rate or a longer --span"))
 }
 

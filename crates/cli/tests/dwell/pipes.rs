@@ -170,6 +170,8 @@ fn a_full_disk_is_told_in_one_line() {
     for how in [
         &["rtt", &ntp, "--match", "ntp"][..],
         &["rtt", &ntp, "--match", "ntp", "--interval", "1s", "--format", "jsonl"],
+        &["rtt", "--help"],
+        &["--version"],
     ] {
         let mut full = command(how);
         full.stdout(File::options().write(true).open("/dev/full").unwrap()).stderr(Stdio::piped());

@@ -85,7 +85,8 @@ impl Distribution {
         self.high.as_ref().unwrap_or(&self.value)
     }
 
-    /// Estimated number of answered exchanges, at least that of samples; `None` without samples.
+    /// Estimated number of answered exchanges, at least that of samples unless some of these are taken for repeats; `None`
+    /// without samples.
     pub fn exchanges(&self) -> Option<Estimate<f64>> {
         if self.samples == 0 {
             return None;
@@ -94,7 +95,8 @@ impl Distribution {
         let (curve, value) = (self.low(), self.low().total.weight);
         let error = Z95 * curve.variance_between(0..curve.bins.len()).max(0.0).sqrt();
         // A product limit does not follow all of them at first, after p has risen.
-        Some(Estimate::around(value, value - error, value + error).map(|all| all.max(self.samples as f64)))
+        let least = if curve.bins.doubts.is_empty() { self.samples as f64 } else { 0.0 };
+        Some(Estimate::around(value, value - error, value + error).map(|all| all.max(least)))
     }
 
     /// Whether there are no samples, or none that the product limit follows.

@@ -170,6 +170,20 @@ const fn octave(band: u8) -> Option<usize> {
     })
 }
 
+/// The band of exchanges that are not followed.
+const NOT_FOLLOWED: u8 = survival::FOLLOWED as u8 + 1;
+
+/// A response that found its entry.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Found {
+    /// Its band: 0 as long as none is followed.
+    pub(super) band: u8,
+    /// The probability that its request entered and that the response counts.
+    pub(super) p: f64,
+    /// By how many eighths of octaves less is the probability with which its band is followed.
+    pub(super) limit_steps: i16,
+}
+
 /// From 1 to the smallest entry probability that the search may choose.
 const MOST_OCTAVES: u8 = 24;
 /// By how many octaves numbers on the scale may stay smaller than *p* allows: in one more, the first band would be longer
@@ -290,12 +304,10 @@ impl Censoring {
         self.stretch();
     }
 
-    /// Counts a response that found its entry after `insertions`, of all that were `inserted`; returns its band (0:
-    /// none is followed), and the probability that its request entered and that the response counts.
+    /// Counts a response that found its entry after `insertions`, of all that were `inserted`.
     #[inline]
-    pub(super) fn find(&mut self, response: &Event, insertions: u64, inserted: u64) -> (u8, f64) {
-        let (band, p) = self.end_after(response, insertions, inserted);
-        (band.unwrap_or(survival::FOLLOWED as u8 + 1), p)
+    pub(super) fn find(&mut self, response: &Event, insertions: u64, inserted: u64) -> Found {
+        self.end_after(response, insertions, inserted)
     }
 
     /// Counts the sample of a response that found its entry in this band.
@@ -312,44 +324,50 @@ impl Censoring {
         self.end_after(response, insertions, inserted);
     }
 
-    /// Counts a response that was at risk for this many insertions; returns the band in which that ends, if it is
-    /// followed, and the probability that this one was.
+    /// Counts a response that was at risk for this many insertions.
     #[inline]
-    fn end_after(&mut self, response: &Event, insertions: u64, inserted: u64) -> (Option<u8>, f64) {
+    fn end_after(&mut self, response: &Event, insertions: u64, inserted: u64) -> Found {
         if self.scale.has_changed_within(self.followed, inserted) {
             return self.end_lately(response, insertions, inserted);
         }
         let band = band((insertions as f64 / self.stretch) as u64, self.slots);
         // What is not followed counts as at risk in the last band that is.
         self.counts[usize::from(response.tag)].end(band.min(self.last), 1.0 / self.present);
-        ((band <= self.last).then_some(band), self.present)
+        Found { band: if band <= self.last { band } else { NOT_FOLLOWED }, p: self.present, limit_steps: 0 }
     }
 
     /// The same where *p* changed so recently that exchanges which are followed span the change.
     #[cold]
-    fn end_lately(&mut self, response: &Event, insertions: u64, inserted: u64) -> (Option<u8>, f64) {
+    fn end_lately(&mut self, response: &Event, insertions: u64, inserted: u64) -> Found {
+        let own = self.scale.step_back(insertions, inserted).max(self.scale.step());
         let Self { counts, scale, slots, .. } = self;
         let (together, each_slot) = (together(*slots), f64::from(*slots));
         let band = |number: f64| band(number as u64, *slots);
         let whole = |number: f64| usize::from(last(number, *slots));
-        let mut chances = [self.present; BANDS];
+        let mut steps = [scale.step(); BANDS];
         for (number, step) in scale.sparser(inserted) {
-            chances[whole(number) + 1..].fill(EntryProbability::ONE.at_step(step));
+            steps[whole(number) + 1..].fill(step);
         }
+        let chance = |step: u8| EntryProbability::ONE.at_step(step);
         // Nothing is older than the first insertion.
         let is_whole = inserted as f64 <= self.followed;
         let followed = whole(if is_whole { self.followed } else { scale.number(self.followed, inserted) });
-        let is_offered = |band: &usize| self.gate.with_probability(chances[*band]).admits(response.id);
+        let is_offered = |band: &usize| self.gate.with_probability(chance(steps[*band])).admits(response.id);
         let last = (1..=followed).rfind(is_offered).unwrap_or(0) as u8;
         let band = band(scale.number(insertions as f64, inserted));
         let exchanges = |band: usize| {
             let insertions = scale.insertions(begin_together(band, together) * each_slot, inserted);
-            (insertions / each_slot).exp() / chances[band]
+            (insertions / each_slot).exp() / chance(steps[band])
         };
         counts[usize::from(response.tag)].end_lately(band.min(last), exchanges);
-        // As long as no band is followed, the product limit knows nothing of an exchange: it stands for others by itself.
-        let own = (followed == 0).then_some(0);
-        ((band <= last).then_some(band).or(own), chances[usize::from(band)])
+        let limit_steps = i16::from(steps[usize::from(band)]) - i16::from(own);
+        let (band, limit_steps) = match followed {
+            _ if band <= last => (band, limit_steps),
+            // As long as no band is followed, the product limit knows nothing of an exchange: it stands for others by itself.
+            0 => (0, 0),
+            _ => (NOT_FOLLOWED, 0),
+        };
+        Found { band, p: chance(own), limit_steps }
     }
 
     /// Counts a response whose slot was not overwritten for `least` insertions, and nobody knows for how many more.
@@ -446,8 +464,10 @@ mod tests {
                         let was_offered = gate(octaves[usize::from(then > CHANGE)]).admits(response.id);
                         let inserted = if is_across { (insertions(now) * SLOTS) as u64 } else { u64::MAX };
                         if was_offered && waited < survives {
-                            let (band, p) = censoring.find(&response, (waited * SLOTS) as u64, inserted);
-                            found.push((class, band, waited.exp() / p));
+                            let Found { band, p, limit_steps } =
+                                censoring.find(&response, (waited * SLOTS) as u64, inserted);
+                            let more = (f64::from(limit_steps) / 8.0).exp2();
+                            found.push((class, band, waited.exp() / p * more));
                         } else {
                             censoring.censor(&response, (survives * SLOTS) as u64, inserted);
                         }

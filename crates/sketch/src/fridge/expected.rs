@@ -5,8 +5,9 @@ use dwell_types::Nanos;
 /// The traffic of a fridge, from which its errors can be predicted.
 #[derive(Clone, Debug)]
 pub struct Traffic {
-    /// Requests per nanosecond.
+    /// Requests per nanosecond, and in total.
     rate: f64,
+    requests: f64,
     /// Answered requests, in total.
     exchanges: f64,
     /// In ascending order, in nanoseconds; each stands for equally many exchanges.
@@ -14,12 +15,14 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// Requests per second, total number of answered ones, and equally likely delays; `None` without any.
-    pub fn new(rate: f64, exchanges: f64, delays: &[Nanos]) -> Option<Self> {
+    /// Requests per second for so long, the number of those that are answered, and equally likely delays; `None` without
+    /// any.
+    pub fn new(rate: f64, span: Nanos, exchanges: f64, delays: &[Nanos]) -> Option<Self> {
         let mut delays: Vec<f64> = delays.iter().map(|delay| delay.get().max(1) as f64).collect();
         delays.sort_by(f64::total_cmp);
-        let is_sound = !delays.is_empty() && rate > 0.0 && exchanges > 0.0;
-        is_sound.then_some(Self { rate: rate / 1e9, exchanges, delays })
+        let requests = rate * span.as_secs_f64();
+        let is_sound = !delays.is_empty() && requests > 0.0 && exchanges > 0.0;
+        is_sound.then_some(Self { rate: rate / 1e9, requests, exchanges, delays })
     }
 
     /// The probability that an exchange with this delay is sampled: it enters, and no request that enters meanwhile
@@ -51,13 +54,18 @@ impl Traffic {
     }
 
     /// What the search for *p* adds to [`Traffic::quantile_error`], in octaves: until a fridge knows the delays, few
-    /// requests enter. If the slow ones are answered before it is filled, only chance moves *p* at first.
+    /// requests enter. If the slow ones are answered before it is filled, only chance moves *p* at first, and nothing if
+    /// it stays 1. A fridge that is never filled does not search.
     pub fn search_error(&self, slots: u32, probability: f64, quantile: f64) -> f64 {
         /// Exchanges meanwhile, and how much less likely each of them enters.
         const SEARCHED: f64 = 768.0;
         const RARER: f64 = 4.0;
         let slow = self.delays[(0.99 * self.delays.len() as f64) as usize];
-        let is_known = self.rate * slow * 3.0 < f64::from(slots / FILLED);
+        let filled = f64::from(slots / FILLED);
+        let is_known = self.rate * slow * 3.0 < filled;
+        if self.requests <= filled || is_known && probability == 1.0 {
+            return 0.0;
+        }
         let searched = if is_known { SEARCHED / 4.0 } else { SEARCHED };
         let variance = searched.min(self.exchanges) * (RARER - 1.0) / probability;
         (quantile * (1.0 - quantile) * variance).sqrt() / self.exchanges * self.slope(quantile)

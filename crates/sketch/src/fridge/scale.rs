@@ -125,6 +125,13 @@ impl Scale {
         })
     }
 
+    /// The step of *p* this many insertions ago, as far as is remembered.
+    pub(super) fn step_back(&self, insertions: u64, inserted: u64) -> u8 {
+        let earlier = self.before.iter().rev();
+        let ended = earlier.take_while(|period| inserted.saturating_sub(period.until) <= insertions);
+        ended.last().map_or(self.now.step, |period| period.unit.step)
+    }
+
     /// The number on the scale for the last `insertions` of all that were `inserted`.
     pub(super) fn number(&self, insertions: f64, inserted: u64) -> f64 {
         let (mut number, mut from) = (0.0, 0.0);

@@ -1,4 +1,4 @@
-use super::censoring::Censoring;
+use super::censoring::{Censoring, Found};
 use super::history::History;
 use super::params::{FridgeError, Params};
 use super::repeated::Repeated;
@@ -223,7 +223,7 @@ impl Fridge {
             let times = self.times(at, entry, response.at);
             let p = self.probability_since(times.last);
             if self.answers(at, entry, &times) {
-                self.sample(at, entry, &times, response, (p, 0), samples);
+                self.sample(at, entry, &times, response, Found { band: 0, p, limit_steps: 0 }, samples);
             }
         }
     }
@@ -252,10 +252,10 @@ impl Fridge {
         if is_again {
             censoring.censor_beyond(response, insertions, inserted);
         } else if is_found {
-            let (band, p) = censoring.find(response, insertions, inserted);
-            self.sample(at, entry, &times, response, (p, band), samples);
+            let found = censoring.find(response, insertions, inserted);
+            self.sample(at, entry, &times, response, found, samples);
             if let (Some(censoring), Some(sample)) = (&mut self.censoring, samples.last()) {
-                censoring.count(band, sample.weight);
+                censoring.count(found.band, sample.limited().weight);
             }
         } else {
             censoring.censor(response, insertions, inserted);
@@ -360,7 +360,7 @@ impl Fridge {
         !is_late
     }
 
-    /// Adds the sample of a response that found its request; `p` is the probability that both passed the gate.
+    /// Adds the sample of a response that found its request.
     #[inline]
     fn sample(
         &mut self,
@@ -368,7 +368,7 @@ impl Fridge {
         entry: Entry,
         times: &Times,
         response: &Event,
-        (p, band): (f64, u8),
+        Found { band, p, limit_steps }: Found,
         samples: &mut Vec<Sample>,
     ) {
         self.fates[usize::from(response.tag)].unmatched -= 1;
@@ -384,6 +384,7 @@ impl Fridge {
             inserted_since: (times.insertions + 0.5) as u64,
             band,
             repeat_band: band,
+            limit_steps,
             tag,
             mark: response.mark,
         };
@@ -392,7 +393,7 @@ impl Fridge {
             self.fates[usize::from(tag)].resolved += u64::from(sample.resolve(tokens.answered(response.token)));
         }
         if !self.is_fixed {
-            self.profile.sample(sample.since_first, weight);
+            self.profile.sample(sample.since_first, sample.limited().weight);
         }
         samples.push(sample);
     }

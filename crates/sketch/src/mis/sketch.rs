@@ -263,6 +263,11 @@ impl Meter for Mis {
         }
     }
 
+    fn growing_bytes(&self) -> Option<usize> {
+        // Earlier fridges are added when the search has found others.
+        self.tuning.as_ref().map(|_| self.state_bytes() - self.fates.capacity() * size_of::<Fates>())
+    }
+
     fn state_bytes(&self) -> usize {
         self.slots.capacity() * size_of::<Slot>()
             + self.eras.bytes()

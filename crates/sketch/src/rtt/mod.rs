@@ -288,7 +288,12 @@ impl RttMeter {
     fn keep(&mut self, number: usize) {
         let rule = &self.rules[number];
         for sample in &self.samples {
-            self.store.update_for(self.ambiguous, rule.first_series + usize::from(sample.tag), sample);
+            let series = rule.first_series + usize::from(sample.tag);
+            if sample.limit_steps == 0 || rule.has_intervals() {
+                self.store.update_for(self.ambiguous, series, sample);
+            } else {
+                self.store.update_for(self.ambiguous, series, &sample.limited());
+            }
         }
         if let Some(kept) = &mut self.kept {
             kept.extend(self.samples.iter().map(|s| (rule.series_of(s.tag, self.groups), *s)));
@@ -359,9 +364,9 @@ impl RttMeter {
                     continue;
                 }
                 // Each sample has the weight of its own where responses belong to other series, which say nothing about
-                // it, and in intervals, since their answers are added up: where an interval has few exchanges, mostly
-                // none is at risk when the slow ones end, and its product limit would not know of them.
-                let risk = if are_at_home && rule.reported.is_empty() { rule.meter.risk(tag) } else { None };
+                // it, and in intervals: where one has few exchanges, mostly none is at risk when the slow ones end, and
+                // its product limit would not know of them.
+                let risk = if are_at_home && !rule.has_intervals() { rule.meter.risk(tag) } else { None };
                 let distribution = match risk {
                     None => self.store.distribution(index, self.ambiguous),
                     Some(risk) => self.store.distribution_at_risk(index, self.ambiguous, &risk.among(fates.responses)),
@@ -476,6 +481,12 @@ impl Rule {
             fates.unmatched += responses;
         }
         fates
+    }
+
+    /// Whether answers of intervals are added up, so that each must be right on average.
+    #[inline]
+    fn has_intervals(&self) -> bool {
+        !self.reported.is_empty()
     }
 
     /// When the current batch begins, if it has two events at least: a single one may have a wild timestamp.

@@ -65,7 +65,7 @@ pub(crate) fn estimate(
 ) -> (distribution::Distribution, Vec<i64>) {
     let (samples, mut truth) = run(meter, settings, seed);
     let mut store = DelayStore::bounded(1, 1 << 20).expect("a megabyte is enough for one series");
-    samples.iter().for_each(|sample| store.update(0, sample));
+    samples.iter().for_each(|sample| store.update(0, &sample.limited()));
     truth.sort_unstable();
     let distribution = match meter.risk(0) {
         Some(risk) => store.distribution_at_risk(0, Ambiguous::Bounds, &risk),
