@@ -103,15 +103,9 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
 
     progress.end();
     give(&mut followed, &mut meter, &mut outputs, &observer)?;
-    for warning in source.warnings() {
-        reports.warn(warning.to_string());
-    }
-    if let Some(words) = frames::undecoded(observer.frames(), observer.unknown_link()) {
-        reports.warn(words);
-    }
-    if let Some(words) = frames::nobody_inside(&observer, &arguments.inside) {
-        reports.warn(words);
-    }
+    reports.warn(source.warnings().iter().map(ToString::to_string));
+    reports.warn(frames::undecoded(observer.frames(), observer.unknown_link()));
+    reports.warn(frames::nobody_inside(&observer, &arguments.inside));
     reports.warn_of_copies(&copies);
     let code = reports.see_end(source.is_stopped(), source.is_damaged(), signals);
     reports.finish(&mut meter, &observed(&observer, &followed), outputs)?;
@@ -186,10 +180,8 @@ fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Resu
     }
     followed.give(&mut meter, &mut outputs, |group| events.group_name(group))?;
 
-    about(&events).for_each(|words| reports.warn(words));
-    if let Some(words) = warnings::reused(&meter, &reuse) {
-        reports.warn(words);
-    }
+    reports.warn(about(&events));
+    reports.warn(warnings::reused(&meter, &reuse));
     let code = reports.see_end(events.lines().is_stopped(), events.lines().is_damaged(), signals);
     reports.finish(&mut meter, &Observed::Events(&events, &reuse), outputs)?;
     Ok(code)

@@ -89,13 +89,9 @@ pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<E
         to.write_all(&Message::Flows(flows).to_bytes())?;
     }
     to.finish()?;
-    messages::warn(&point.warnings());
-    if packets == 0 {
-        messages::warn(&["no packet was sketched: is --from the sender's side?".to_owned()]);
-    }
-    if point.is_stopped() {
-        messages::warn(&[signals.warning()]);
-    }
+    messages::warn(point.warnings());
+    messages::warn((packets == 0).then_some("no packet was sketched: is --from the sender's side?"));
+    messages::warn(point.is_stopped().then(|| signals.warning()));
     Ok(code)
 }
 

@@ -98,14 +98,15 @@ impl Reports {
             frames_before: None,
             done: Vec::new(),
         };
-        warnings::biased(method).into_iter().for_each(|words| reports.warn(words));
+        reports.warn(warnings::biased(method));
         reports
     }
 
-    /// Adds a warning to the report and writes it to standard error.
-    pub(super) fn warn(&mut self, words: String) {
-        messages::warn(std::slice::from_ref(&words));
-        self.warnings.push(words);
+    /// Adds warnings to the report and writes them to standard error.
+    pub(super) fn warn(&mut self, warnings: impl IntoIterator<Item = String>) {
+        let before = self.warnings.len();
+        self.warnings.extend(warnings);
+        messages::warn(&self.warnings[before..]);
     }
 
     /// Records the time of an observation.
@@ -117,16 +118,13 @@ impl Reports {
 
     /// Warns if packets were captured twice.
     pub(super) fn warn_of_copies(&mut self, copies: &Copies) {
-        if let Some(words) = self.doubts.of_copies(copies) {
-            self.warn(words);
-        }
+        let words = self.doubts.of_copies(copies);
+        self.warn(words);
     }
 
     /// Records how reading ended; returns the exit code.
     pub(super) fn see_end(&mut self, is_stopped: bool, is_damaged: bool, signals: &Signals) -> ExitCode {
-        if is_stopped {
-            self.warn(signals.warning());
-        }
+        self.warn(is_stopped.then(|| signals.warning()));
         signals.end(is_stopped, is_damaged)
     }
 
@@ -170,10 +168,8 @@ impl Reports {
         }
         found.extend(self.doubts.of_groups());
         found.extend(self.doubts.of_repeats());
-        for words in found {
-            self.warn(words.clone());
-            last.warnings.push(words);
-        }
+        last.warnings.extend_from_slice(&found);
+        self.warn(found);
         outputs.report(&last)?;
         self.done.push(last);
         Ok(outputs.finish(&self.done, self.intervals.are_wanted())?)

@@ -100,7 +100,7 @@ pub(super) fn run(arguments: &super::Arguments) -> Result<ExitCode, Failure> {
         outputs.write(&settings, &event, passages.arrivals_mut())?;
     }
     let (warnings, is_damaged) = passages.arrivals_mut().end()?;
-    messages::warn(&warnings);
+    messages::warn(warnings);
     outputs.finish()?;
     Ok(if is_damaged { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
