@@ -53,37 +53,10 @@ pub(super) struct Reports {
 impl Reports {
     pub(super) fn new(arguments: &Arguments, sources: Vec<String>) -> Self {
         let method = arguments.method;
-        let mut parameters = BTreeMap::new();
-        parameters.insert("ambiguous", Parameter::Text(arguments.ambiguous.name().to_owned()));
-        parameters.insert("seed", Parameter::Integer(arguments.seed));
-        let expiry = |matching| arguments.expiry.unwrap_or(Settings::usual_expiry(matching));
-        parameters.insert("expiry_ns", Parameter::Span(expiry(Match::Events).get()));
-        if arguments.matches().contains(&Match::TcpFlow) {
-            parameters.insert("flow_expiry_ns", Parameter::Span(expiry(Match::TcpFlow).get()));
-        }
-        if let Some(bits) = arguments.fingerprint_bits {
-            parameters.insert("fingerprint_bits", Parameter::Integer(u64::from(bits)));
-        }
-        if let Some(rate) = arguments.rate {
-            parameters.insert("rate", Parameter::Real(rate));
-        }
-        if method.has(rtt::Parameter::Policy) {
-            let policy = arguments.policy.unwrap_or(Policy::USUAL);
-            parameters.insert("policy", Parameter::Text(policy.name().to_owned()));
-            let prior = arguments.prior.as_ref().map_or("learnt".to_owned(), |path| path.display().to_string());
-            parameters.insert("prior", Parameter::Text(prior));
-        }
-        if arguments.group.is_some() {
-            parameters.insert("max_groups", Parameter::Integer(u64::from(arguments.max_groups)));
-        }
-        if !arguments.inside.is_empty() {
-            let inside: Vec<String> = arguments.inside.iter().map(ToString::to_string).collect();
-            parameters.insert("inside", Parameter::Text(inside.join(",")));
-        }
         let mut reports = Self {
             sources,
             warnings: Vec::new(),
-            parameters,
+            parameters: parameters(arguments),
             method,
             budget_bytes: method.is_bounded().then_some(arguments.memory as u64),
             ambiguous: arguments.ambiguous,
@@ -226,6 +199,39 @@ impl Reports {
             flows: observed.flows(self.top, self.ambiguous),
         }
     }
+}
+
+/// The parameters that are the same in all reports.
+fn parameters(arguments: &Arguments) -> BTreeMap<&'static str, Parameter> {
+    let expiry = |matching| arguments.expiry.unwrap_or(Settings::usual_expiry(matching));
+    let mut parameters = BTreeMap::from([
+        ("ambiguous", Parameter::Text(arguments.ambiguous.name().to_owned())),
+        ("seed", Parameter::Integer(arguments.seed)),
+        ("expiry_ns", Parameter::Span(expiry(Match::Events).get())),
+    ]);
+    if arguments.matches().contains(&Match::TcpFlow) {
+        parameters.insert("flow_expiry_ns", Parameter::Span(expiry(Match::TcpFlow).get()));
+    }
+    if let Some(bits) = arguments.fingerprint_bits {
+        parameters.insert("fingerprint_bits", Parameter::Integer(u64::from(bits)));
+    }
+    if let Some(rate) = arguments.rate {
+        parameters.insert("rate", Parameter::Real(rate));
+    }
+    if arguments.method.has(rtt::Parameter::Policy) {
+        let policy = arguments.policy.unwrap_or(Policy::USUAL);
+        parameters.insert("policy", Parameter::Text(policy.name().to_owned()));
+        let prior = arguments.prior.as_ref().map_or("learnt".to_owned(), |path| path.display().to_string());
+        parameters.insert("prior", Parameter::Text(prior));
+    }
+    if arguments.group.is_some() {
+        parameters.insert("max_groups", Parameter::Integer(u64::from(arguments.max_groups)));
+    }
+    if !arguments.inside.is_empty() {
+        let inside: Vec<String> = arguments.inside.iter().map(ToString::to_string).collect();
+        parameters.insert("inside", Parameter::Text(inside.join(",")));
+    }
+    parameters
 }
 
 /// The kind and parameters of the structure that holds a rule's requests; `None` if it has no parameters.
