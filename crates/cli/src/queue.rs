@@ -21,10 +21,9 @@ pub(crate) use arguments::Arguments;
 // Departing packets, from captures or from a log.
 mod sides;
 use sides::Sides;
-// Warnings about them.
-mod warnings;
-use warnings::{little_known, overlong, too_few, too_long};
+// Warnings about them, and about the memory.
 mod gaps;
+mod warnings;
 // Output files.
 mod outputs;
 use outputs::Outputs;
@@ -47,14 +46,7 @@ pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
     meter.end();
     outputs.take(meter.take_episodes())?;
     let mut report = answer(arguments, &settings, &source, &meter);
-    let params = &settings.params;
-    // Packets that do not fit the memory are warned of already.
-    let is_small = report.packets.arrivals.is_some_and(|arrivals| arrivals.evicted > 0);
-    let is_asked = meter.longest_delay() >= Some(arguments.threshold) && !is_small;
-    let too_few = || if is_asked { too_few(arguments, params) } else { None };
-    report.warnings.extend(if meter.is_exact() { None } else { too_long(arguments, params).or_else(too_few) });
-    report.warnings.extend(overlong(arguments, &meter));
-    report.warnings.extend(if meter.is_exact() { None } else { little_known(&report.packets, meter.overlong()) });
+    report.warnings.extend(warnings::of(arguments, &settings.params, &meter, &report.packets));
     report.warnings.extend(source.is_stopped().then(|| signals.warning()));
     let code = signals.end(source.is_stopped(), source.is_damaged());
     outputs.finish(report)?;
