@@ -40,7 +40,7 @@ mod beginning;
 mod disorder;
 mod frames;
 mod gaps;
-// Files that are complete or absent.
+// Output files: complete or absent.
 mod output;
 // Messages, progress bars, and signals.
 mod messages;
