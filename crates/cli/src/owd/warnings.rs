@@ -268,8 +268,8 @@ pub(super) fn doubts(total: &Line, reverse: Option<&Line>, longest: Option<Nanos
 }
 
 /// Warns if the delays of both directions cannot be right by the same clocks, from whose difference `removed` was
-/// subtracted, or only if these drift. Clocks cannot drift arbitrarily far while captures last (`span`); and if packets arrived that were not
-/// seen being sent, or some are equal, one may have been matched with another.
+/// subtracted, or only if these drift. Clocks cannot drift arbitrarily far while captures last (`span`); and if packets
+/// arrived that were not seen being sent, or some are equal, one may have been matched with another.
 fn disagreement(
     offset: ClockOffset,
     drift: Option<ClockDrift>,
