@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
     progress.end();
     meter.end();
     outputs.take(meter.take_episodes())?;
-    let mut report = answer(arguments, &settings, &source, &meter);
+    let mut report = report(arguments, &settings, &source, &meter);
     report.warnings.extend(warnings::of(arguments, &settings.params, &meter, &report.packets));
     report.warnings.extend(source.is_stopped().then(|| signals.warning()));
     let code = signals.end(source.is_stopped(), source.is_damaged());
@@ -180,7 +180,8 @@ impl Source {
     }
 }
 
-fn answer(arguments: &Arguments, settings: &Settings, source: &Source, meter: &QueueMeter) -> QueueReport {
+/// The report without its episodes, and with the warnings of its source.
+fn report(arguments: &Arguments, settings: &Settings, source: &Source, meter: &QueueMeter) -> QueueReport {
     let unit = settings.params.unit;
     let counts = meter.counts();
     let overlong = if let Source::Sides(sides) = source { sides.overlong() } else { 0 };
