@@ -3,7 +3,7 @@
 use super::Outputs;
 use super::arguments::JoinArguments;
 use super::sketches::{describe_sketch, flows};
-use super::warnings::{doubts, foreign, is_joined, not_joined, renamed, said, surplus, too_few, unequal, unlisted};
+use super::warnings::{foreign, of_joined, renamed, surplus, unlisted};
 use crate::Failure;
 use crate::output;
 use anyhow::{Context, Result, bail};
@@ -34,7 +34,7 @@ pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
     let numbers = [&sent, &received].map(Vec::len);
     let has_flows = first.lds.is_some();
     let parameters = describe_sketch(first.lda.params(), first.lds.as_ref().map(Lds::params));
-    let points = Points { sender: facts(&sent, None), receiver: facts(&received, None) };
+    let points = Points { sender: facts(&sent), receiver: facts(&received) };
     let all = || sent.iter().chain(&received);
     let start = all().map(|summary| summary.start.as_nanos()).min();
     let end = all().map(|summary| summary.end.as_nanos()).max();
@@ -55,10 +55,7 @@ pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
     if let Some(foreign) = foreign {
         warnings.push(foreign);
     } else {
-        let unjoined = not_joined(&line, span, None);
-        let why = || too_few(&line, span, numbers).or_else(|| unequal(lengths));
-        warnings.extend(unjoined.map(|words| why().unwrap_or(words)));
-        warnings.extend(doubts(&line, None, None).filter(|_| is_joined(&line)).map(said));
+        warnings.extend(of_joined(&line, span, numbers, lengths));
     }
     warnings.extend(surplus(&total));
     if has_flows {
@@ -94,9 +91,9 @@ fn usual_length(summaries: &[Summary]) -> Nanos {
     lengths[lengths.len() / 2]
 }
 
-fn facts(summaries: &[Summary], unsent: Option<u64>) -> PointFacts {
+fn facts(summaries: &[Summary]) -> PointFacts {
     let packets = summaries.iter().map(|summary| summary.sketch.lda.packets()).sum();
-    PointFacts { packets, unsent, ..PointFacts::default() }
+    PointFacts { packets, ..PointFacts::default() }
 }
 
 /// The messages of a file.
