@@ -42,6 +42,18 @@ impl Beginning {
         Self { directions, ..Self::default() }
     }
 
+    /// What these packets show, given their directions.
+    fn of(first: &Sightings, directions: Directions) -> Self {
+        Self {
+            delay: first.forward_median(&directions),
+            ahead: first.ahead(&directions),
+            waits_back: first.waits_back(&directions),
+            unreached: first.unreached(&directions),
+            is_unexamined: false,
+            directions,
+        }
+    }
+
     /// How far the receiver's clock, from which `removed` is subtracted, is still ahead, so that packets of both points can
     /// be taken in about the order in which they passed. Zero if the clocks may agree.
     pub(crate) fn ahead(&self, removed: Nanos) -> Nanos {
@@ -112,26 +124,12 @@ pub(crate) fn look(
         first = beginnings.sightings()?;
     }
     if asked != Directions::Forward {
-        let (delay, unreached) = (first.forward_median(&asked), first.unreached(&asked));
-        let ahead = first.ahead(&asked);
-        return Ok(Beginning { directions: asked, delay, ahead, unreached, ..Beginning::default() });
+        return Ok(Beginning::of(&first, asked));
     }
-    let mut directions = first.directions(is_one_clock);
-    beginnings.ahead = first.forward_median(&directions);
-    let (delay, unreached) = (beginnings.ahead, first.unreached(&directions));
-    let (ahead, waits_back) = (first.ahead(&directions), first.waits_back(&directions));
-    for _ in 1..PARTS {
-        if directions == Directions::Forward {
-            break;
-        }
-        let next = beginnings.sightings()?;
-        let (unknown, packets) = next.unknown(&directions);
-        if unknown * ONE_IN <= packets {
-            break;
-        }
-        directions.learn(&next.directions(is_one_clock));
-    }
-    Ok(Beginning { directions, delay, ahead, waits_back, unreached, is_unexamined: false })
+    let mut found = Beginning::of(&first, first.directions(is_one_clock));
+    beginnings.ahead = found.delay;
+    beginnings.learn(&mut found.directions, is_one_clock)?;
+    Ok(found)
 }
 
 /// The first packets of all captures.
@@ -178,6 +176,22 @@ impl Beginnings {
             while self.points[point].at().is_some_and(|at| Some(at) < begin) {
                 self.take(point)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Looks at more packets as long as these directions do not tell which way they go, and adds what those show.
+    fn learn(&mut self, directions: &mut Directions, is_one_clock: bool) -> Result<()> {
+        for _ in 1..PARTS {
+            if *directions == Directions::Forward {
+                break;
+            }
+            let next = self.sightings()?;
+            let (unknown, packets) = next.unknown(directions);
+            if unknown * ONE_IN <= packets {
+                break;
+            }
+            directions.learn(&next.directions(is_one_clock));
         }
         Ok(())
     }

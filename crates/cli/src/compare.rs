@@ -10,7 +10,7 @@ use crate::output::{self, Output, ReportArguments, WriteReport};
 use crate::progress::Bar;
 use crate::rtt::{self, about, matching};
 use crate::signals::Signals;
-use crate::units::{Memories, described, distinct, is_given, one_of};
+use crate::units::{Memories, described, distinct, is_available, one_of};
 use anyhow::Result;
 use clap::builder::TypedValueParser;
 use clap::{Args, Subcommand, ValueEnum};
@@ -341,7 +341,7 @@ fn check_sum(memories: &[usize], copies: usize, what: &str) -> Result<(), Failur
             "--memory: all {what} together would take {all} GiB, expected at most {most}"
         )));
     }
-    if !is_given(all) {
+    if !is_available(all) {
         let all = all >> 20;
         return Err(Failure::Usage(format!(
             "--memory: all {what} together would take {all} MiB, more than this machine has"

@@ -40,7 +40,7 @@ mod beginning;
 mod disorder;
 mod frames;
 mod gaps;
-// Files that are complete or absent.
+// Output files: complete or absent.
 mod output;
 // Messages, progress bars, and signals.
 mod messages;
@@ -140,8 +140,9 @@ fn parse() -> Result<Arguments, clap::Error> {
     let matches = take_signs(Arguments::command()).try_get_matches()?;
     let arguments = Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut Arguments::command()))?;
     if has_limit_without_use(&matches) {
-        let words = "--memory limits nothing with --method exact; the default method is exact while everything fits";
-        messages::warn(&[words.to_owned()]);
+        messages::warn([
+            "--memory limits nothing with --method exact; the default method is exact while everything fits",
+        ]);
     }
     Ok(arguments)
 }

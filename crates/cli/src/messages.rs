@@ -33,8 +33,8 @@ pub(crate) const CAPTURED_TWICE: &str = "are packets captured twice, as at mirro
                                          with -i any (FILE%2 reads interface 2 only; or editcap -I 20 -d), or is a file named twice?";
 
 /// Writes warnings to standard error.
-pub(crate) fn warn(warnings: &[String]) {
+pub(crate) fn warn(warnings: impl IntoIterator<Item: AsRef<str>>) {
     for warning in warnings {
-        say(&format!("warning: {warning}"));
+        say(&format!("warning: {}", warning.as_ref()));
     }
 }

@@ -3,6 +3,7 @@
 use crate::Failure;
 use crate::beginning::Beginning;
 use crate::frames::frames;
+use crate::merged::Merged;
 use crate::points::{Point, Seen};
 use crate::signals::Signals;
 use anyhow::Result;
@@ -66,7 +67,7 @@ fn measure(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
     let Arguments { output, plot_cdf, samples, .. } = arguments;
     let mut outputs = Outputs::open(output, plot_cdf.as_ref(), samples.as_deref(), arguments.point.interval.is_some())?;
     let mut gaps = Gaps::default();
-    let [sent, received] = follow(&mut points, ahead, |step| {
+    let packets = follow(&mut points, ahead, |step| {
         match step {
             Next::Packet(side, seen, point) => {
                 gaps.see(side, seen.crossing.at);
@@ -83,22 +84,41 @@ fn measure(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
     let mut warnings = points.warnings();
     // What became of packets on the way says more than where they were going.
     warnings.extend(beginning.unexamined());
-    warnings.extend(warnings::of(arguments, &points, &pair.paths, [sent, received], &answer));
+    warnings.extend(warnings::of(arguments, &points, &pair.paths, packets, &answer));
     warnings.extend(gaps.warnings(&pair.paths, &answer));
     warnings.extend(beginning.unreached());
     warnings.extend(points.is_stopped().then(|| signals.warning()));
-    let seen = Points {
-        sender: facts(&points[0], sent, answer.unsent[0], answer.duplicates[0]),
-        receiver: facts(&points[1], received, answer.unsent[1], answer.duplicates[1]),
-    };
     let code = points.code(signals);
-    outputs.finish(OwdReport {
+    outputs.finish(report(arguments, &pair, &points, packets, answer, warnings))?;
+    Ok(code)
+}
+
+/// How far the receiver's clock is ahead, for the order of packets: not so far that none of them can arrive.
+fn ahead(arguments: &Arguments, beginning: &Beginning) -> Nanos {
+    let ahead = beginning.ahead(arguments.clock_offset);
+    if ahead.get().saturating_abs() < arguments.point.longest.get() { ahead } else { Nanos::ZERO }
+}
+
+/// The report without its intervals; `packets` are those that were seen at the points.
+fn report(
+    arguments: &Arguments,
+    pair: &Pair<'_>,
+    points: &Merged,
+    packets: [u64; 2],
+    answer: Answer,
+    warnings: Vec<String>,
+) -> OwdReport {
+    let [sent, received] = packets;
+    OwdReport {
         schema: SCHEMA,
         sources: pair.paths.each_ref().map(|path| path.display().to_string()),
         warnings,
         span_ns: points.span(),
         frames: points.frames(),
-        points: seen,
+        points: Points {
+            sender: facts(&points[0], sent, answer.unsent[0], answer.duplicates[0]),
+            receiver: facts(&points[1], received, answer.unsent[1], answer.duplicates[1]),
+        },
         memory: Memory {
             budget_bytes: (arguments.method != Method::Exact).then_some(arguments.memory as u64),
             state_bytes: answer.state_bytes as u64,
@@ -110,14 +130,7 @@ fn measure(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
         reverse: answer.reverse,
         intervals: Vec::new(),
         flows: answer.flows,
-    })?;
-    Ok(code)
-}
-
-/// How far the receiver's clock is ahead, for the order of packets: not so far that none of them can arrive.
-fn ahead(arguments: &Arguments, beginning: &Beginning) -> Nanos {
-    let ahead = beginning.ahead(arguments.clock_offset);
-    if ahead.get().saturating_abs() < arguments.point.longest.get() { ahead } else { Nanos::ZERO }
+    }
 }
 
 /// A method of comparing two points.

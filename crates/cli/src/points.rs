@@ -38,7 +38,7 @@ pub(crate) struct NamingArguments {
     #[arg(long, help_heading = "What is measured")]
     pub(crate) nat: bool,
     /// Payload bytes used to identify a packet, as far as captured.
-    #[arg(long, value_name = "N", default_value_t = 40, value_parser = whole::<usize>, help_heading = "What is measured")]
+    #[arg(long, value_name = "N", default_value_t = Settings::PAYLOAD_BYTES, value_parser = whole::<usize>, help_heading = "What is measured")]
     payload_bytes: usize,
     /// Seed of all hashes: the same seed gives the same result. Whoever knows it can craft packets that evade or slow
     /// down the measurement: choose a secret one on untrusted traffic.
@@ -59,7 +59,7 @@ impl NamingArguments {
         let flags = [
             (key != Key::Inner).then(|| format!(" --key {}", key.name())),
             nat.then(|| " --nat".to_owned()),
-            (payload_bytes != 40).then(|| format!(" --payload-bytes {payload_bytes}")),
+            (payload_bytes != Settings::PAYLOAD_BYTES).then(|| format!(" --payload-bytes {payload_bytes}")),
             (seed != 0).then(|| format!(" --seed {seed}")),
         ];
         flags.into_iter().flatten().collect()

@@ -21,10 +21,9 @@ pub(crate) use arguments::Arguments;
 // Departing packets, from captures or from a log.
 mod sides;
 use sides::Sides;
-// Warnings about them.
-mod warnings;
-use warnings::{little_known, overlong, too_few, too_long};
+// Warnings about them, and about the memory.
 mod gaps;
+mod warnings;
 // Output files.
 mod outputs;
 use outputs::Outputs;
@@ -46,15 +45,8 @@ pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
     progress.end();
     meter.end();
     outputs.take(meter.take_episodes())?;
-    let mut report = answer(arguments, &settings, &source, &meter);
-    let params = &settings.params;
-    // Packets that do not fit the memory are warned of already.
-    let is_small = report.packets.arrivals.is_some_and(|arrivals| arrivals.evicted > 0);
-    let is_asked = meter.longest_delay() >= Some(arguments.threshold) && !is_small;
-    let too_few = || if is_asked { too_few(arguments, params) } else { None };
-    report.warnings.extend(if meter.is_exact() { None } else { too_long(arguments, params).or_else(too_few) });
-    report.warnings.extend(overlong(arguments, &meter));
-    report.warnings.extend(if meter.is_exact() { None } else { little_known(&report.packets, meter.overlong()) });
+    let mut report = report(arguments, &settings, &source, &meter);
+    report.warnings.extend(warnings::of(arguments, &settings.params, &meter, &report.packets));
     report.warnings.extend(source.is_stopped().then(|| signals.warning()));
     let code = signals.end(source.is_stopped(), source.is_damaged());
     outputs.finish(report)?;
@@ -188,7 +180,8 @@ impl Source {
     }
 }
 
-fn answer(arguments: &Arguments, settings: &Settings, source: &Source, meter: &QueueMeter) -> QueueReport {
+/// The report without its episodes, and with the warnings of its source.
+fn report(arguments: &Arguments, settings: &Settings, source: &Source, meter: &QueueMeter) -> QueueReport {
     let unit = settings.params.unit;
     let counts = meter.counts();
     let overlong = if let Source::Sides(sides) = source { sides.overlong() } else { 0 };

@@ -64,7 +64,7 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
     let (flows, taken) = flows(arguments, &settings).unzip();
     let mut meter = meter(arguments, settings, observer.most_bytes(), taken)?;
     let mut outputs = Outputs::open(arguments)?;
-    let mut followed = (outputs.want_samples() || flows.is_some()).then(|| Followed::new(flows, arguments.ambiguous));
+    let mut followed = (outputs.wants_samples() || flows.is_some()).then(|| Followed::new(flows, arguments.ambiguous));
     let mut reports = Reports::new(arguments, paths.iter().map(|p| p.display().to_string()).collect());
     let mut progress = Bar::of_bytes(source.bytes_total());
     let mut copies = Copies::new(arguments.seed);
@@ -103,15 +103,9 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
 
     progress.end();
     give(&mut followed, &mut meter, &mut outputs, &observer)?;
-    for warning in source.warnings() {
-        reports.warn(warning.to_string());
-    }
-    if let Some(words) = frames::undecoded(observer.frames(), observer.unknown_link()) {
-        reports.warn(words);
-    }
-    if let Some(words) = frames::nobody_inside(&observer, &arguments.inside) {
-        reports.warn(words);
-    }
+    reports.warn(source.warnings().iter().map(ToString::to_string));
+    reports.warn(frames::undecoded(observer.frames(), observer.unknown_link()));
+    reports.warn(frames::nobody_inside(&observer, &arguments.inside));
     reports.warn_of_copies(&copies);
     let code = reports.see_end(source.is_stopped(), source.is_damaged(), signals);
     reports.finish(&mut meter, &observed(&observer, &followed), outputs)?;
@@ -167,7 +161,7 @@ fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Resu
             reports.end_interval(&mut meter, &Observed::Events(&events, &reuse), &mut outputs)?;
         }
         reports.see(events.at());
-        if outputs.want_samples() {
+        if outputs.wants_samples() {
             followed.follow(None, &mut meter);
         }
         match &seen {
@@ -176,7 +170,7 @@ fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Resu
         }
         meter.take(seen);
         // Samples must not be held back while this waits for more lines.
-        let is_used_up = outputs.want_samples() && events.lines().is_used_up();
+        let is_used_up = outputs.wants_samples() && events.lines().is_used_up();
         if is_used_up || followed.is_full() {
             followed.give(&mut meter, &mut outputs, |group| events.group_name(group))?;
         }
@@ -186,10 +180,8 @@ fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Resu
     }
     followed.give(&mut meter, &mut outputs, |group| events.group_name(group))?;
 
-    about(&events).for_each(|words| reports.warn(words));
-    if let Some(words) = warnings::reused(&meter, &reuse) {
-        reports.warn(words);
-    }
+    reports.warn(about(&events));
+    reports.warn(warnings::reused(&meter, &reuse));
     let code = reports.see_end(events.lines().is_stopped(), events.lines().is_damaged(), signals);
     reports.finish(&mut meter, &Observed::Events(&events, &reuse), outputs)?;
     Ok(code)

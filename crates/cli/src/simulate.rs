@@ -10,7 +10,6 @@ use dwell_capture::{Name, PcapWriter};
 use dwell_simulate::packet::{PacketWorkload, Settings};
 use dwell_types::{LinkType, Nanos};
 use std::ffi::OsStr;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -141,37 +140,24 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
 /// Writes the traffic of one link.
 fn exchanges(arguments: &Arguments, write: &Path) -> Result<ExitCode, Failure> {
+    const COLUMNS: [&str; 6] = ["match", "leg", "at_ns", "delay_ns", "since_first_ns", "since_last_ns"];
     let mut workload = arguments.traffic(arguments.snap_length)?;
     let mut capture = PcapWriter::new(Output::file(write)?, LinkType::ETHERNET, workload.snap_length())?;
-    let mut truth = match &arguments.truth {
-        Some(path) => Some(Output::file(path)?),
-        None => None,
-    };
-    if let Some(truth) = &mut truth {
-        writeln!(truth, "match,leg,at_ns,delay_ns,since_first_ns,since_last_ns")?;
-    }
+    let mut truth = Output::rows(arguments.truth.as_deref(), COLUMNS)?;
     while let Some(frame) = workload.next_frame() {
         // Every simulated frame has a time.
         let Some(at) = frame.at else { continue };
         capture.write(at, frame.wire_length, frame.bytes)?;
         if let Some(truth) = &mut truth {
             for e in workload.answered() {
-                writeln!(
-                    truth,
-                    "{},{},{},{},{},{}",
-                    e.matching,
-                    e.leg,
-                    e.at.as_nanos(),
-                    e.delay.get(),
-                    e.since_first.get(),
-                    e.since_last.get()
-                )?;
+                let [delay, first, last] = [e.delay, e.since_first, e.since_last].map(Nanos::get);
+                truth.write(&(e.matching.name(), e.leg.name(), e.at.as_nanos(), delay, first, last))?;
             }
         }
     }
     capture.finish()?.finish()?;
     if let Some(truth) = truth {
-        truth.finish()?;
+        truth.finish()?.finish()?;
     }
     let seen = workload.truth();
     messages::say(&format!("{} frames, {} connections, {} queries", seen.frames, seen.flows, seen.queries));

@@ -152,11 +152,11 @@ pub(crate) fn bytes(text: &str) -> Result<usize, String> {
 /// Bytes of memory; rejected if the system would not allocate that much at once.
 pub(crate) fn memory(text: &str) -> Result<usize, String> {
     let bytes = bytes(text)?;
-    if is_given(bytes) { Ok(bytes) } else { Err("this machine does not have so much memory".to_owned()) }
+    if is_available(bytes) { Ok(bytes) } else { Err("this machine does not have so much memory".to_owned()) }
 }
 
 /// Whether the system would allocate this much memory at once.
-pub(crate) fn is_given(bytes: usize) -> bool {
+pub(crate) fn is_available(bytes: usize) -> bool {
     Vec::<u8>::new().try_reserve_exact(bytes).is_ok()
 }
 

@@ -45,7 +45,7 @@ pub struct Summary {
     /// Root mean square of *e*, in octaves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rms_error: Option<f64>,
-    /// Its 95% interval ([`rms_interval`]).
+    /// Its 95% interval (`rms_interval`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rms_error_interval: Option<[f64; 2]>,
     /// Median of |*e*| of averages of ten, in octaves; `None` with fewer than ten seeds.
@@ -54,7 +54,7 @@ pub struct Summary {
     /// Root mean square of the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ten_rms_error: Option<f64>,
-    /// Its 95% interval ([`rms_interval`]).
+    /// Its 95% interval (`rms_interval`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ten_rms_error_interval: Option<[f64; 2]>,
     /// Mean of |estimate/truth − 1|; for [`Scale::Relative`] only, like the next one.

@@ -65,9 +65,14 @@ pub struct Settings {
     pub seed: u64,
 }
 
+impl Settings {
+    /// The usual number of payload bytes.
+    pub const PAYLOAD_BYTES: usize = 40;
+}
+
 impl Default for Settings {
     fn default() -> Self {
-        Self { key: Key::Inner, nat: false, payload_bytes: 40, group: None, seed: 0 }
+        Self { key: Key::Inner, nat: false, payload_bytes: Self::PAYLOAD_BYTES, group: None, seed: 0 }
     }
 }
 

@@ -1,8 +1,9 @@
 //! `dwell net localize`: which segment is to blame for a slow path.
 
 use super::arguments::LocalizeArguments;
+use super::map::{Map, open};
 use super::picture::Shade;
-use super::{Map, granularity, open, probe};
+use super::{granularity, probe};
 use crate::Failure;
 use crate::messages;
 use crate::output;

@@ -78,7 +78,7 @@ pub(super) fn write(
     let picture = draw(map, segments, shade).ok_or(io::ErrorKind::FileTooLarge)?;
     let strange = picture.routers.iter().filter(|router| !plot::is_in_png(&router.name)).count();
     if image == Image::Png && strange > 0 {
-        messages::warn(&[format!(
+        messages::warn([format!(
             "--plot: names with letters that the font of PNG plots lacks, and that are drawn as ?: {strange}; a .svg file \
              shows them"
         )]);

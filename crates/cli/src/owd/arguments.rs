@@ -3,10 +3,10 @@
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
 use super::Pair;
-use crate::Failure;
 use crate::output::ReportArguments;
 use crate::points::{NamingArguments, Reading};
 use crate::units::time_flag;
+use crate::{Failure, output};
 use clap::{Args, Subcommand, ValueEnum};
 use dwell_observe::group::Grouping;
 use dwell_report::facts::Parameter;
@@ -376,5 +376,22 @@ impl Arguments {
             paths.reverse();
         }
         Pair { paths, point: &self.point, reverse: self.reverse, clock_offset: self.clock_offset }
+    }
+}
+
+impl SketchArguments {
+    /// Checks combinations of arguments that their own parsers cannot.
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        let usage = |words: &str| Err(Failure::Usage(words.to_owned()));
+        if self.point.weights.is_some() && !self.flows {
+            return usage("--weights requires --flows");
+        }
+        if self.point.naming.nat && self.flows && self.group.is_none() {
+            return usage(
+                "with --nat flows have other addresses at the other point: omit --flows, define flows with --group by \
+                 what is not translated, or compare packets (dwell owd --nat --flows)",
+            );
+        }
+        output::check_apart([&self.capture].into_iter().chain(&self.point.weights), [&self.output])
     }
 }

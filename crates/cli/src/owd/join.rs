@@ -3,7 +3,7 @@
 use super::Outputs;
 use super::arguments::JoinArguments;
 use super::sketches::{describe_sketch, flows};
-use super::warnings::{doubts, foreign, is_joined, not_joined, renamed, said, surplus, too_few, unequal, unlisted};
+use super::warnings::{foreign, of_joined, renamed, surplus, unlisted};
 use crate::Failure;
 use crate::output;
 use anyhow::{Context, Result, bail};
@@ -11,6 +11,7 @@ use dwell_capture::CaptureFile;
 use dwell_report::facts::{Memory, MethodFacts, Span};
 use dwell_report::owd::{Interval, Line, OwdReport, PointFacts, Points, SCHEMA};
 use dwell_report::text;
+use dwell_sketch::codec::CodecError;
 use dwell_sketch::lds::Lds;
 use dwell_sketch::summary::{FlowList, FlowMeans, Join, Message, Messages, Summary};
 use dwell_types::Nanos;
@@ -33,7 +34,7 @@ pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
     let numbers = [&sent, &received].map(Vec::len);
     let has_flows = first.lds.is_some();
     let parameters = describe_sketch(first.lda.params(), first.lds.as_ref().map(Lds::params));
-    let points = Points { sender: facts(&sent, None), receiver: facts(&received, None) };
+    let points = Points { sender: facts(&sent), receiver: facts(&received) };
     let all = || sent.iter().chain(&received);
     let start = all().map(|summary| summary.start.as_nanos()).min();
     let end = all().map(|summary| summary.end.as_nanos()).max();
@@ -54,10 +55,7 @@ pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
     if let Some(foreign) = foreign {
         warnings.push(foreign);
     } else {
-        let unjoined = not_joined(&line, span, None);
-        let why = || too_few(&line, span, numbers).or_else(|| unequal(lengths));
-        warnings.extend(unjoined.map(|words| why().unwrap_or(words)));
-        warnings.extend(doubts(&line, None, None).filter(|_| is_joined(&line)).map(said));
+        warnings.extend(of_joined(&line, span, numbers, lengths));
     }
     warnings.extend(surplus(&total));
     if has_flows {
@@ -93,51 +91,26 @@ fn usual_length(summaries: &[Summary]) -> Nanos {
     lengths[lengths.len() / 2]
 }
 
-fn facts(summaries: &[Summary], unsent: Option<u64>) -> PointFacts {
+fn facts(summaries: &[Summary]) -> PointFacts {
     let packets = summaries.iter().map(|summary| summary.sketch.lda.packets()).sum();
-    PointFacts { packets, unsent, ..PointFacts::default() }
+    PointFacts { packets, ..PointFacts::default() }
 }
 
-/// The valid messages of a file: intervals in the order of their numbers, at least one, and flows.
+/// The messages of a file.
+#[derive(Default)]
+struct Contents {
+    summaries: Vec<Summary>,
+    flows: FlowList,
+    /// How many are damaged, and what is wrong with the first of them.
+    damaged: u64,
+    first_error: Option<CodecError>,
+}
+
+/// The intervals of a file in the order of their numbers, at least one, and its flows; warns of what it lacks.
 fn read(path: &Path, warnings: &mut Vec<String>) -> Result<(Vec<Summary>, FlowList)> {
-    /// How many bytes are read at a time. One of the first of them begins a message.
-    const PIECE: u64 = 1 << 20;
     let name = path.display();
-    let mut file = File::open(path).with_context(|| name.to_string())?;
-    let (mut summaries, mut flows, mut damaged, mut first) = (Vec::new(), FlowList::default(), 0, None);
-    let (mut messages, mut beginning) = (Messages::default(), Vec::new());
-    loop {
-        let mut piece = Vec::new();
-        let has_ended = file.by_ref().take(PIECE).read_to_end(&mut piece).with_context(|| name.to_string())? == 0;
-        if has_ended {
-            messages.end();
-        }
-        messages.push(&piece);
-        for message in &mut messages {
-            match message {
-                Ok(Message::Summary(summary)) => summaries.push(summary),
-                Ok(Message::Flows(list)) => flows = list,
-                Err(error) => {
-                    damaged += 1;
-                    first = first.or(Some(error));
-                }
-            }
-        }
-        if beginning.is_empty() {
-            beginning = piece;
-        }
-        if has_ended || summaries.is_empty() && messages.is_lost() {
-            break;
-        }
-    }
-    if summaries.is_empty() && CaptureFile::open(path, &*beginning).is_ok() {
-        bail!("{name}: expected sketches made by dwell owd sketch, found a capture; dwell owd compares captures");
-    }
-    if summaries.is_empty() {
-        let found = first.map_or_else(|| "an empty file".to_owned(), |error| error.to_string());
-        bail!("{name}: expected sketches made by dwell owd sketch: {found}");
-    }
-    if let Some(error) = first {
+    let Contents { mut summaries, flows, damaged, first_error } = contents(path)?;
+    if let Some(error) = first_error {
         warnings.push(format!("{name}: {} damaged and ignored, the first: {error}", text::are(damaged, "message")));
     }
     summaries.sort_by_key(|summary| summary.number);
@@ -160,4 +133,45 @@ fn read(path: &Path, warnings: &mut Vec<String>) -> Result<(Vec<Summary>, FlowLi
         ));
     }
     Ok((summaries, flows))
+}
+
+/// What a file holds, which must be at least one interval.
+fn contents(path: &Path) -> Result<Contents> {
+    /// How many bytes are read at a time. One of the first of them begins a message.
+    const PIECE: u64 = 1 << 20;
+    let name = path.display();
+    let mut file = File::open(path).with_context(|| name.to_string())?;
+    let (mut found, mut messages, mut beginning) = (Contents::default(), Messages::default(), Vec::new());
+    loop {
+        let mut piece = Vec::new();
+        let has_ended = file.by_ref().take(PIECE).read_to_end(&mut piece).with_context(|| name.to_string())? == 0;
+        if has_ended {
+            messages.end();
+        }
+        messages.push(&piece);
+        for message in &mut messages {
+            match message {
+                Ok(Message::Summary(summary)) => found.summaries.push(summary),
+                Ok(Message::Flows(list)) => found.flows = list,
+                Err(error) => {
+                    found.damaged += 1;
+                    found.first_error.get_or_insert(error);
+                }
+            }
+        }
+        if beginning.is_empty() {
+            beginning = piece;
+        }
+        if has_ended || found.summaries.is_empty() && messages.is_lost() {
+            break;
+        }
+    }
+    if !found.summaries.is_empty() {
+        return Ok(found);
+    }
+    if CaptureFile::open(path, &*beginning).is_ok() {
+        bail!("{name}: expected sketches made by dwell owd sketch, found a capture; dwell owd compares captures");
+    }
+    let found = found.first_error.map_or_else(|| "an empty file".to_owned(), |error| error.to_string());
+    bail!("{name}: expected sketches made by dwell owd sketch: {found}")
 }

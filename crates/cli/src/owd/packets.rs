@@ -232,12 +232,12 @@ impl Comparer for Packets<'_> {
         });
         let [there, back] = &self.latest;
         let clock_drift = Drift::of(there, back, self.ahead).map(|drift| self.shown(&drift));
-        let unsent = |unsent: f64| unsent.round() as u64;
+        let whole = |packets: f64| packets.round() as u64;
         // The sender of one direction is the receiver of the other.
         let both = [Some(&totals), reverse_totals.as_ref()].map(|totals| totals.map(Duplicates::new));
         let [there, back] = both.map(Option::unwrap_or_default);
         let points = [[there.sent, back.received], [there.received, back.sent]];
-        let duplicates = points.map(|point| Some(unsent(point.iter().map(|(number, _)| number).sum())));
+        let duplicates = points.map(|point| Some(whole(point.iter().map(|(number, _)| number).sum())));
         let are_duplicates_many = points.map(|point| point.iter().any(|(_, are_many)| *are_many));
         let meters = || std::iter::once(&self.forward).chain(&self.reverse);
         let names =
@@ -248,10 +248,10 @@ impl Comparer for Packets<'_> {
             clock_offset,
             clock_drift,
             flows,
-            unsent: [reverse_totals.as_ref().map(|r| unsent(r.unsent)), Some(unsent(totals.unsent))],
+            unsent: [reverse_totals.as_ref().map(|r| whole(r.unsent)), Some(whole(totals.unsent))],
             duplicates,
             are_duplicates_many,
-            surplus: unsent(totals.received_again),
+            surplus: whole(totals.received_again),
             is_exact: meters().all(OwdMeter::is_exact),
             state_bytes: meters().map(OwdMeter::state_bytes).sum::<usize>() + names,
             parameters: self.parameters(),

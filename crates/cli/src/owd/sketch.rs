@@ -5,7 +5,7 @@ use super::sketches::{cutter, params};
 use super::weights::Weights;
 use crate::Failure;
 use crate::messages;
-use crate::output::{self, Output};
+use crate::output::Output;
 use crate::points::Point;
 use crate::progress::Bar;
 use crate::signals::Signals;
@@ -43,15 +43,7 @@ impl FirstSources {
 
 /// `dwell owd sketch`.
 pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<ExitCode, Failure> {
-    if arguments.point.weights.is_some() && !arguments.flows {
-        return Err(Failure::Usage("--weights requires --flows".to_owned()));
-    }
-    if arguments.point.naming.nat && arguments.flows && arguments.group.is_none() {
-        let words = "with --nat flows have other addresses at the other point: omit --flows, define flows with --group by \
-                     what is not translated, or compare packets";
-        return Err(Failure::Usage(format!("{words} (dwell owd --nat --flows)")));
-    }
-    output::check_apart([&arguments.capture].into_iter().chain(&arguments.point.weights), [&arguments.output])?;
+    arguments.check()?;
     let weights = Weights::new(&arguments.point, signals.stop())?;
     let flow_bytes = arguments.flows.then_some(arguments.flow_bytes);
     let params = params(arguments.sketch_bytes, flow_bytes, &weights, &arguments.expected, &arguments.point)?;
@@ -89,13 +81,9 @@ pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<E
         to.write_all(&Message::Flows(flows).to_bytes())?;
     }
     to.finish()?;
-    messages::warn(&point.warnings());
-    if packets == 0 {
-        messages::warn(&["no packet was sketched: is --from the sender's side?".to_owned()]);
-    }
-    if point.is_stopped() {
-        messages::warn(&[signals.warning()]);
-    }
+    messages::warn(point.warnings());
+    messages::warn((packets == 0).then_some("no packet was sketched: is --from the sender's side?"));
+    messages::warn(point.is_stopped().then(|| signals.warning()));
     Ok(code)
 }
 

@@ -117,7 +117,7 @@ fn of_clocks(arguments: &Arguments, span: Option<Span>, answer: &Answer) -> Opti
 }
 
 /// Whether sketches of any interval could be joined, so that there is an answer to doubt.
-pub(super) fn is_joined(total: &Line) -> bool {
+fn is_joined(total: &Line) -> bool {
     total.uncovered < total.sent
 }
 
@@ -127,7 +127,7 @@ fn lasts(span: Option<Span>) -> Nanos {
 }
 
 /// Warns of sketches that could not be joined; `interval` is their length, if known.
-pub(super) fn not_joined(total: &Line, span: Option<Span>, interval: Option<Nanos>) -> Option<String> {
+fn not_joined(total: &Line, span: Option<Span>, interval: Option<Nanos>) -> Option<String> {
     if total.sent > 0 && !is_joined(total) {
         let lasts = lasts(span);
         let short = interval.filter(|interval| lasts.get() / 2 < interval.get());
@@ -157,9 +157,20 @@ pub(super) fn not_joined(total: &Line, span: Option<Span>, interval: Option<Nano
     })
 }
 
+/// Warns of sketches of two points that could not be joined, or that show something to be wrong; `numbers` are those of
+/// their intervals, and `lengths` the usual ones.
+pub(super) fn of_joined(total: &Line, span: Option<Span>, numbers: [usize; 2], lengths: [Nanos; 2]) -> Vec<String> {
+    let unjoined = not_joined(total, span, None).map(|words| {
+        let why = too_few(total, span, numbers).or_else(|| unequal(lengths));
+        why.unwrap_or(words)
+    });
+    let doubt = doubts(total, None, None).filter(|_| is_joined(total)).map(said);
+    unjoined.into_iter().chain(doubt).collect()
+}
+
 /// Says that neither point has an interval between its first and its last, which can be joined only if both points see
 /// the same packet first or last; `numbers` are those of their intervals.
-pub(super) fn too_few(total: &Line, span: Option<Span>, numbers: [usize; 2]) -> Option<String> {
+fn too_few(total: &Line, span: Option<Span>, numbers: [usize; 2]) -> Option<String> {
     const FIRST_AND_LAST: usize = 2;
     (!is_joined(total) && numbers.iter().all(|&number| number <= FIRST_AND_LAST)).then(|| {
         let lasts = lasts(span);
@@ -173,7 +184,7 @@ pub(super) fn too_few(total: &Line, span: Option<Span>, numbers: [usize; 2]) -> 
 
 /// Says that the intervals of two points have different lengths, if these are the usual ones: borders of equal intervals
 /// vary by a quarter.
-pub(super) fn unequal(lengths: [Nanos; 2]) -> Option<String> {
+fn unequal(lengths: [Nanos; 2]) -> Option<String> {
     let [shorter, longer] = [lengths[0].min(lengths[1]), lengths[0].max(lengths[1])];
     (longer.get() / 5 * 4 > shorter.get()).then(|| {
         let [sent, received] = lengths;
@@ -201,7 +212,7 @@ fn not_found(flow: &str, answer: &Answer) -> Option<String> {
 
 /// What a result shows to be wrong with the captures or clocks.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Doubt {
+enum Doubt {
     NothingInCommon,
     HardlyAnythingInCommon,
     TooEarly,
@@ -248,7 +259,7 @@ const UNTRANSLATED: &str = "no packet was seen at both points: --from must name 
 
 /// What the delays of one direction, or of both, say about captures and clocks. If both are measured, no clock offset can
 /// make both negative; what else negative delays say then, [`disagreement`] knows.
-pub(super) fn doubts(total: &Line, reverse: Option<&Line>, longest: Option<Nanos>) -> Option<Doubt> {
+fn doubts(total: &Line, reverse: Option<&Line>, longest: Option<Nanos>) -> Option<Doubt> {
     if total.sent > 0 && total.effective_samples == 0 {
         return (total.received == 0).then_some(Doubt::NothingInCommon);
     }
@@ -268,8 +279,8 @@ pub(super) fn doubts(total: &Line, reverse: Option<&Line>, longest: Option<Nanos
 }
 
 /// Warns if the delays of both directions cannot be right by the same clocks, from whose difference `removed` was
-/// subtracted, or only if these drift. Clocks cannot drift arbitrarily far while captures last (`span`); and if packets arrived that were not
-/// seen being sent, or some are equal, one may have been matched with another.
+/// subtracted, or only if these drift. Clocks cannot drift arbitrarily far while captures last (`span`); and if packets
+/// arrived that were not seen being sent, or some are equal, one may have been matched with another.
 fn disagreement(
     offset: ClockOffset,
     drift: Option<ClockDrift>,
@@ -405,7 +416,7 @@ pub(super) fn unlisted(total: &Combined, list: &FlowList) -> Option<String> {
 }
 
 /// A doubt in words, where it is too late to change arguments.
-pub(super) fn said(doubt: Doubt) -> String {
+fn said(doubt: Doubt) -> String {
     match doubt {
         Doubt::TooEarly | Doubt::SomeTooEarly => {
             "packets arrived before they were sent: the points are in the wrong order, or their clocks disagree"

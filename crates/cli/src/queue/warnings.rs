@@ -3,13 +3,30 @@
 use super::arguments::Arguments;
 use crate::messages::{CAPTURED_TWICE, FEW};
 use dwell_report::queue::Packets;
-use dwell_report::text::of;
+use dwell_report::text;
 use dwell_sketch::conquest::{Counter, Params};
 use dwell_sketch::queue::{QueueMeter, TapCounts};
 use dwell_types::Nanos;
 
 /// One in so many packets may seem to have departed before it arrived, because an equal one did.
 const SINGLE: u64 = 1_000;
+
+/// Warnings about what is known of the queue, apart from those about the captures.
+pub(super) fn of(arguments: &Arguments, params: &Params, meter: &QueueMeter, packets: &Packets) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if !meter.is_exact() {
+        // Packets that do not fit the memory are warned of already.
+        let is_small = packets.arrivals.is_some_and(|arrivals| arrivals.evicted > 0);
+        let is_asked = meter.longest_delay() >= Some(arguments.threshold) && !is_small;
+        let too_few = || too_few(arguments, params).filter(|_| is_asked);
+        warnings.extend(too_long(arguments, params).or_else(too_few));
+    }
+    warnings.extend(overlong(arguments, meter));
+    if !meter.is_exact() {
+        warnings.extend(little_known(packets, meter.overlong()));
+    }
+    warnings
+}
 
 /// Warns if the counts show that something is wrong with the captures.
 pub(super) fn doubt(counts: &TapCounts, longest: Nanos) -> Option<String> {
@@ -25,18 +42,18 @@ pub(super) fn doubt(counts: &TapCounts, longest: Nanos) -> Option<String> {
         return Some(format!(
             "{} departed before arrival, by {least} to {most}, and {matched} after: the captures are in the wrong \
              order (the last one is where packets depart), or the last one's clock is behind (--clock-offset)",
-            of(backwards, "packet")
+            text::of(backwards, "packet")
         ));
     }
     if backwards * SINGLE > matched {
         return Some(format!(
             "{} departed before arrival, by up to {most}: the clocks differ by at least that (--clock-offset), or the \
              captures hold both directions (--from PREFIX)",
-            of(backwards, "packet")
+            text::of(backwards, "packet")
         ));
     }
     (evicted > 0).then(|| {
-        format!("{} in the queue did not fit the memory (--memory): delays are missing", of(evicted, "packet"))
+        format!("{} in the queue did not fit the memory (--memory): delays are missing", text::of(evicted, "packet"))
     })
 }
 
@@ -125,7 +142,7 @@ pub(super) fn too_short(counts: &TapCounts, longest: Nanos) -> Option<String> {
         return Some(format!(
             "{about}{} departed after more than --longest, {longest}, and up to {most}, counted as not seen on the \
              other side: use a longer --longest",
-            of(overdue, "packet")
+            text::of(overdue, "packet")
         ));
     }
     let late = forgotten.min(unknown);
@@ -138,7 +155,7 @@ pub(super) fn too_short(counts: &TapCounts, longest: Nanos) -> Option<String> {
 }
 
 /// A warning if packets of a log waited for longer than departures are remembered.
-pub(super) fn overlong(arguments: &Arguments, meter: &QueueMeter) -> Option<String> {
+fn overlong(arguments: &Arguments, meter: &QueueMeter) -> Option<String> {
     let (packets, longest) = (meter.overlong(), arguments.longest);
     // Snapshots may reach farther back than --longest.
     let is_short = packets > 0 && (meter.is_exact() || meter.counts().incomplete >= packets);
@@ -146,24 +163,24 @@ pub(super) fn overlong(arguments: &Arguments, meter: &QueueMeter) -> Option<Stri
     Some(format!(
         "{} waited for more than --longest, {longest}, and up to {most}: the queue found on arrival is only partly \
          known, and its size too small; use a longer --longest",
-        of(packets, "packet")
+        text::of(packets, "packet")
     ))
 }
 
 /// A warning if queues often reach back beyond the remembered departures, apart from `overlong` packets.
-pub(super) fn little_known(packets: &Packets, overlong: u64) -> Option<String> {
+fn little_known(packets: &Packets, overlong: u64) -> Option<String> {
     let &Packets { matched, incomplete, .. } = packets;
     (incomplete.saturating_sub(overlong) > matched / 4).then(|| {
         format!(
             "the queue of {incomplete} of {} is only partly known, and its size too small: use more memory (--memory, \
              --sketch-bytes) or longer windows (--window)",
-            of(matched, "packet")
+            text::of(matched, "packet")
         )
     })
 }
 
 /// A warning if the shortest window is longer than the threshold.
-pub(super) fn too_long(arguments: &Arguments, params: &Params) -> Option<String> {
+fn too_long(arguments: &Arguments, params: &Params) -> Option<String> {
     let threshold = arguments.threshold;
     params.overlong().map(|shortest| {
         format!(
@@ -174,7 +191,7 @@ pub(super) fn too_long(arguments: &Arguments, params: &Params) -> Option<String>
 }
 
 /// A warning if snapshots that were not chosen by hand have too few counters to tell many flows apart.
-pub(super) fn too_few(arguments: &Arguments, params: &Params) -> Option<String> {
+fn too_few(arguments: &Arguments, params: &Params) -> Option<String> {
     let is_given = arguments.columns.is_some() || arguments.counter.is_some();
     let most = params.culprit.most();
     let (counters, words) = match params.counter {

@@ -57,7 +57,7 @@ impl Followed {
                 if let Some(flow) = &mut flow {
                     flow.sample(series, &sample, self.ambiguous);
                 }
-                if outputs.want_samples() {
+                if outputs.wants_samples() {
                     outputs.sample(series, &sample, &group_name(series.group), packet.map(|(flow, _)| flow))?;
                 }
             }

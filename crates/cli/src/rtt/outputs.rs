@@ -71,7 +71,7 @@ impl Outputs {
         self.report.publish()
     }
 
-    pub(super) fn want_samples(&self) -> bool {
+    pub(super) fn wants_samples(&self) -> bool {
         self.samples.is_some() || self.ppviz.is_some()
     }
 

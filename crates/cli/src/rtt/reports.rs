@@ -53,37 +53,10 @@ pub(super) struct Reports {
 impl Reports {
     pub(super) fn new(arguments: &Arguments, sources: Vec<String>) -> Self {
         let method = arguments.method;
-        let mut parameters = BTreeMap::new();
-        parameters.insert("ambiguous", Parameter::Text(arguments.ambiguous.name().to_owned()));
-        parameters.insert("seed", Parameter::Integer(arguments.seed));
-        let expiry = |matching| arguments.expiry.unwrap_or(Settings::usual_expiry(matching));
-        parameters.insert("expiry_ns", Parameter::Span(expiry(Match::Events).get()));
-        if arguments.matches().contains(&Match::TcpFlow) {
-            parameters.insert("flow_expiry_ns", Parameter::Span(expiry(Match::TcpFlow).get()));
-        }
-        if let Some(bits) = arguments.fingerprint_bits {
-            parameters.insert("fingerprint_bits", Parameter::Integer(u64::from(bits)));
-        }
-        if let Some(rate) = arguments.rate {
-            parameters.insert("rate", Parameter::Real(rate));
-        }
-        if method.has(rtt::Parameter::Policy) {
-            let policy = arguments.policy.unwrap_or(Policy::USUAL);
-            parameters.insert("policy", Parameter::Text(policy.name().to_owned()));
-            let prior = arguments.prior.as_ref().map_or("learnt".to_owned(), |path| path.display().to_string());
-            parameters.insert("prior", Parameter::Text(prior));
-        }
-        if arguments.group.is_some() {
-            parameters.insert("max_groups", Parameter::Integer(u64::from(arguments.max_groups)));
-        }
-        if !arguments.inside.is_empty() {
-            let inside: Vec<String> = arguments.inside.iter().map(ToString::to_string).collect();
-            parameters.insert("inside", Parameter::Text(inside.join(",")));
-        }
         let mut reports = Self {
             sources,
             warnings: Vec::new(),
-            parameters,
+            parameters: parameters(arguments),
             method,
             budget_bytes: method.is_bounded().then_some(arguments.memory as u64),
             ambiguous: arguments.ambiguous,
@@ -98,14 +71,15 @@ impl Reports {
             frames_before: None,
             done: Vec::new(),
         };
-        warnings::biased(method).into_iter().for_each(|words| reports.warn(words));
+        reports.warn(warnings::biased(method));
         reports
     }
 
-    /// Adds a warning to the report and writes it to standard error.
-    pub(super) fn warn(&mut self, words: String) {
-        messages::warn(std::slice::from_ref(&words));
-        self.warnings.push(words);
+    /// Adds warnings to the report and writes them to standard error.
+    pub(super) fn warn(&mut self, warnings: impl IntoIterator<Item = String>) {
+        let before = self.warnings.len();
+        self.warnings.extend(warnings);
+        messages::warn(&self.warnings[before..]);
     }
 
     /// Records the time of an observation.
@@ -117,16 +91,13 @@ impl Reports {
 
     /// Warns if packets were captured twice.
     pub(super) fn warn_of_copies(&mut self, copies: &Copies) {
-        if let Some(words) = self.doubts.of_copies(copies) {
-            self.warn(words);
-        }
+        let words = self.doubts.of_copies(copies);
+        self.warn(words);
     }
 
     /// Records how reading ended; returns the exit code.
     pub(super) fn see_end(&mut self, is_stopped: bool, is_damaged: bool, signals: &Signals) -> ExitCode {
-        if is_stopped {
-            self.warn(signals.warning());
-        }
+        self.warn(is_stopped.then(|| signals.warning()));
         signals.end(is_stopped, is_damaged)
     }
 
@@ -170,10 +141,8 @@ impl Reports {
         }
         found.extend(self.doubts.of_groups());
         found.extend(self.doubts.of_repeats());
-        for words in found {
-            self.warn(words.clone());
-            last.warnings.push(words);
-        }
+        last.warnings.extend_from_slice(&found);
+        self.warn(found);
         outputs.report(&last)?;
         self.done.push(last);
         Ok(outputs.finish(&self.done, self.intervals.are_wanted())?)
@@ -230,6 +199,39 @@ impl Reports {
             flows: observed.flows(self.top, self.ambiguous),
         }
     }
+}
+
+/// The parameters that are the same in all reports.
+fn parameters(arguments: &Arguments) -> BTreeMap<&'static str, Parameter> {
+    let expiry = |matching| arguments.expiry.unwrap_or(Settings::usual_expiry(matching));
+    let mut parameters = BTreeMap::from([
+        ("ambiguous", Parameter::Text(arguments.ambiguous.name().to_owned())),
+        ("seed", Parameter::Integer(arguments.seed)),
+        ("expiry_ns", Parameter::Span(expiry(Match::Events).get())),
+    ]);
+    if arguments.matches().contains(&Match::TcpFlow) {
+        parameters.insert("flow_expiry_ns", Parameter::Span(expiry(Match::TcpFlow).get()));
+    }
+    if let Some(bits) = arguments.fingerprint_bits {
+        parameters.insert("fingerprint_bits", Parameter::Integer(u64::from(bits)));
+    }
+    if let Some(rate) = arguments.rate {
+        parameters.insert("rate", Parameter::Real(rate));
+    }
+    if arguments.method.has(rtt::Parameter::Policy) {
+        let policy = arguments.policy.unwrap_or(Policy::USUAL);
+        parameters.insert("policy", Parameter::Text(policy.name().to_owned()));
+        let prior = arguments.prior.as_ref().map_or("learnt".to_owned(), |path| path.display().to_string());
+        parameters.insert("prior", Parameter::Text(prior));
+    }
+    if arguments.group.is_some() {
+        parameters.insert("max_groups", Parameter::Integer(u64::from(arguments.max_groups)));
+    }
+    if !arguments.inside.is_empty() {
+        let inside: Vec<String> = arguments.inside.iter().map(ToString::to_string).collect();
+        parameters.insert("inside", Parameter::Text(inside.join(",")));
+    }
+    parameters
 }
 
 /// The kind and parameters of the structure that holds a rule's requests; `None` if it has no parameters.

@@ -135,7 +135,7 @@ pub(super) fn run(arguments: &super::Arguments, write: &Path) -> Result<ExitCode
     let segment = |routers: &[u32]| Segment { name: probe(&map.topology, routers), links: links.along(routers) };
     let segments: Vec<Segment> = segments.iter().map(segment).collect();
 
-    messages::warn(&map.warnings());
+    messages::warn(map.warnings());
     let mut rows = Rows::new(Output::file(write)?, COLUMNS)?;
     for interval in 0..asked.intervals {
         network.advance();

@@ -105,7 +105,7 @@ pub(super) fn run(arguments: &super::Arguments) -> Result<ExitCode, Failure> {
     }
     outputs.finish()?;
     let Frames::Capture(replay) = source.frames else { return Ok(ExitCode::SUCCESS) };
-    messages::warn(&replay.warnings(None));
+    messages::warn(replay.warnings(None));
     Ok(if replay.is_damaged() { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 

@@ -67,6 +67,11 @@ impl QueueArguments {
         self.queue.is_some()
     }
 
+    /// Whether the packets are those of a file.
+    fn is_recorded(&self) -> bool {
+        matches!(self.queue, Some(Traffic::Log | Traffic::Capture))
+    }
+
     fn settings(&self) -> Settings {
         /// A few bursts.
         const PACKETS: u64 = 100_000;
@@ -74,8 +79,8 @@ impl QueueArguments {
             Some(Traffic::Incast) => Settings::incast(),
             _ => Settings::conquest_data_center(),
         };
-        let is_file = matches!(self.queue, Some(Traffic::Log | Traffic::Capture));
-        let mut settings = preset.with_packets(self.packets.unwrap_or(if is_file { u64::MAX } else { PACKETS }));
+        let usual = if self.is_recorded() { u64::MAX } else { PACKETS };
+        let mut settings = preset.with_packets(self.packets.unwrap_or(usual));
         settings.start = START;
         settings.rate = self.rate.unwrap_or(settings.rate);
         settings.buffer_bytes = self.buffer.map(|bytes| bytes as u64).or(settings.buffer_bytes);
@@ -91,6 +96,7 @@ impl QueueArguments {
 
 pub(super) fn run(arguments: &super::Arguments) -> Result<ExitCode, Failure> {
     let settings = arguments.queue.settings();
+    check(arguments, &settings)?;
     let feed = feed(arguments, &settings)?;
     let settings = Settings { start: feed.start().unwrap_or(settings.start), ..settings };
     let link = feed.link();
@@ -100,9 +106,46 @@ pub(super) fn run(arguments: &super::Arguments) -> Result<ExitCode, Failure> {
         outputs.write(&settings, &event, passages.arrivals_mut())?;
     }
     let (warnings, is_damaged) = passages.arrivals_mut().end()?;
-    messages::warn(&warnings);
+    messages::warn(warnings);
     outputs.finish()?;
     Ok(if is_damaged { ExitCode::from(1) } else { ExitCode::SUCCESS })
+}
+
+/// Rejects flags that do not go with the arriving packets.
+fn check(arguments: &super::Arguments, settings: &Settings) -> Result<(), Failure> {
+    let (queue, sides) = (&arguments.queue, &arguments.sides);
+    let usage = |words: &str| Err(Failure::Usage(words.to_owned()));
+    if !queue.is_recorded() {
+        let rate = settings.arrival_rate();
+        if sides.arrivals.is_some() {
+            return usage("--arrivals requires --queue log or --queue capture");
+        }
+        if settings.buffer_bytes.is_none() && rate >= settings.rate {
+            return usage(&format!(
+                "{rate:.2e} bits per second arrive, and the queue would grow without bound: increase --rate, or set --buffer"
+            ));
+        }
+        return Ok(());
+    }
+    if queue.discipline == Order::Priority {
+        return usage(
+            "--discipline priority does not support --arrivals: its flows are not classified as small or large",
+        );
+    }
+    if queue.load.is_some() {
+        return usage("--load does not support --arrivals: change their rate with --speed-up");
+    }
+    if arguments.seed.is_some() {
+        return usage("--seed does not support --arrivals with --queue, where nothing is random");
+    }
+    let is_log = queue.queue == Some(Traffic::Log);
+    if is_log && arguments.snap_length.is_some() {
+        return usage("--snap-length does not support --queue log, which holds no frames");
+    }
+    if is_log && (arguments.write.is_some() || sides.egress.is_some()) {
+        return usage("--queue log: only --truth can be written, since a log holds no frames");
+    }
+    Ok(())
 }
 
 fn refuse(error: SettingsError) -> Failure {
@@ -114,35 +157,11 @@ fn refuse(error: SettingsError) -> Failure {
 
 /// The arriving packets.
 fn feed(arguments: &super::Arguments, settings: &Settings) -> Result<Feed, Failure> {
-    let queue = &arguments.queue;
-    let usage = |words: &str| Err(Failure::Usage(words.to_owned()));
     let speed_up = arguments.sides.speed_up();
-    match (queue.queue, &arguments.sides.arrivals) {
-        (Some(Traffic::Log | Traffic::Capture), _) if queue.discipline == Order::Priority => {
-            usage("--discipline priority does not support --arrivals: its flows are not classified as small or large")
-        }
-        (Some(Traffic::Log | Traffic::Capture), _) if queue.load.is_some() => {
-            usage("--load does not support --arrivals: change their rate with --speed-up")
-        }
-        (Some(Traffic::Log | Traffic::Capture), _) if arguments.seed.is_some() => {
-            usage("--seed does not support --arrivals with --queue, where nothing is random")
-        }
-        (Some(Traffic::Log), _) if arguments.snap_length.is_some() => {
-            usage("--snap-length does not support --queue log, which holds no frames")
-        }
-        (Some(Traffic::Log), Some(path)) => {
-            if arguments.write.is_some() || arguments.sides.egress.is_some() {
-                return usage("--queue log: only --truth can be written, since a log holds no frames");
-            }
-            Ok(Feed::Log(Log::open(path, speed_up)?))
-        }
+    match (arguments.queue.queue, &arguments.sides.arrivals) {
+        (Some(Traffic::Log), Some(path)) => Ok(Feed::Log(Log::open(path, speed_up)?)),
         (Some(Traffic::Capture), Some(path)) => Ok(Feed::Capture(Held::open(path, speed_up, snap_length(arguments))?)),
-        (_, Some(_)) => usage("--arrivals requires --queue log or --queue capture"),
-        (_, None) if settings.buffer_bytes.is_none() && settings.arrival_rate() >= settings.rate => usage(&format!(
-            "{:.2e} bits per second arrive, and the queue would grow without bound: increase --rate, or set --buffer",
-            settings.arrival_rate()
-        )),
-        (_, None) => {
+        _ => {
             let arrivals = Arrivals::new(settings, arguments.seed()).map_err(refuse)?;
             Ok(Feed::Drawn(arrivals, Frames::new(snap_length(arguments))))
         }

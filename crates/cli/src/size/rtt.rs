@@ -77,7 +77,7 @@ pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
         }
     }
     if let Some(memory) = arguments.asked.memory {
-        if !units::is_given(memory) {
+        if !units::is_available(memory) {
             return Err(usage("--memory: this machine does not have so much memory, and the tables are built"));
         }
         arguments.meter(Method::Fridge, memory).map_err(usage)?;
@@ -154,7 +154,7 @@ impl Arguments {
     /// A meter of `memory` bytes, and the structure in which it holds requests; `None` if that is too little, or more
     /// than there is.
     fn built(&self, method: Method, memory: usize) -> Option<(RttMeter, Structure)> {
-        let meter = units::is_given(memory).then(|| self.meter(method, memory).ok())??;
+        let meter = units::is_available(memory).then(|| self.meter(method, memory).ok())??;
         let structure = meter.rules().next()?.structure;
         Some((meter, structure))
     }

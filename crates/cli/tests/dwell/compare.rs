@@ -1,6 +1,6 @@
 //! `dwell compare`: errors are correct, and what does not fit or does not exist is reported.
 
-use crate::run::{assert_refused, dwell, dwell_in, line, matches, testdata};
+use crate::run::{assert_refused, dwell, dwell_in, line, matches, number, testdata};
 use dwell_sketch::rtt::Method;
 use dwell_types::Match;
 use serde_json::Value;
@@ -28,10 +28,6 @@ fn of<'a>(results: &'a [Value], method: &str) -> &'a Value {
 fn methods() -> String {
     let measures = |method: &Method| *method != Method::Exact && method.measures(Match::Dns);
     Method::ALL.into_iter().filter(measures).map(Method::name).collect::<Vec<_>>().join(",")
-}
-
-fn number(value: &Value) -> f64 {
-    value.as_f64().unwrap_or_else(|| panic!("no number: {value}"))
 }
 
 /// Slow exchanges are overwritten first: the simple array, the negative control, loses them, while the other methods

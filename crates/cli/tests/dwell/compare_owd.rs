@@ -1,6 +1,6 @@
 //! `dwell compare owd`, on a recorded pair of captures.
 
-use crate::run::{assert_refused, dwell, testdata};
+use crate::run::{assert_refused, dwell, number, testdata};
 use serde_json::Value;
 use std::path::Path;
 
@@ -23,10 +23,6 @@ fn of<'a>(report: &'a Value, method: &str) -> &'a Value {
     let line = found.next().unwrap_or_else(|| panic!("no {method}"));
     assert!(found.next().is_none(), "{method}");
     line
-}
-
-fn number(value: &Value) -> f64 {
-    value.as_f64().unwrap_or_else(|| panic!("no number: {value}"))
 }
 
 /// The true values are those of `dwell owd`, and a sample of all packets has no error (without link-local packets,

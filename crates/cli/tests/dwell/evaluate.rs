@@ -1,6 +1,6 @@
 //! `dwell evaluate`: its options work, results are reproducible, and `--check` notices changed results.
 
-use crate::run::{Run, dwell, dwell_in};
+use crate::run::{Run, assert_refusal, dwell, dwell_in};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -66,14 +66,10 @@ fn bytes(folder: &Path) -> [Vec<u8>; 4] {
     ["definition.toml", "cases.csv", "results.csv", "result.json"].map(|name| fs::read(folder.join(name)).unwrap())
 }
 
-/// Asserts that a run was refused with one line that contains these words.
+/// Fails unless a run was refused with this code, in one line that contains all words.
 #[track_caller]
 fn assert_refused(run: &Run, code: i32, words: &[&str]) {
-    assert_eq!((run.code, run.out.len()), (code, 0), "{}", run.err);
-    assert!(run.err.starts_with("dwell: ") && run.err.lines().count() == 1, "{}", run.err);
-    for word in words {
-        assert!(run.err.contains(word), "{} does not say {word}", run.err);
-    }
+    assert_refusal(run, &["evaluate"], code, words);
 }
 
 #[test]

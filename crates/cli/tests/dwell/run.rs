@@ -117,6 +117,11 @@ pub(crate) fn quantile(delays: &[i64], share: f64) -> i64 {
     sorted[rank.clamp(1, sorted.len()) - 1]
 }
 
+/// A value as a number.
+pub(crate) fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("no number: {value}"))
+}
+
 /// Low end, value and high end of an estimate.
 pub(crate) fn ends(estimate: &Value) -> (f64, f64, f64) {
     let end = |name: &str| estimate[name].as_f64().unwrap_or_else(|| panic!("no {name} in {estimate}"));

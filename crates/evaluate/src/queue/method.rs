@@ -37,7 +37,7 @@ enum MethodName {
 }
 
 /// Rows of Count-Min, as in the paper.
-const ROWS: u32 = 4;
+pub(super) const ROWS: u32 = 4;
 
 /// A method with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]

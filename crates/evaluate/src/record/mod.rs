@@ -181,10 +181,9 @@ impl Record {
         folder: &Path,
         definition: &Definition,
         size: Size,
-        facts: Facts,
+        mut facts: Facts,
     ) -> Result<(Self, Vec<Run>), RecordError> {
         let cases = definition.experiment(size).cases();
-        let mut facts = facts;
         let file = |name: &str| folder.join(name);
         if folder.exists() && !folder.is_dir() {
             return Err(RecordError::NoFolder(folder.to_owned()));
@@ -193,20 +192,7 @@ impl Record {
         let mut runs = Vec::new();
         if file("facts.json").exists() {
             let before = Facts::read(&file("facts.json"))?;
-            let kept = read(&file("definition.toml"))?;
-            let other = |difference| RecordError::Other { folder: folder.to_owned(), difference };
-            if kept != definition.text {
-                return Err(other("definition"));
-            }
-            if before.size != facts.size {
-                return Err(other("size"));
-            }
-            if before.program != facts.program {
-                return Err(other("build of this program"));
-            }
-            if before.inputs != facts.inputs {
-                return Err(other("file of delays"));
-            }
+            check_same(folder, definition, &before, &facts)?;
             facts.duration_seconds += before.duration_seconds;
             runs = cases::read(&file("cases.csv"), &cases)?;
             let most = runs.iter().map(|run| run.seed).max().unwrap_or(0);
@@ -249,7 +235,21 @@ impl Record {
         write(&path, &text)?;
         self.facts.duration_seconds += duration_seconds;
         self.facts.seeds = results.seeds;
-        self.facts.write(&self.folder.join("facts.json"))
+        self.facts.write(&file("facts.json"))
+    }
+}
+
+/// Rejects a record that this session, which has these facts, cannot continue.
+fn check_same(folder: &Path, definition: &Definition, before: &Facts, facts: &Facts) -> Result<(), RecordError> {
+    let differences = [
+        ("definition", read(&folder.join("definition.toml"))? != definition.text),
+        ("size", before.size != facts.size),
+        ("build of this program", before.program != facts.program),
+        ("file of delays", before.inputs != facts.inputs),
+    ];
+    match differences.into_iter().find(|(_, is_other)| *is_other) {
+        Some((difference, _)) => Err(RecordError::Other { folder: folder.to_owned(), difference }),
+        None => Ok(()),
     }
 }
 

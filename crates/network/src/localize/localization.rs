@@ -4,7 +4,7 @@ use super::null::Null;
 use super::readings::Readings;
 use super::routes::Routes;
 use super::verdict::{Verdict, ln_sum};
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 /// How segments and paths are judged.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -122,49 +122,74 @@ impl Localization {
             return found;
         };
         let measured: Vec<u32> = asked.iter().copied().filter(|&segment| readings.is_measured(segment)).collect();
-        let null = Null::of(measured.iter().map(|&segment| delays(readings, segment, 0..from)));
+        let baselines: Vec<_> = measured.iter().map(|&segment| means(readings, segment, 0..from)).collect();
+        let null = Null::of(&baselines);
         let bursts = Bursts::of(measured.iter().map(|&segment| &readings.of(segment)[..from]));
-        let mut correlations = Vec::new();
         for &segment in &measured {
-            let values = delays(readings, segment, 0..last + 1);
-            let usual = Baseline::of(&values[..from]);
-            found.delays[segment as usize] = Verdict::new(&values, from, last, &null);
-            correlations.extend(correlation(&values[..from]));
-            found.changes.extend(changes(segment, Kind::Delay, from..=last, segment_alarm, |at| {
-                // Nearly all intervals are quiet.
-                usual.as_ref().filter(|usual| !Verdict::is_quiet(usual, &values, from, at, segment_alarm))?;
-                Verdict::new(&values, from, at, &null).map(|verdict| (verdict.p_value, verdict.shift.first))
-            }));
-            let of = readings.of(segment);
-            let before = Tally::of(&of[..from]);
-            found.losses[segment as usize] = LossVerdict::new(of, from, last, bursts);
-            found.changes.extend(changes(segment, Kind::Loss, from..=last, segment_alarm, |at| {
-                if LossVerdict::is_quiet(&before, of, from, at, bursts, segment_alarm) {
-                    return None;
-                }
-                LossVerdict::new(of, from, at, bursts).map(|verdict| (verdict.p_value, verdict.first))
-            }));
+            found.judge_delays(readings, segment, last, &null);
+            found.judge_losses(readings, segment, last, bursts);
         }
         found.changes.sort_by_key(|change| (change.since, change.segment, change.kind));
         for (segment, probability) in found.shares(asked.iter().copied()) {
             found.probabilities[segment as usize] = probability;
         }
+        found.judge_paths(routes, readings, paths, &measured, last, &null);
+        let correlations: Vec<f64> = baselines.iter().filter_map(|values| correlation(values)).collect();
+        found.correlation = mean_correlation(&correlations, from);
+        found
+    }
+
+    /// Judges the delay of a segment at the last interval, and finds its alarms in all.
+    fn judge_delays(&mut self, readings: &Readings, segment: u32, last: usize, null: &Null) {
+        let (from, alarm) = (self.baseline, self.segment_alarm);
+        let values = means(readings, segment, 0..=last);
+        let usual = Baseline::of(&values[..from]);
+        self.delays[segment as usize] = Verdict::new(&values, from, last, null);
+        self.changes.extend(changes(segment, Kind::Delay, from..=last, alarm, |at| {
+            // Nearly all intervals are quiet.
+            usual.as_ref().filter(|usual| !Verdict::is_quiet(usual, &values, from, at, alarm))?;
+            Verdict::new(&values, from, at, null).map(|verdict| (verdict.p_value, verdict.shift.first))
+        }));
+    }
+
+    /// The same for its losses.
+    fn judge_losses(&mut self, readings: &Readings, segment: u32, last: usize, bursts: Bursts) {
+        let (from, alarm) = (self.baseline, self.segment_alarm);
+        let of = readings.of(segment);
+        let before = Tally::of(&of[..from]);
+        self.losses[segment as usize] = LossVerdict::new(of, from, last, bursts);
+        self.changes.extend(changes(segment, Kind::Loss, from..=last, alarm, |at| {
+            if LossVerdict::is_quiet(&before, of, from, at, bursts, alarm) {
+                return None;
+            }
+            LossVerdict::new(of, from, at, bursts).map(|verdict| (verdict.p_value, verdict.first))
+        }));
+    }
+
+    /// Judges these paths at the last interval, by the delays of the segments that were measured.
+    fn judge_paths(
+        &mut self,
+        routes: &Routes,
+        readings: &Readings,
+        paths: &[usize],
+        measured: &[u32],
+        last: usize,
+        null: &Null,
+    ) {
+        let from = self.baseline;
         // There may be many paths, and many intervals that no window reaches.
         let begin = (last + 1).saturating_sub(WINDOWS[WINDOWS.len() - 1]).max(from);
         let mut parts = vec![Vec::new(); routes.segments()];
-        for &segment in &measured {
-            parts[segment as usize] =
-                (0..from).chain(begin..=last).map(|interval| readings.mean(segment, interval)).collect();
+        for &segment in measured {
+            parts[segment as usize] = means(readings, segment, (0..from).chain(begin..=last));
         }
         let verdict = |path: usize| {
-            let mut verdict =
-                judge(routes.path(path).iter().map(|&segment| &parts[segment as usize][..]), from, &null)?;
+            let parts = routes.path(path).iter().map(|&segment| &parts[segment as usize][..]);
+            let mut verdict = judge(parts, from, null)?;
             verdict.shift.first += begin - from;
             Some(verdict)
         };
-        found.paths = paths.iter().map(|&path| (path, verdict(path))).collect();
-        found.correlation = mean_correlation(&correlations, from);
-        found
+        self.paths = paths.iter().map(|&path| (path, verdict(path))).collect();
     }
 
     /// For segments with a verdict: the probability of each, if exactly one has changed, besides others in alarm.
@@ -258,7 +283,8 @@ fn on_paths(routes: &Routes, paths: &[usize]) -> Vec<bool> {
     is_on
 }
 
-fn delays(readings: &Readings, segment: u32, intervals: Range<usize>) -> Vec<Option<Value>> {
+/// The mean delays of a segment in these intervals.
+fn means(readings: &Readings, segment: u32, intervals: impl Iterator<Item = usize>) -> Vec<Option<Value>> {
     intervals.map(|interval| readings.mean(segment, interval)).collect()
 }
 
@@ -286,7 +312,7 @@ fn judge<'a>(parts: impl Iterator<Item = &'a [Option<Value>]>, from: usize, null
 fn changes(
     segment: u32,
     kind: Kind,
-    intervals: std::ops::RangeInclusive<usize>,
+    intervals: RangeInclusive<usize>,
     alarm: f64,
     at: impl Fn(usize) -> Option<(f64, usize)>,
 ) -> Vec<Change> {

@@ -279,7 +279,7 @@ mod tests {
         assert_eq!(LossVerdict::new(&silent, 11, 11, Bursts::UNKNOWN), None, "no packets");
     }
 
-    /// Kind like those of the baseline are no change, however unlikely so many single losses would be.
+    /// Bursts like those of the baseline are no change, however unlikely so many single losses would be.
     #[test]
     fn bursts_as_before_are_no_change() {
         let bursts = [0, 30, 0, 0, 45, 0, 20, 0, 0, 0, 35, 40];

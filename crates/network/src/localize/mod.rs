@@ -6,9 +6,9 @@
 //! **Model**: the delay of a segment lasts from the arrival at its first router to the arrival at its last one, so
 //! delays of segments add up to that of the path. Without a change the interval means of a segment are independent, with a
 //! constant mean and spread, both estimated from the first intervals, the baseline; how heavy the tails of interval means
-//! are is alike for all segments, and estimated from all baselines ([`Null`]). Packets of a segment
-//! are lost singly, or in bursts of one kind that begin and end within an interval. A wandering level correlates neighbouring intervals and causes more false
-//! alarms: [`Localization::correlation`] shows it. A fault already present in the baseline goes undetected.
+//! are is alike for all segments, and estimated from all baselines ([`Null`]). Packets of a segment are lost singly, or in
+//! bursts of one kind that begin and end within an interval. A wandering level correlates neighbouring intervals and causes
+//! more false alarms: [`Localization::correlation`] shows it. A fault already present in the baseline goes undetected.
 //!
 //! **State**: all readings; this analyses them afterwards and is not a sketch.
 //!

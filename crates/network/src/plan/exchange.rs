@@ -71,6 +71,10 @@ impl Search<'_> {
         routers.iter().map(|&router| self.limits.cost(router)).sum()
     }
 
+    fn saving_per_cost(&self, router: u32) -> f64 {
+        self.segments.saving(router) as f64 / self.limits.cost(router).number()
+    }
+
     /// The routers that could be added to these.
     fn candidates(&self, kept: &[u32]) -> Vec<u32> {
         let spent = self.cost(kept);
@@ -127,7 +131,7 @@ impl Search<'_> {
         let mut routers: Vec<(f64, u32)> = Vec::new();
         for &router in &self.chosen {
             self.segments.join(router);
-            routers.push((self.segments.saving(router) as f64 / self.limits.cost(router).number(), router));
+            routers.push((self.saving_per_cost(router), router));
             self.segments.cut(router);
         }
         routers.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -157,13 +161,12 @@ impl Search<'_> {
     /// have servers, since then none saves more beside others than alone; otherwise it is a good guess.
     fn most_saved(&self, kept: &[u32]) -> f64 {
         let Some(budget) = self.limits.budget else { return f64::INFINITY };
-        let per_cost = |router: u32| self.segments.saving(router) as f64 / self.limits.cost(router).number();
         let mut candidates = self.candidates(kept);
-        candidates.sort_by(|&a, &b| per_cost(b).total_cmp(&per_cost(a)));
+        candidates.sort_by(|&a, &b| self.saving_per_cost(b).total_cmp(&self.saving_per_cost(a)));
         let (mut left, mut most) = (budget.number() - self.cost(kept).number(), 0.0);
         for router in candidates {
             let paid = self.limits.cost(router).number().min(left);
-            most += paid * per_cost(router);
+            most += paid * self.saving_per_cost(router);
             left -= paid;
         }
         // Costs have rounding errors.
@@ -178,7 +181,7 @@ impl Search<'_> {
             candidates.retain(|&router| self.segments.saving(router) > 0);
             let next = best(&candidates, |router| match order {
                 Order::Saving => self.segments.saving(router) as f64,
-                Order::SavingPerCost => self.segments.saving(router) as f64 / self.limits.cost(router).number(),
+                Order::SavingPerCost => self.saving_per_cost(router),
             });
             let Some(router) = next else { break };
             self.segments.cut(router);

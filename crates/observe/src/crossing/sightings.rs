@@ -147,9 +147,9 @@ impl Sightings {
     ///
     /// The two directions of a pair are compared with each other, so a clock offset does not matter: the forward one
     /// has the larger apparent delay from the sender to the receiver. The pairs classified in this way bound the
-    /// offset and its drift, by which pairs with only one direction are classified. A source is on the side indicated by most of its
-    /// packets. Where both directions of a pair pass the two points in the same order, as at a queue for all packets, no
-    /// sides are found. `is_one_clock`: the two points hardly disagree about the time.
+    /// offset and its drift, by which pairs with only one direction are classified. A source is on the side indicated by
+    /// most of its packets. Where both directions of a pair pass the two points in the same order, as at a queue for all
+    /// packets, no sides are found. `is_one_clock`: the two points hardly disagree about the time.
     ///
     /// Where no pair passes both points in both directions, but answers are seen at one of them, only one direction is
     /// captured there: that of the packets that pass both. Hosts that only exchange packets at one of the points are on

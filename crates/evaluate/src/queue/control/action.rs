@@ -1,4 +1,5 @@
-use super::method::{Configuration, MethodName, ROWS};
+use super::method::{Configuration, MethodName};
+use crate::queue::method::ROWS;
 use crate::queue::workload::Stream;
 use crate::value::available;
 use dwell_simulate::queue::{Arrival, Passage, Queue};

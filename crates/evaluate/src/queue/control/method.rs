@@ -1,4 +1,5 @@
 use crate::grid::{Configured, Entry, written};
+use crate::queue::method::ROWS;
 use crate::value::{Invalid, all_within, only_known, whole};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -42,9 +43,6 @@ pub(crate) struct Configuration {
     /// Counters of Count-Min; `None` for space-saving.
     pub(super) counters: Option<u32>,
 }
-
-/// Rows of Count-Min, as in the paper.
-pub(super) const ROWS: u32 = 4;
 
 impl Entry for MethodEntry {
     type Item = Configuration;
