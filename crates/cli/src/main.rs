@@ -105,7 +105,9 @@ fn main() -> ExitCode {
         Err(error) if error.use_stderr() => return usage(&first_line(&error)),
         Err(help) => {
             return match help.print().and_then(|()| io::stdout().flush()) {
-                Err(error) if error.kind() != io::ErrorKind::BrokenPipe => failed(&anyhow::anyhow!("standard output: {error}")),
+                Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                    failed(&anyhow::anyhow!("standard output: {error}"))
+                }
                 _ => ExitCode::SUCCESS,
             };
         }

@@ -12,7 +12,7 @@ use dwell_report::facts::{Memory, MethodFacts, Parameter};
 use dwell_report::owd::samples::Sample;
 use dwell_report::owd::{ClockDrift, ClockOffset, Flow, Interval, Line, OwdReport, PointFacts, Points, SCHEMA};
 use dwell_sketch::owd::Side;
-use dwell_types::Nanos;
+use dwell_types::{Nanos, Timestamp};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
@@ -73,7 +73,7 @@ fn measure(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
                 gaps.see(side, seen.crossing.at);
                 comparer.update(side, seen, point);
             }
-            Next::End(side) => comparer.end(side),
+            Next::End(side, until) => comparer.end(side, until),
         }
         outputs.write_samples(&comparer.take_samples())?;
         outputs.take(comparer.take_intervals())
@@ -138,8 +138,8 @@ trait Comparer {
     /// Processes the next packet of a point.
     fn update(&mut self, side: Side, seen: Seen, point: &Point);
 
-    /// A point has ended.
-    fn end(&mut self, side: Side);
+    /// A point has ended, which saw its last packet of whatever direction then.
+    fn end(&mut self, side: Side, until: Timestamp);
 
     /// The intervals that ended since the last call.
     fn take_intervals(&mut self) -> Vec<Interval>;

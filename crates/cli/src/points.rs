@@ -82,6 +82,8 @@ pub(crate) struct Point {
     has_ended: bool,
     /// Clock correction added to all times.
     shift: Nanos,
+    /// Of all packets that were read, also those of directions that are not measured.
+    read: Disorder,
     /// First and last timestamp so far.
     pub(crate) span: Option<(Timestamp, Timestamp)>,
     disorder: Disorder,
@@ -183,6 +185,7 @@ impl Point {
             ahead: VecDeque::with_capacity(AHEAD + 1),
             has_ended: false,
             shift,
+            read: Disorder::NONE,
             span: None,
             disorder: Disorder::NONE,
             before: None,
@@ -261,6 +264,7 @@ impl Point {
             Source::Log(log) => {
                 let Some(crossing) = log.next_crossing()? else { return Ok(false) };
                 let whose = Whose::Named(log.flow_name().map(|name| name.into_owned().into()));
+                self.read.see(crossing.at + self.shift);
                 self.ahead.push_back(Ahead::new(crossing, self.shift, false, whose));
                 return Ok(true);
             }
@@ -269,6 +273,7 @@ impl Point {
         while let Some(frame) = files.next_frame()? {
             let Some(Passing { crossing, flow }) = crossings.observe(&frame) else { continue };
             let FlowKey { source, destination, .. } = flow.key;
+            self.read.see(crossing.at + self.shift);
             let Some(is_reverse) = directions.is_reverse(source, destination) else {
                 self.elsewhere += 1;
                 // Link-local packets can occur at either point, so their direction is not expected to be found.
@@ -280,6 +285,11 @@ impl Point {
             return Ok(true);
         }
         Ok(false)
+    }
+
+    /// When the last of all packets was seen, also of directions that are not measured; not a single wild time.
+    pub(crate) fn until(&self) -> Timestamp {
+        self.read.present()
     }
 
     pub(crate) fn frames(&self) -> Option<&Frames> {

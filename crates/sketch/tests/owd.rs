@@ -398,6 +398,36 @@ fn what_takes_longer_than_the_longest_is_lost() {
     }
 }
 
+/// No packet arrives after three seconds, and the receiver's capture goes on with others until ten: what was sent long
+/// enough before is lost. Unless it is known how long the capture goes on, none is.
+#[test]
+fn what_a_running_capture_lacks_is_lost() {
+    let packets: Vec<Packet> =
+        stream(9_000, 5).iter().map(|p| Packet { delay: p.delay.filter(|_| p.sent < 3_000 * MILLI), ..*p }).collect();
+    let lost = |until: Option<i64>| {
+        let mut meter = OwdMeter::new(&EXACT).unwrap();
+        let all = crossings(&packets);
+        let last = all.iter().rposition(|(side, _)| *side == Side::Receiver).unwrap();
+        for (number, (side, crossing)) in all.iter().enumerate() {
+            meter.update(*side, crossing);
+            if number == last {
+                meter.end_receiver(until.map_or(crossing.at, Timestamp::from_nanos));
+            }
+        }
+        meter.end();
+        let tally = meter.total().tally;
+        assert_eq!(
+            tally.lost().value + tally.uncovered().value,
+            packets.iter().filter(|p| p.delay.is_none()).count() as f64
+        );
+        tally.lost().value
+    };
+    let until = 10_000 * MILLI;
+    let covered = packets.iter().filter(|p| p.delay.is_none() && p.sent <= until - EXACT.longest.get()).count() as f64;
+    assert_eq!(lost(Some(until)), covered);
+    assert!(lost(None) < 0.1 * covered, "{} of {covered}", lost(None));
+}
+
 /// A receiver whose clock is behind sees packets before they are sent.
 #[test]
 fn negative_delays() {
@@ -421,7 +451,7 @@ fn packets_that_nobody_could_see_are_not_lost() {
     for (side, crossing) in crossings(&packets) {
         if !has_ended && crossing.at.as_nanos() >= to {
             has_ended = true;
-            meter.end_receiver();
+            meter.end_receiver(crossing.at);
         }
         if side == Side::Sender || (from..to).contains(&crossing.at.as_nanos()) {
             meter.update(side, &crossing);

@@ -93,8 +93,8 @@ pub(super) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
     follow(&mut points, Nanos::ZERO, |passing| {
         match passing {
             Next::Packet(side, seen, _) if !seen.is_reverse => comparison.update(side, &seen.crossing),
-            Next::End(Side::Receiver) => comparison.end_receiver(),
-            Next::Packet(..) | Next::End(Side::Sender) => {}
+            Next::End(Side::Receiver, until) => comparison.end_receiver(until),
+            Next::Packet(..) | Next::End(Side::Sender, _) => {}
         }
         Ok(())
     })?;

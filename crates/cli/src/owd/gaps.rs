@@ -53,13 +53,18 @@ impl Gaps {
     }
 }
 
+/// Where extremes are not known: no delay differs from the mean by more standard deviations than this.
+const FAR: f64 = 20.0;
+
 /// How far apart the two points can see a packet, because of delays and clocks; `None` if there are no delays.
 fn apart(answer: &Answer) -> Option<Nanos> {
     let extremes = std::iter::once(&answer.total).chain(&answer.reverse).flat_map(|line| {
         let delays = &line.delay_ns;
-        let mean = delays.mean.map(|mean| [mean.low as i64, mean.high as i64]);
         let exact = delays.min.zip(delays.max).map(|(min, max)| [min.value, max.value]);
-        exact.or(mean)
+        exact.or_else(|| {
+            let (mean, far) = (delays.mean?.value, FAR * delays.std.map_or(0.0, |std| std.high));
+            Some([(mean - far) as i64, (mean + far) as i64])
+        })
     });
     extremes.flatten().map(i64::saturating_abs).max().map(Nanos::new)
 }

@@ -28,6 +28,7 @@ pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
     let mut warnings = Vec::new();
     let (sent, list) = read(&arguments.sender, &mut warnings)?;
     let (received, _) = read(&arguments.receiver, &mut warnings)?;
+    let is_whole = warnings.is_empty();
     let first = &sent[0].sketch;
     let foreign = foreign(first, &received[0].sketch);
     let lengths = [&sent, &received].map(|summaries| usual_length(summaries));
@@ -55,7 +56,7 @@ pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
     if let Some(foreign) = foreign {
         warnings.push(foreign);
     } else {
-        warnings.extend(of_joined(&line, span, numbers, lengths));
+        warnings.extend(of_joined(&line, span, is_whole.then_some((numbers, lengths))));
     }
     warnings.extend(surplus(&total));
     if has_flows {

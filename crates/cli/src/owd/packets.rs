@@ -12,7 +12,7 @@ use dwell_report::owd::samples::Sample;
 use dwell_report::owd::{ClockDrift, ClockOffset, Drifts, Flow, Interval, Line};
 use dwell_sketch::distribution::Distribution;
 use dwell_sketch::owd::{Drift, Latest, OwdMeter, Passed, Sent, Settings, SettingsError, Side, Totals};
-use dwell_types::{Crossing, FlowKey, Nanos, Series};
+use dwell_types::{Crossing, FlowKey, Nanos, Series, Timestamp};
 use std::collections::BTreeMap;
 
 /// One meter for each direction.
@@ -194,12 +194,12 @@ impl Comparer for Packets<'_> {
         }
     }
 
-    fn end(&mut self, side: Side) {
+    fn end(&mut self, side: Side, until: Timestamp) {
         match side {
-            Side::Receiver => self.forward.end_receiver(),
+            Side::Receiver => self.forward.end_receiver(until - self.ahead),
             Side::Sender => {
                 if let Some(reverse) = &mut self.reverse {
-                    reverse.end_receiver();
+                    reverse.end_receiver(until);
                 }
             }
         }

@@ -12,7 +12,7 @@ use anyhow::Result;
 use dwell_observe::crossing::Directions;
 use dwell_observe::group::Grouping;
 use dwell_sketch::owd::Side;
-use dwell_types::Nanos;
+use dwell_types::{Nanos, Timestamp};
 use std::path::PathBuf;
 
 /// Two points, and how to read them.
@@ -54,8 +54,8 @@ impl Pair<'_> {
 pub(crate) enum Next<'a> {
     /// A packet passes a point.
     Packet(Side, Seen, &'a Point),
-    /// A point has ended.
-    End(Side),
+    /// A point has ended, which saw its last packet of whatever direction then.
+    End(Side, Timestamp),
 }
 
 /// Calls `each` for everything both points see, in the order of time if the receiver's clock is ahead by this much, until
@@ -70,7 +70,7 @@ pub(crate) fn follow(
     let mut packets = [0; 2];
     for (side, point) in SIDES.into_iter().zip(points.iter()) {
         if point.is_stopped() && point.at().is_none() {
-            each(Next::End(side))?;
+            each(Next::End(side, point.until()))?;
         }
     }
     let by_sender = |number: usize, at| if SIDES[number] == Side::Receiver { at - ahead } else { at };
@@ -82,7 +82,7 @@ pub(crate) fn follow(
         packets[number] += 1;
         points.advance(number)?;
         if points[number].at().is_none() {
-            each(Next::End(side))?;
+            each(Next::End(side, points[number].until()))?;
         }
         progress.step(|| points.progress().1);
     }

@@ -17,7 +17,7 @@ use dwell_sketch::lda;
 use dwell_sketch::lds;
 use dwell_sketch::owd::Side;
 use dwell_sketch::summary::{Cutter, FlowList, FlowMeans, Join, Params, Shares, Sketch};
-use dwell_types::Nanos;
+use dwell_types::{Nanos, Timestamp};
 use std::collections::BTreeMap;
 
 /// Packets that a flow is assumed to lose in an interval.
@@ -180,7 +180,7 @@ impl Comparer for Sketches<'_> {
         self.send(side);
     }
 
-    fn end(&mut self, side: Side) {
+    fn end(&mut self, side: Side, _: Timestamp) {
         self.points[side as usize].end();
         self.send(side);
     }

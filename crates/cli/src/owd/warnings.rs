@@ -157,12 +157,13 @@ fn not_joined(total: &Line, span: Option<Span>, interval: Option<Nanos>) -> Opti
     })
 }
 
-/// Warns of sketches of two points that could not be joined, or that show something to be wrong; `numbers` are those of
-/// their intervals, and `lengths` the usual ones.
-pub(super) fn of_joined(total: &Line, span: Option<Span>, numbers: [usize; 2], lengths: [Nanos; 2]) -> Vec<String> {
-    let unjoined = not_joined(total, span, None).map(|words| {
-        let why = too_few(total, span, numbers).or_else(|| unequal(lengths));
-        why.unwrap_or(words)
+/// Warns of sketches of two points that could not be joined, or that show something to be wrong. `whole` are the numbers
+/// and usual lengths of their intervals, unless it was said already that some are damaged or missing.
+pub(super) fn of_joined(total: &Line, span: Option<Span>, whole: Option<([usize; 2], [Nanos; 2])>) -> Vec<String> {
+    let unjoined = whole.and_then(|(numbers, lengths)| {
+        let words = not_joined(total, span, None)?;
+        let why = too_few(total, span, numbers);
+        Some(why.or_else(|| unequal(numbers, lengths)).or_else(|| cut_off(numbers)).unwrap_or(words))
     });
     let doubt = doubts(total, None, None).filter(|_| is_joined(total)).map(said);
     unjoined.into_iter().chain(doubt).collect()
@@ -182,15 +183,27 @@ fn too_few(total: &Line, span: Option<Span>, numbers: [usize; 2]) -> Option<Stri
     })
 }
 
-/// Says that the intervals of two points have different lengths, if these are the usual ones: borders of equal intervals
-/// vary by a quarter.
-fn unequal(lengths: [Nanos; 2]) -> Option<String> {
+/// Says that the intervals of two points have different lengths, if these are the usual ones of several: borders of equal
+/// intervals vary by a quarter.
+fn unequal(numbers: [usize; 2], lengths: [Nanos; 2]) -> Option<String> {
+    const SEVERAL: usize = 5;
     let [shorter, longer] = [lengths[0].min(lengths[1]), lengths[0].max(lengths[1])];
-    (longer.get() / 5 * 4 > shorter.get()).then(|| {
+    let are_several = numbers.iter().all(|&number| number >= SEVERAL);
+    (are_several && longer.get() / 5 * 4 > shorter.get()).then(|| {
         let [sent, received] = lengths;
         format!(
             "the sender's intervals last {sent}, the receiver's {received}, and not all can be joined: --interval must be the \
              same at both points"
+        )
+    })
+}
+
+/// Says that one point has far fewer intervals than the other.
+fn cut_off([sent, received]: [usize; 2]) -> Option<String> {
+    (sent.min(received) < sent.max(received) / 4 * 3).then(|| {
+        format!(
+            "the sender's sketches have {sent} intervals, the receiver's {received}: did one of them begin later or end \
+             earlier, or was its file cut?"
         )
     })
 }

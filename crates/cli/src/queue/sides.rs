@@ -43,7 +43,7 @@ impl Sides {
         let (egress, ingress) = arguments.captures.split_last().unzip();
         let (ingress, egress) = (ingress.unwrap_or_default(), egress.cloned().unwrap_or_default());
         let reading = arguments.reading();
-        let asked = Directions::given(&arguments.from, false);
+        let asked = Directions::of_sources(&arguments.from);
         let offset = arguments.clock_offset;
         let beginning = match asked {
             Directions::Forward => beginning::look(ingress, &egress, &reading, asked, Some(offset), stop)?,

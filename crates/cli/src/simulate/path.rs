@@ -142,7 +142,7 @@ impl Source {
             Frames::Drawn(_) if arguments.path.from.is_empty() => &PacketWorkload::CLIENTS[..],
             _ => &arguments.path.from,
         };
-        let directions = Directions::given(from, false);
+        let directions = Directions::of_sources(from);
         Ok(Self { frames, snap_length, crossings: Crossings::new(Names::default()), directions })
     }
 

@@ -10,7 +10,9 @@ pub enum Directions {
     /// All packets go from the sender to the receiver.
     #[default]
     Forward,
-    /// Packets from these sources go forward; the others go back, or are not measured.
+    /// Packets from these sources go forward, wherever they go; others are not measured.
+    Sources(Vec<Prefix>),
+    /// Packets from these addresses to others go forward; those from others to these go back, or are not measured.
     Given {
         /// The sources of the forward direction.
         from: Vec<Prefix>,
@@ -40,6 +42,10 @@ pub(super) enum Place {
     Aside,
 }
 
+fn is_in(prefixes: &[Prefix], address: Address) -> bool {
+    prefixes.iter().any(|prefix| prefix.contains(address))
+}
+
 /// If there are more addresses than this, messages state only their number.
 const MOST_NAMED: usize = 8;
 
@@ -48,6 +54,11 @@ impl Directions {
     pub const MOST_FOUND: usize = 1 << 17;
 
     /// Packets from these sources go forward, or all packets if `from` is empty.
+    pub fn of_sources(sources: &[Prefix]) -> Self {
+        if sources.is_empty() { Self::Forward } else { Self::Sources(sources.to_vec()) }
+    }
+
+    /// The sender has these addresses on its side, or all packets go forward if `from` is empty.
     pub fn given(from: &[Prefix], has_back: bool) -> Self {
         if from.is_empty() { Self::Forward } else { Self::Given { from: from.to_vec(), has_back } }
     }
@@ -57,8 +68,16 @@ impl Directions {
     pub fn is_reverse(&self, source: Address, destination: Address) -> Option<bool> {
         match self {
             Self::Forward => Some(false),
-            Self::Given { from, .. } if from.iter().any(|prefix| prefix.contains(source)) => Some(false),
-            Self::Given { has_back, .. } => has_back.then_some(true),
+            Self::Sources(sources) => is_in(sources, source).then_some(false),
+            Self::Given { from, has_back } => match [source, destination].map(|address| is_in(from, address)) {
+                [true, false] => Some(false),
+                [false, true] => has_back.then_some(true),
+                // Who names all addresses means that all packets go forward.
+                [true, true] if from.iter().any(|prefix| prefix.length() == 0 && prefix.contains(source)) => {
+                    Some(false)
+                }
+                [true, true] | [false, false] => None,
+            },
             Self::Found(found) => {
                 let is_reverse = match (found.places.get(&source), found.places.get(&destination)) {
                     (Some(Place::Aside), _) | (_, Some(Place::Aside)) => return None,
@@ -96,7 +115,7 @@ impl Directions {
     /// Whether both directions are measured.
     pub fn has_back(&self) -> bool {
         match self {
-            Self::Forward => false,
+            Self::Forward | Self::Sources(_) => false,
             Self::Given { has_back, .. } => *has_back,
             Self::Found(found) => found.has_back,
         }
@@ -117,7 +136,7 @@ impl Directions {
     pub fn named_sources(&self) -> Option<String> {
         let from: Vec<Prefix> = match self {
             Self::Forward => return None,
-            Self::Given { from, .. } => from.clone(),
+            Self::Sources(from) | Self::Given { from, .. } => from.clone(),
             Self::Found(found) => {
                 let mut forward: Vec<_> = found.senders().collect();
                 if forward.is_empty() || forward.len() > MOST_NAMED {
@@ -151,6 +170,20 @@ pub(super) fn lowest(places: impl Iterator<Item = (Address, Place)>, most: usize
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What stays on its side is not measured, unless all addresses are named, or only the sources count.
+    #[test]
+    fn packets_within_a_side_are_not_measured() {
+        let [inside, other_inside, outside, other_outside] =
+            [0x0a00_0001, 0x0a00_0002, 0xc000_0201, 0xc000_0202].map(Address::v4);
+        let pairs = [(inside, outside), (outside, inside), (inside, other_inside), (outside, other_outside)];
+        let told = |directions: &Directions| pairs.map(|(from, to)| directions.is_reverse(from, to));
+        let (side, all) = (["10.0.0.0/8".parse().unwrap()], ["0.0.0.0/0".parse().unwrap()]);
+        assert_eq!(told(&Directions::given(&side, true)), [Some(false), Some(true), None, None]);
+        assert_eq!(told(&Directions::given(&side, false)), [Some(false), None, None, None]);
+        assert_eq!(told(&Directions::given(&all, true)), [Some(false); 4]);
+        assert_eq!(told(&Directions::of_sources(&side)), [Some(false), None, Some(false), None]);
+    }
 
     /// More addresses than are kept: which ones does not depend on the order of a map, which differs between instances.
     #[test]

@@ -85,12 +85,12 @@ fn whole(estimate: Estimate<f64>) -> Estimate<i64> {
 fn footing(report: &OwdReport, to: &mut impl Write) -> io::Result<()> {
     let total = &report.total;
     let is_lda = report.method.name == "lda";
-    let uncovered = if is_lda { NOT_JOINED } else { "while the receiver was not capturing" };
+    let uncovered = if is_lda { NOT_JOINED } else { "before or after what the receiver saw" };
     let parts = [("received", total.received), ("lost", total.lost), (uncovered, total.uncovered)];
     item("sent", &footing::sum_of(total.sent, &parts), to)?;
     if let Some(runs) = total.loss_runs.filter(|runs| runs.count > 0) {
         let longest = text::count(runs.longest);
-        item("", &format!("lost in {} runs, the longest of {longest}", text::count(runs.count)), to)?;
+        item("", &format!("lost in {}, the longest of {longest}", text::count_of(runs.count, "run")), to)?;
     }
     if total.ambiguous > 0 {
         let ambiguous = text::count(total.ambiguous);

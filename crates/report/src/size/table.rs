@@ -58,7 +58,8 @@ fn write_rtt(report: &SizeReport, to: &mut impl Write) -> io::Result<()> {
         report.traffic,
         Traffic::Rtt { requests_per_second, span_ns, .. } if requests_per_second * span_ns as f64 / 1e9 < MANY
     );
-    let cost = if is_short {
+    let is_certain = |size: &Size| matches!(size.parameters, Parameters::Fridge { entry_probability: 1.0, .. });
+    let cost = if is_short && !report.sizes.iter().all(is_certain) {
         "and needs a good\npart of so few requests for that: errors may be ten times these. p50, p95, p99: standard errors; 95%\n\
          of runs err by less than twice that."
     } else {

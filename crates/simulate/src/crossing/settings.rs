@@ -113,9 +113,13 @@ impl Loss {
     }
 
     pub(super) fn check(self) -> Result<(), SettingsError> {
+        /// Relative error of a limit that is computed from the share.
+        const ROUNDING: f64 = 1e-9;
         let share = self.share();
         let sane_runs = match self {
-            Self::Bursts { packets, .. } => packets >= 1.0 && packets.is_finite() && packets * (1.0 - share) >= share,
+            Self::Bursts { packets, .. } => {
+                packets >= 1.0 && packets.is_finite() && packets * (1.0 - share) >= share * (1.0 - ROUNDING)
+            }
             Self::None | Self::Uniform(_) => true,
         };
         if (0.0..1.0).contains(&share) && sane_runs { Ok(()) } else { Err(SettingsError::Loss(self)) }

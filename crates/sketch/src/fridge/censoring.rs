@@ -361,11 +361,11 @@ impl Censoring {
         };
         counts[usize::from(response.tag)].end_lately(band.min(last), exchanges);
         let limit_steps = i16::from(steps[usize::from(band)]) - i16::from(own);
-        let (band, limit_steps) = match followed {
-            _ if band <= last => (band, limit_steps),
+        let band = match followed {
+            _ if band <= last => band,
             // As long as no band is followed, the product limit knows nothing of an exchange: it stands for others by itself.
-            0 => (0, 0),
-            _ => (NOT_FOLLOWED, 0),
+            0 => 0,
+            _ => NOT_FOLLOWED,
         };
         Found { band, p: chance(own), limit_steps }
     }

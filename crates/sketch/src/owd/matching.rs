@@ -89,7 +89,7 @@ pub(super) struct Matching {
     has_begun: bool,
     /// Time of the first arrival among equal packets of which not all had arrived.
     first_equal: Option<Timestamp>,
-    /// A lower bound on the sending time of the last packet that arrived.
+    /// A lower bound on the sending time of the last packet that arrived, or would have.
     last: Option<Timestamp>,
     has_ended: bool,
     unsent: f64,
@@ -495,9 +495,10 @@ impl Matching {
         }
     }
 
-    /// The receiver's capture has ended.
-    pub(super) fn end(&mut self) {
+    /// The receiver's capture has ended, at `until` if that is known: what was sent long enough before would have arrived.
+    pub(super) fn end(&mut self, until: Option<Timestamp>) {
         self.has_ended = true;
+        self.last = self.last.max(until.map(|until| until - self.longest));
     }
 
     /// The number that the next packet in the queue will get.

@@ -274,9 +274,9 @@ impl OwdMeter {
         self.matching.renumber(|flow| if flows.is_vacant(flow as usize) { OTHER } else { flow });
     }
 
-    /// The receiver's capture has ended.
-    pub fn end_receiver(&mut self) {
-        self.matching.end();
+    /// The receiver's capture has ended, with whatever it saw at `until`.
+    pub fn end_receiver(&mut self, until: Timestamp) {
+        self.matching.end(Some(until));
     }
 
     /// Both captures have ended.
@@ -286,7 +286,7 @@ impl OwdMeter {
 
     /// Like [`OwdMeter::end`]; also calls `each` for every packet whose fate is known now.
     pub fn end_each(&mut self, each: impl FnMut(&Passed)) {
-        self.matching.end();
+        self.matching.end(None);
         self.settle(None, each);
         if let Some(intervals) = &mut self.intervals {
             intervals.end();

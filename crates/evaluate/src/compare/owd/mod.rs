@@ -118,9 +118,9 @@ impl OwdComparison {
         exact.update_each(side, crossing, |passed| intervals.update(passed));
     }
 
-    /// Signals that the receiver's capture has ended.
-    pub fn end_receiver(&mut self) {
-        self.exact.end_receiver();
+    /// Signals that the receiver's capture has ended, with whatever it saw at `until`.
+    pub fn end_receiver(&mut self, until: Timestamp) {
+        self.exact.end_receiver(until);
     }
 
     /// The exact result, also as numbers of packets and true values, and the results of all methods, by memory.
