@@ -31,7 +31,7 @@ use std::process::ExitCode;
     )),
     mut_arg("weights", |weights| weights.hide(true)),
     mut_arg("from", |from| from.help(
-        "Addresses or prefixes on the sender's side, such as 10.0.0.0/8: only packets from them are measured. \
+        "Addresses or prefixes on the sender's side, such as 10.0.0.0/8: only packets from them to others are measured. \
          Default: the direction to the receiver, detected from the first packets",
     )),
     after_help = "\
