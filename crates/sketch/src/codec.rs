@@ -40,7 +40,7 @@ impl Kind {
     /// The version of the layout that is written, and the only one that is read.
     const fn version(self) -> u8 {
         match self {
-            Self::Fridge => 10,
+            Self::Fridge => 11,
             Self::Delays => 4,
             Self::Lda | Self::Lds | Self::Flows | Self::Summary => 2,
         }
@@ -99,6 +99,10 @@ impl Writer {
 
     pub(crate) fn u8(&mut self, value: u8) {
         self.0.push(value);
+    }
+
+    pub(crate) fn u32(&mut self, value: u32) {
+        self.0.extend(value.to_le_bytes());
     }
 
     pub(crate) fn u64(&mut self, value: u64) {

@@ -160,7 +160,8 @@ impl Counted<'_> {
     /// Adds a delay to the flow; `ambiguous` must be what [`TopFlows::answers`] will be given.
     pub fn sample(&mut self, series: Series, sample: &Sample, ambiguous: Ambiguous) {
         if let Some(line) = self.lines.iter().position(|line| line.is_of(series)) {
-            self.delays.update_for(ambiguous, line, sample);
+            // Each sample counts by itself: bands of a product limit would only split bins.
+            self.delays.update_for(ambiguous, line, &Sample { band: 0, repeat_band: 0, ..*sample });
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::Event;
 use crate::codec::{CodecError, Reader, Writer};
 use crate::meter::Gate;
 use crate::survival::{self, BANDS, Loss, NewBands, Risk, begin};
-use dwell_types::hash;
+use dwell_types::{Timestamp, hash};
 
 /// The responses so far, found or not, for the product limit.
 ///
@@ -216,8 +216,8 @@ impl Censoring {
         self.last = last(self.followed / self.stretch, self.slots).max(1);
     }
 
-    /// To be called before *p* changes to 2^(−step/8) after this many insertions.
-    fn rescale(&mut self, step: u8, inserted: u64) {
+    /// To be called before *p* changes to 2^(−step/8) at this time, after this many insertions.
+    fn rescale(&mut self, step: u8, at: Timestamp, inserted: u64) {
         if self.scale.step() == step {
             return;
         }
@@ -236,7 +236,7 @@ impl Censoring {
             self.found[FOUND_OCTAVES - 1] += std::mem::take(&mut self.found[0]);
             grown -= 1;
         }
-        self.scale.change(step, grown, inserted);
+        self.scale.change(step, grown, at, inserted);
         self.grown += grown;
     }
 
@@ -297,17 +297,22 @@ impl Censoring {
         Ok(read)
     }
 
-    /// To be called before the gate changes after this many insertions.
-    pub(super) fn change(&mut self, gate: Gate, probability: EntryProbability, inserted: u64) {
-        self.rescale(probability.step(), inserted);
+    /// To be called before the gate changes at this time, after this many insertions.
+    pub(super) fn change(&mut self, gate: Gate, probability: EntryProbability, at: Timestamp, inserted: u64) {
+        self.rescale(probability.step(), at, inserted);
         (self.gate, self.present) = (gate, probability.value());
         self.stretch();
     }
 
-    /// Counts a response that found its entry after `insertions`, of all that were `inserted`.
+    /// Counts a response that found its entry, of a request of this time, after `insertions` of all that were `inserted`.
     #[inline]
-    pub(super) fn find(&mut self, response: &Event, insertions: u64, inserted: u64) -> Found {
-        self.end_after(response, insertions, inserted)
+    pub(super) fn find(&mut self, response: &Event, request: Timestamp, insertions: u64, inserted: u64) -> Found {
+        let (band, step) = self.end_after(response, insertions, inserted);
+        // Both must pass the gate.
+        let now = self.scale.step();
+        let own = self.scale.step_at(request).max(now);
+        let p = if own == now { self.present } else { EntryProbability::ONE.at_step(own) };
+        Found { band, p, limit_steps: i16::from(step) - i16::from(own) }
     }
 
     /// Counts the sample of a response that found its entry in this band.
@@ -324,22 +329,22 @@ impl Censoring {
         self.end_after(response, insertions, inserted);
     }
 
-    /// Counts a response that was at risk for this many insertions.
+    /// Counts a response that was at risk for this many insertions; returns the band in which that ends, and the step of
+    /// the *p* with which that band is followed.
     #[inline]
-    fn end_after(&mut self, response: &Event, insertions: u64, inserted: u64) -> Found {
+    fn end_after(&mut self, response: &Event, insertions: u64, inserted: u64) -> (u8, u8) {
         if self.scale.has_changed_within(self.followed, inserted) {
             return self.end_lately(response, insertions, inserted);
         }
         let band = band((insertions as f64 / self.stretch) as u64, self.slots);
         // What is not followed counts as at risk in the last band that is.
         self.counts[usize::from(response.tag)].end(band.min(self.last), 1.0 / self.present);
-        Found { band: if band <= self.last { band } else { NOT_FOLLOWED }, p: self.present, limit_steps: 0 }
+        (if band <= self.last { band } else { NOT_FOLLOWED }, self.scale.step())
     }
 
     /// The same where *p* changed so recently that exchanges which are followed span the change.
     #[cold]
-    fn end_lately(&mut self, response: &Event, insertions: u64, inserted: u64) -> Found {
-        let own = self.scale.step_back(insertions, inserted).max(self.scale.step());
+    fn end_lately(&mut self, response: &Event, insertions: u64, inserted: u64) -> (u8, u8) {
         let Self { counts, scale, slots, .. } = self;
         let (together, each_slot) = (together(*slots), f64::from(*slots));
         let band = |number: f64| band(number as u64, *slots);
@@ -360,14 +365,14 @@ impl Censoring {
             (insertions / each_slot).exp() / chance(steps[band])
         };
         counts[usize::from(response.tag)].end_lately(band.min(last), exchanges);
-        let limit_steps = i16::from(steps[usize::from(band)]) - i16::from(own);
+        let step = steps[usize::from(band)];
         let band = match followed {
             _ if band <= last => band,
             // As long as no band is followed, the product limit knows nothing of an exchange: it stands for others by itself.
             0 => 0,
             _ => NOT_FOLLOWED,
         };
-        Found { band, p: chance(own), limit_steps }
+        (band, step)
     }
 
     /// Counts a response whose slot was not overwritten for `least` insertions, and nobody knows for how many more.
@@ -435,6 +440,7 @@ mod tests {
         let told = |octaves: [u8; 2], is_rescaled: bool, is_across: bool| {
             let gate = |octave: u8| Gate::new(1, found_at(octave).value());
             let chance = |offered: f64| found_at(octaves[usize::from(offered > CHANGE)]).value();
+            let time = |offered: f64| Timestamp::from_nanos((offered * 1e9) as i64);
             let insertions =
                 |offered: f64| chance(0.0) * offered.min(CHANGE) + chance(2.0 * CHANGE) * (offered - CHANGE).max(0.0);
             let mut censoring = Censoring::new(1, SLOTS as u32, gate(octaves[0]), found_at(octaves[0]));
@@ -442,7 +448,7 @@ mod tests {
             for (half, octave) in octaves.into_iter().enumerate() {
                 let from = half as f64 * CHANGE;
                 if is_rescaled {
-                    censoring.change(gate(octave), found_at(octave), (insertions(from) * SLOTS) as u64);
+                    censoring.change(gate(octave), found_at(octave), time(from), (insertions(from) * SLOTS) as u64);
                 } else {
                     (censoring.gate, censoring.present) = (gate(octave), found_at(octave).value());
                 }
@@ -465,7 +471,7 @@ mod tests {
                         let inserted = if is_across { (insertions(now) * SLOTS) as u64 } else { u64::MAX };
                         if was_offered && waited < survives {
                             let Found { band, p, limit_steps } =
-                                censoring.find(&response, (waited * SLOTS) as u64, inserted);
+                                censoring.find(&response, time(then), (waited * SLOTS) as u64, inserted);
                             let more = (f64::from(limit_steps) / 8.0).exp2();
                             found.push((class, band, waited.exp() / p * more));
                         } else {

@@ -1,6 +1,7 @@
 use super::EntryProbability;
 use crate::codec::{CodecError, MOST_COUNTED, Reader, Writer};
 use crate::steps;
+use dwell_types::Timestamp;
 
 /// How the product limit counts insertions: as if *p* were a power of two that is not greater. Exchanges that last for
 /// equally many offered requests have equal numbers whenever that power is the same, and otherwise differ by a factor
@@ -24,7 +25,23 @@ struct Unit {
 struct Period {
     /// Number of insertions up to its end.
     until: u64,
+    /// When it ended.
+    ended: Tick,
     unit: Unit,
+}
+
+/// A time in units of 2¹⁶ ns (66 µs) that wraps after 78 h: in the bytes that a [`Period`] has anyway.
+#[derive(Clone, Copy, Debug)]
+struct Tick(u32);
+
+impl Tick {
+    fn of(at: Timestamp) -> Self {
+        Self((at.as_nanos() >> 16) as u32)
+    }
+
+    fn is_after(self, other: Self) -> bool {
+        self.0.wrapping_sub(other.0).cast_signed() > 0
+    }
 }
 
 /// More changes of *p* than occur during the life of an entry. Beyond that the earliest are merged, with the least *p*.
@@ -79,9 +96,9 @@ impl Scale {
         self.now.octave as i8 - Unit::at(step).octave as i8
     }
 
-    /// To be called before *p* changes to 2^(−step/8) after this many insertions, and numbers grow by so many octaves,
-    /// at most as many as there is room for.
-    pub(super) fn change(&mut self, step: u8, grown: i8, inserted: u64) {
+    /// To be called before *p* changes to 2^(−step/8) at this time, after this many insertions, and numbers grow by so many
+    /// octaves, at most as many as there is room for.
+    pub(super) fn change(&mut self, step: u8, grown: i8, at: Timestamp, inserted: u64) {
         let (before, now) = (self.now, Unit { step, octave: self.now.octave.saturating_add_signed(-grown) });
         if self.before.len() == MOST_PERIODS {
             let dropped = self.before.remove(0).unit;
@@ -90,7 +107,7 @@ impl Scale {
                 *earliest = dropped;
             }
         }
-        self.before.push(Period { until: inserted, unit: before });
+        self.before.push(Period { until: inserted, ended: Tick::of(at), unit: before });
         self.now = now;
     }
 
@@ -117,7 +134,7 @@ impl Scale {
     /// The numbers beyond which *p* was less than at all times since, and its step there.
     pub(super) fn sparser(&self, inserted: u64) -> impl Iterator<Item = (f64, u8)> {
         let mut sparsest = self.now.step;
-        self.before.iter().rev().filter_map(move |&Period { until, unit }| {
+        self.before.iter().rev().filter_map(move |&Period { until, unit, .. }| {
             let is_sparser = unit.step > sparsest;
             sparsest = sparsest.max(unit.step);
             let back = inserted.saturating_sub(until) as f64;
@@ -125,11 +142,11 @@ impl Scale {
         })
     }
 
-    /// The step of *p* this many insertions ago, as far as is remembered.
-    pub(super) fn step_back(&self, insertions: u64, inserted: u64) -> u8 {
-        let earlier = self.before.iter().rev();
-        let ended = earlier.take_while(|period| inserted.saturating_sub(period.until) <= insertions);
-        ended.last().map_or(self.now.step, |period| period.unit.step)
+    /// The step of *p* at a time, as far as is remembered. Not by insertions: how many came since a request is known by
+    /// interpolation only, which is wrong where their rate changes with *p*.
+    pub(super) fn step_at(&self, at: Timestamp) -> u8 {
+        let later = self.before.iter().rev().take_while(|period| period.ended.is_after(Tick::of(at)));
+        later.last().map_or(self.now.step, |period| period.unit.step)
     }
 
     /// The number on the scale for the last `insertions` of all that were `inserted`.
@@ -160,12 +177,13 @@ impl Scale {
     }
 
     /// Writes the present octave and the number of earlier periods, and for each the number of insertions up to its end,
-    /// its step and octave.
+    /// when that was, its step and octave.
     pub(super) fn write(&self, to: &mut Writer) {
         to.u8(self.now.octave);
         to.u8(self.before.len() as u8);
-        for &Period { until, unit } in &self.before {
+        for &Period { until, ended, unit } in &self.before {
             to.u64(until);
+            to.u32(ended.0);
             to.u8(unit.step);
             to.u8(unit.octave);
         }
@@ -176,8 +194,8 @@ impl Scale {
         let mut scale = Self::new(step);
         scale.now = Unit::read(step, from)?;
         for _ in 0..from.u8()? {
-            let (until, step) = (from.u64()?, from.u8()?);
-            let period = Period { until, unit: Unit::read(step, from)? };
+            let (until, ended, step) = (from.u64()?, Tick(from.u32()?), from.u8()?);
+            let period = Period { until, ended, unit: Unit::read(step, from)? };
             let is_later = scale.before.last().is_none_or(|last| last.until <= period.until);
             let is_full = scale.before.len() == MOST_PERIODS;
             if !is_later || is_full || period.until > MOST_COUNTED {

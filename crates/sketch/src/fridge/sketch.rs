@@ -118,7 +118,7 @@ impl Fridge {
     fn set(&mut self, probability: EntryProbability) {
         let gate = self.gate.with_probability(probability.value());
         if let Some(censoring) = &mut self.censoring {
-            censoring.change(gate, probability, self.history.inserted());
+            censoring.change(gate, probability, self.latest, self.history.inserted());
         }
         self.history.change(self.latest, probability.step());
         (self.probability, self.present, self.gate) = (probability, probability.value(), gate);
@@ -252,7 +252,7 @@ impl Fridge {
         if is_again {
             censoring.censor_beyond(response, insertions, inserted);
         } else if is_found {
-            let found = censoring.find(response, insertions, inserted);
+            let found = censoring.find(response, times.last, insertions, inserted);
             self.sample(at, entry, &times, response, found, samples);
             if let (Some(censoring), Some(sample)) = (&mut self.censoring, samples.last()) {
                 censoring.count(found.band, sample.limited().weight);
