@@ -446,7 +446,7 @@ fn shortened(places: Vec<String>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_support::{accepted, assert_refused};
+    use crate::test_support::{accepted, assert_each_refused};
 
     fn summary(workload: &str, method: &str, parameters: &[(&str, f64)], quantity: &str, rms: f64) -> Summary {
         let parameters = parameters.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
@@ -611,9 +611,7 @@ best = ["entry_probability"]
             ("\"mean\"\nfactor = 100", "\"share\"", "figure.y: p50 has no share: expected median_error"),
             ("\"mean", "\"share", "line 16, figure.factor: not beside share, which is in percent"),
         ];
-        for (from, to, words) in cases {
-            assert_refused(&means, from, to, &[words]);
-        }
+        assert_each_refused(&means, &cases);
         let cases = [
             ("\"slots\"\ny", "\"slogs\"\ny", "line 14, figure.x: 'slogs': expected workload, quantity, entry_prob"),
             ("\"p50\"", "\"p51\"", "line 17, figure.quantities: 'p51': expected p50, p95, p99, max_p05_p95, exch"),
@@ -632,8 +630,6 @@ best = ["entry_probability"]
             ("factor = 100", "factor = 0", "figure.factor: 0: expected above 0"),
             ("factor = 100", "factor = nan", "figure.factor: NaN: expected above 0"),
         ];
-        for (from, to, words) in cases {
-            assert_refused(sound, from, to, &[words]);
-        }
+        assert_each_refused(sound, &cases);
     }
 }

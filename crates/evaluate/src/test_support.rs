@@ -28,6 +28,14 @@ pub(crate) fn assert_refused(sound: &str, from: &str, to: &str, words: &[&str]) 
     }
 }
 
+/// The same for each of some replacements, with the words that must be said.
+///
+/// # Panics
+/// If one is accepted, or a `from` does not occur.
+pub(crate) fn assert_each_refused(sound: &str, cases: &[(&str, &str, &str)]) {
+    cases.iter().for_each(|&(from, to, words)| assert_refused(sound, from, to, &[words]));
+}
+
 /// Summaries of an experiment of full size over this many seeds.
 ///
 /// # Panics

@@ -61,6 +61,11 @@ pub(crate) fn within(key: &str, value: f64, bounds: impl RangeBounds<f64>) -> Re
     Err(Invalid::new(key, format!("{}: expected {from}{to}", short(value))))
 }
 
+/// A list that is not empty.
+pub(crate) fn some<'a, T>(key: &str, list: &'a [T]) -> Result<&'a [T], Invalid> {
+    if list.is_empty() { Err(Invalid::new(key, "empty: expected at least one")) } else { Ok(list) }
+}
+
 /// A number above zero, and at most this large.
 pub(crate) fn above_zero(key: &str, value: f64, most: f64) -> Result<f64, Invalid> {
     within(key, value, (Bound::Excluded(0.0), Bound::Included(most)))

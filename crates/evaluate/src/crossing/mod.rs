@@ -17,7 +17,7 @@ pub(crate) use table::write as write_table;
 
 #[cfg(test)]
 mod tests {
-    use crate::test_support::{accepted, assert_refused, mean, measured};
+    use crate::test_support::{accepted, assert_each_refused, assert_refused, mean, measured};
 
     const CLOCKS: &str = r#"
 name = "clocks"
@@ -80,9 +80,7 @@ memory_bytes = [1_000_000]
                 "expected a table such as { distrib",
             ),
         ];
-        for (from, to, words) in cases {
-            assert_refused(CLOCKS, from, to, &[words]);
-        }
+        assert_each_refused(CLOCKS, &cases);
     }
 
     /// What has no interval cannot be shown as how often its interval contains the truth.

@@ -1,6 +1,6 @@
 use super::meter::{AnyMeter, Kind};
 use crate::grid::{Configured, Entry};
-use crate::value::{Invalid, Number, RATES, above_zero, available, memory, span, within};
+use crate::value::{Invalid, Number, RATES, above_zero, available, memory, some, span, within};
 use dwell_sketch::distribution::DelayStore;
 use dwell_sketch::lut::WeightTable;
 use dwell_sketch::rtt::{Method, Parameter, RttMeter, Settings};
@@ -159,9 +159,6 @@ impl MethodEntry {
             (Some(numbers), None) => ("entry_probability", numbers),
             (None, Some(numbers)) => ("lifetime_requests", numbers),
         };
-        if numbers.is_empty() {
-            return Err(Invalid::new(key, "empty: expected at least one"));
-        }
         let probability = |number: &Number| match (*number, size) {
             (Number::Auto, _) => Ok(None),
             (Number::Value(p), _) if key == "entry_probability" => above_zero(key, p, 1.0).map(Some),
@@ -171,7 +168,7 @@ impl MethodEntry {
             }
             (Number::Value(_), _) => Err(Invalid::new(key, "expected only beside slots")),
         };
-        numbers.iter().map(probability).collect()
+        some(key, numbers)?.iter().map(probability).collect()
     }
 }
 
@@ -188,10 +185,7 @@ const fn memory_of(slots: u32) -> usize {
 
 /// A size for each number of a list.
 fn sizes(key: &str, numbers: &[Number], size: impl Fn(Number) -> Result<Size, Invalid>) -> Result<Vec<Size>, Invalid> {
-    if numbers.is_empty() {
-        return Err(Invalid::new(key, "empty: expected at least one"));
-    }
-    numbers.iter().copied().map(size).collect()
+    some(key, numbers)?.iter().copied().map(size).collect()
 }
 
 impl Configured for Configuration {

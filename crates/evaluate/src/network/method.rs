@@ -1,5 +1,5 @@
 use crate::grid::{Configured, Entry, written};
-use crate::value::{Invalid, whole};
+use crate::value::{Invalid, some, whole};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -42,10 +42,7 @@ impl Entry for MethodEntry {
             let intervals = whole("intervals", intervals.into(), 1..=MOST_INTERVALS as u64)? as usize;
             Ok(Configuration { method: self.method, intervals })
         };
-        if self.intervals.is_empty() {
-            return Err(Invalid::new("intervals", "empty: expected at least one number"));
-        }
-        self.intervals.iter().map(with).collect()
+        some("intervals", &self.intervals)?.iter().map(with).collect()
     }
 }
 

@@ -19,7 +19,7 @@ pub(crate) use table::write as write_table;
 
 #[cfg(test)]
 mod tests {
-    use crate::test_support::{assert_refused, mean, measured};
+    use crate::test_support::{assert_each_refused, mean, measured};
 
     const SMALL: &str = r#"
 name = "small"
@@ -99,8 +99,6 @@ intervals = [8]
             ("intervals = [1, 8]", "intervals = []", "network.methods[0].intervals: empty"),
             ("intervals = [1, 8]", "intervals = [0]", "network.methods[0].intervals: 0: expected"),
         ];
-        for (from, to, words) in cases {
-            assert_refused(SMALL, from, to, &[words]);
-        }
+        assert_each_refused(SMALL, &cases);
     }
 }

@@ -1,7 +1,7 @@
 use super::workload::Stream;
 use crate::case::{Measurement, Quantity};
 use crate::grid::{Configured, Entry, Measured, methods_seed, shares, values, written};
-use crate::value::{Invalid, whole};
+use crate::value::{Invalid, some, whole};
 use dwell_network::paths::{Mode, Paths};
 use dwell_network::plan::{Limits, State, Strategy, least_hops, plan};
 use dwell_network::segments::Segments;
@@ -53,10 +53,7 @@ impl Entry for MethodEntry {
                 routers: whole("routers", routers, 0..=u64::from(u32::MAX))? as usize,
             })
         };
-        if self.routers.is_empty() {
-            return Err(Invalid::new("routers", "empty: expected at least one number"));
-        }
-        self.routers.iter().map(with).collect()
+        some("routers", &self.routers)?.iter().map(with).collect()
     }
 }
 

@@ -12,7 +12,7 @@ pub(crate) use table::write as write_table;
 
 #[cfg(test)]
 mod tests {
-    use crate::test_support::{assert_refused, mean, measured};
+    use crate::test_support::{assert_each_refused, mean, measured};
 
     const SMALL: &str = r#"
 name = "small"
@@ -75,8 +75,6 @@ routers = [5]
             ("[0, 5, 60]", "[]", "plan.methods[0].routers: empty"),
             ("[0, 5, 60]", "[61]", "more than the 60 of the map"),
         ];
-        for (from, to, words) in cases {
-            assert_refused(SMALL, from, to, &[words]);
-        }
+        assert_each_refused(SMALL, &cases);
     }
 }

@@ -19,7 +19,7 @@ pub(crate) mod control;
 #[cfg(test)]
 mod tests {
     use crate::metrics::Summary;
-    use crate::test_support::{assert_refused, mean, measured};
+    use crate::test_support::{assert_each_refused, assert_refused, mean, measured};
 
     const SMALL: &str = r#"
 name = "small"
@@ -97,9 +97,7 @@ method = "exact"
             ("method = \"exact\"", "method = \"exact\"\nmemory_bytes = [9]", "queue.methods[3].memory_bytes: not a"),
             ("memory_bytes = [2000]", "memory_bytes = [9]", "queue.methods[2].method: "),
         ];
-        for (from, to, words) in cases {
-            assert_refused(SMALL, from, to, &[words]);
-        }
+        assert_each_refused(SMALL, &cases);
         let both = "[[delay.workloads]]\nname = \"w\"\n[[delay.methods]]\nmethod = \"exact\"\n[[queue.methods]]";
         assert_refused(SMALL, "[[queue.methods]]", both, &["queue: beside delay: expected one kind"]);
     }

@@ -1,6 +1,6 @@
 use crate::grid::Entry;
 use crate::value::{
-    Invalid, MOST_EVENTS, Pair, SHAPES, above_zero, course, lasting, runnable, span, time, whole, within,
+    Invalid, MOST_EVENTS, Pair, SHAPES, above_zero, course, lasting, runnable, some, span, time, whole, within,
 };
 use dwell_simulate::queue::{Background, Bursts, Passages, Settings};
 use dwell_sketch::conquest::Culprit;
@@ -121,9 +121,7 @@ impl WorkloadEntry {
         let Some((background, loads)) = self.background.zip(self.loads.as_deref()) else {
             return Err(Invalid::new("background", "missing: expected a preset, or background and loads"));
         };
-        if loads.is_empty() {
-            return Err(Invalid::new("loads", "empty: expected at least one"));
-        }
+        some("loads", loads)?;
         let rate = gbps(self.rate_gbps.unwrap_or(10.0))?;
         self.buffer_bytes.map(|bytes| whole("buffer_bytes", bytes as f64, 1..=MOST_BYTES)).transpose()?;
         let bursts = self.bursts.map(BurstsEntry::bursts).transpose().map_err(|error| error.within("bursts"))?;

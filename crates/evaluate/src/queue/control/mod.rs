@@ -19,7 +19,7 @@ pub(crate) use table::write as write_table;
 #[cfg(test)]
 mod tests {
     use crate::metrics::Summary;
-    use crate::test_support::{assert_refused, mean, measured};
+    use crate::test_support::{assert_each_refused, mean, measured};
 
     const SMALL: &str = r#"
 name = "small"
@@ -97,8 +97,6 @@ low_bytes = [250_000]
             ("low_bytes = [250_000]", "low_bytes = [0]", "control.methods[5].low_bytes: 0: expected"),
             ("low_bytes = [250_000]", "weight = [0.1]", "control.methods[5].weight: not a parameter"),
         ];
-        for (from, to, words) in cases {
-            assert_refused(SMALL, from, to, &[words]);
-        }
+        assert_each_refused(SMALL, &cases);
     }
 }
