@@ -65,7 +65,7 @@ fn weights(slots: u32, settings: &Settings, within: Range<i64>) -> [f64; 2] {
     let (mut own, mut limited, mut truth) = (0.0, 0.0, 0.0);
     for seed in 0..100 {
         let mut meter = fridge(slots, None, true, seed);
-        let mut workload = ExchangeWorkload::new(settings, seed).unwrap();
+        let mut workload = ExchangeWorkload::new(settings, seed).expect("settings are in range");
         let mut samples = Vec::new();
         while let Some(event) = workload.next().map(event) {
             meter.update(&[event], &mut samples);
