@@ -73,8 +73,9 @@ impl Output {
             return Err(io::Error::from(io::ErrorKind::NotADirectory)).with_context(cannot);
         }
         // For a symbolic link, the target is replaced, or made, and the link is kept.
-        let target = || Some(path.parent()?.join(fs::read_link(path).ok()?));
-        let path = fs::canonicalize(path).ok().or_else(target).unwrap_or_else(|| path.to_owned());
+        let missing = || Some(path.parent()?.join(fs::read_link(path).ok()?));
+        let target = || fs::canonicalize(path).ok().or_else(missing);
+        let path = path.is_symlink().then(target).flatten().unwrap_or_else(|| path.to_owned());
         let (file, partial) = Partial::beside(&path).with_context(cannot)?;
         if let Some(old) = old {
             // Whoever may read the old file may read the new one, and nobody else.
