@@ -93,8 +93,10 @@ pub(crate) struct Point {
     wild: u64,
     /// Packets of a direction that is not measured.
     pub(crate) elsewhere: u64,
-    /// How many of these have a direction that should have been found.
+    /// How many of these have a direction that should have been found, and how many go between two addresses of `--from`.
     untold: u64,
+    within: u64,
+    measured: u64,
 }
 
 /// A packet, and whether it goes from the sender to the receiver or back.
@@ -192,6 +194,8 @@ impl Point {
             wild: 0,
             elsewhere: 0,
             untold: 0,
+            within: 0,
+            measured: 0,
         };
         point.look()?;
         Ok(point)
@@ -279,8 +283,10 @@ impl Point {
                 // Link-local packets can occur at either point, so their direction is not expected to be found.
                 let is_neighbour = source.is_unspecified() || source.is_link_local();
                 self.untold += u64::from(directions.is_unknown(source, destination) && !is_neighbour);
+                self.within += u64::from(directions.is_within(source, destination));
                 continue;
             };
+            self.measured += 1;
             self.ahead.push_back(Ahead::new(crossing, self.shift, is_reverse, Whose::Flow(flow)));
             return Ok(true);
         }
@@ -358,6 +364,14 @@ impl Point {
                 "{name}: {} left out, since the first packets of the captures do not show their direction: name the \
                  sender's side with --from PREFIX",
                 text::are(self.untold, "packet")
+            ));
+        }
+        if self.within > self.measured {
+            warnings.push(format!(
+                "{name}: {} not measured, since they go between two addresses of --from, but only {}: if they pass both points, \
+                 name one side only (or all addresses, 0.0.0.0/0,::/0: then all packets go forward)",
+                text::are(self.within, "packet"),
+                text::are(self.measured, "other")
             ));
         }
         if self.cut() > 0 {

@@ -33,7 +33,7 @@ pub(super) fn of(
     }
     if packets == [0; 2] && points.elsewhere() > 0 {
         let elsewhere = points.elsewhere();
-        warnings.push(format!("no packet comes from a --from prefix; {elsewhere} have other sources"));
+        warnings.push(format!("no packet comes from a --from prefix and leaves it; {elsewhere} do not"));
     }
     warnings.extend(arguments.flow.as_ref().filter(|_| packets[0] > 0).and_then(|flow| not_found(flow, answer)));
     warnings.extend_from_slice(&answer.warnings);

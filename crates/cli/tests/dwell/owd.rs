@@ -1074,6 +1074,10 @@ fn what_is_not_found_is_said() {
     let said = |more: &[&str]| dwell(&[&["owd", &captures[0], &captures[1]], more].concat()).err;
     assert!(!said(&[]).contains("--from"));
     assert!(said(&["--from", "1.2.3.4"]).contains("no packet comes from a --from prefix"));
+    let both_sides = said(&["--from", "10.0.0.0/8,fd00::/8"]);
+    assert!(
+        both_sides.contains("near.pcap.xz: 7963 packets are not measured") && both_sides.contains("name one side only")
+    );
     assert!(said(&["--flows", "--flow", "nosuch"]).contains("no flow has a name that contains nosuch (--flow)"));
 
     // A third of the packets changes its id on the way.

@@ -92,6 +92,11 @@ impl Directions {
         }
     }
 
+    /// Whether a packet goes between two of the addresses that were given as one side.
+    pub fn is_within(&self, source: Address, destination: Address) -> bool {
+        matches!(self, Self::Given { from, .. } if is_in(from, source) && is_in(from, destination))
+    }
+
     /// Whether the direction of a packet should have been found and was not.
     pub fn is_unknown(&self, source: Address, destination: Address) -> bool {
         let is_unknown = |found: &Found, address| !found.places.contains_key(address);
