@@ -91,12 +91,13 @@ pub(crate) struct Point {
     before: Option<Timestamp>,
     /// Packets with implausible timestamps, which were replaced.
     wild: u64,
-    /// Packets of a direction that is not measured.
-    pub(crate) elsewhere: u64,
-    /// How many of these have a direction that should have been found, and how many go between two addresses of `--from`.
-    untold: u64,
-    within: u64,
+    /// Packets that are measured, and those of a direction that is not.
     measured: u64,
+    pub(crate) elsewhere: u64,
+    /// How many of the latter have a direction that should have been found.
+    untold: u64,
+    /// How many of them go between two addresses of `--from`.
+    within: u64,
 }
 
 /// A packet, and whether it goes from the sender to the receiver or back.
@@ -192,10 +193,10 @@ impl Point {
             disorder: Disorder::NONE,
             before: None,
             wild: 0,
+            measured: 0,
             elsewhere: 0,
             untold: 0,
             within: 0,
-            measured: 0,
         };
         point.look()?;
         Ok(point)

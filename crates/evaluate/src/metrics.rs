@@ -36,7 +36,7 @@ pub struct Summary {
     pub runs: u64,
     /// Number of runs without an estimate.
     pub missing: u64,
-    /// Median of |*e*|, in octaves; for [`Scale::Log2`] only, like the next three.
+    /// Median of |*e*|, in octaves; for [`Scale::Log2`] only, like all up to `ten_rms_error_interval`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub median_error: Option<f64>,
     /// Its 95% interval, by order statistics; `None` with fewer than six runs, which have none.

@@ -35,8 +35,8 @@
 //! **Uncovered**: a packet that did not arrive, and was sent before the first packet that arrived or after the last,
 //! may have passed the receiver before its capture began or after it ended. Such packets are counted separately and are
 //! not lost, unless the receiver saw something, such as packets of the other direction, more than the longest delay
-//! after they were sent. If all of several equal packets arrived, each of them did; if only some did, the receiver's capture was
-//! running when one of them arrived.
+//! after they were sent. If all of several equal packets arrived, each of them did; if only some did, the receiver's
+//! capture was running when one of them arrived.
 //!
 //! **Flows**: when there are more than the settings allow, those with the fewest bytes are replaced, up to an eighth of
 //! them at a time. Their packets, also those in flight, and their delays are added to those of all others. What a flow
