@@ -82,7 +82,7 @@ pub fn check_packets<'a>(packets: impl Iterator<Item = &'a [u8]>) {
         let at = Timestamp::from_nanos(now);
         let mut seen = Vec::new();
         pairing.observe(
-            &Packet { flow, vlan: None, dscp: 0, identification: 0, length: 0, transport },
+            &Packet { flow, vlan: None, dscp: 0, identification: 0, length: 0, is_cut: false, transport },
             at,
             &mut |observation| seen.push(observation),
         );

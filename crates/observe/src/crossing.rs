@@ -158,7 +158,8 @@ impl Crossings {
             }
         };
         let flow = FlowId(hash::finish(flow));
-        let is_cut = (frame.bytes.len() as u64) < u64::from(frame.wire_length);
+        // Missing are then bytes of the packet, and not only what the record counts behind it, such as a check sequence.
+        let is_cut = packet.is_cut && (frame.bytes.len() as u64) < u64::from(frame.wire_length);
         let crossing = Crossing { packet: self.id(&packet, is_cut), flow, at, bytes: packet.length };
         Some(Passing { crossing, flow: Flow { key: packet.flow, name } })
     }

@@ -23,6 +23,9 @@ pub struct Packet<'a> {
     pub identification: u64,
     /// Length on the wire from the IP header on, in bytes, without padding and trailers.
     pub length: u32,
+    /// Whether bytes of it are missing, by this length: the capture ends before them, they are in other fragments of the
+    /// packet that it is in, or never were sent (some routers quote less in an ICMP error than its header says).
+    pub is_cut: bool,
     /// What IP carries.
     pub transport: Transport<'a>,
 }

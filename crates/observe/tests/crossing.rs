@@ -215,6 +215,29 @@ fn first_bytes_and_snap_lengths() {
     assert_eq!(crossings.cut(), 1, "a short packet is not cut");
 }
 
+/// A frame's length may include a check sequence that was not captured, and some ICMP errors are shorter than their IP length:
+/// neither is a packet that the capture cut.
+#[test]
+fn a_packet_is_cut_where_its_own_bytes_were_not_captured() {
+    let ping = [&[8, 0, 0, 0][..], &[1; 60]].concat();
+    for packet in [udp(7, &[1; 60]), ip(1, 0, &ping), ip(132, 0, &[1; 60])] {
+        let cut = |captured: usize, wire_length: usize| {
+            let mut crossings = Crossings::new(Settings::default());
+            let frame = Frame { wire_length: wire_length as u32, ..frame(LinkType::RAW, &packet[..captured]) };
+            assert!(crossings.observe(&frame).is_some());
+            crossings.cut()
+        };
+        let whole = packet.len();
+        assert_eq!([cut(whole, whole), cut(40, whole), cut(40, 40)], [0, 1, 0], "protocol {}", packet[9]);
+    }
+    for short in [udp(7, b"hello"), ip(1, 0, &ping[..8]), ip(132, 0, &[1; 12])] {
+        let mut crossings = Crossings::new(Settings::default());
+        let frame = Frame { wire_length: short.len() as u32 + 4, ..frame(LinkType::RAW, &short) };
+        assert!(crossings.observe(&frame).is_some());
+        assert_eq!(crossings.cut(), 0, "protocol {}", short[9]);
+    }
+}
+
 /// A packet with cut TCP options or a cut PTP header has the id of the whole one, or is counted as cut.
 #[test]
 fn headers_that_are_cut_are_counted() {

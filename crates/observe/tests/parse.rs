@@ -76,6 +76,7 @@ proptest! {
                     Ok(cut) => {
                         decoded = true;
                         assert!(whole.as_ref().is_ok_and(|whole| is_cut_of(&cut, whole)), "{length} bytes: {cut:?}");
+                        assert_eq!(cut.is_cut, length < bytes.len() - sample.padding, "{length} bytes");
                     }
                     Err(reject) => {
                         assert!(!decoded, "{length} bytes yield {reject} and fewer a packet");

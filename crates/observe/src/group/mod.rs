@@ -152,6 +152,7 @@ mod tests {
             dscp: 0,
             identification: 0,
             length: 40,
+            is_cut: false,
             transport: Transport::Tcp(segment),
         }
     }

@@ -420,7 +420,7 @@ mod tests {
 
         pub(super) fn packet(&mut self, flow: FlowKey, transport: Transport<'_>) -> Said {
             self.now += 1_000_000;
-            let packet = Packet { flow, vlan: None, dscp: 0, identification: 0, length: 0, transport };
+            let packet = Packet { flow, vlan: None, dscp: 0, identification: 0, length: 0, is_cut: false, transport };
             let mut seen = Vec::new();
             self.pairing.observe(&packet, Timestamp::from_nanos(self.now), &mut |observation| seen.push(observation));
             Said { seen }
@@ -463,7 +463,7 @@ mod tests {
             let (source, destination) = (Address::v4(source), Address::v4(destination));
             let flow = FlowKey { source, destination, ..flow(protocol::TCP) };
             let transport = Transport::Tcp(segment(flags, 1, 1));
-            let packet = Packet { flow, vlan: None, dscp: 0, identification: 0, length: 40, transport };
+            let packet = Packet { flow, vlan: None, dscp: 0, identification: 0, length: 40, is_cut: false, transport };
             let mut groups = Vec::new();
             let at = Timestamp::from_nanos(1);
             pairing.observe(&packet, at, &mut |seen| groups.push(sighting(&seen).series.group));

@@ -156,6 +156,7 @@ impl<'a> Ip<'a> {
             None => self.udp(key).map(|(ports, payload)| (ports, Transport::Udp(payload)))?,
         };
         let &Self { vlan, dscp, identification, length, .. } = self;
-        Some(Packet { flow: self.flow(ports), vlan, dscp, identification, length: length as u32, transport })
+        let is_cut = self.rest.is_cut();
+        Some(Packet { flow: self.flow(ports), vlan, dscp, identification, length: length as u32, is_cut, transport })
     }
 }

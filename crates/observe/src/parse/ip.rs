@@ -35,6 +35,8 @@ pub(super) struct Ip {
     pub(super) identification: u64,
     /// Length on the wire, header included, in bytes.
     pub(super) length: usize,
+    /// Whether bytes of its payload are missing.
+    pub(super) is_cut: bool,
 }
 
 /// Which part of the original packet an IP packet carries.
@@ -72,9 +74,9 @@ impl Ip {
         [source_port, destination_port]: [u16; 2],
         transport: Transport<'a>,
     ) -> Packet<'a> {
-        let &Self { source, destination, protocol, dscp, identification, length, .. } = self;
+        let &Self { source, destination, protocol, dscp, identification, length, is_cut, .. } = self;
         let flow = FlowKey { source, destination, source_port, destination_port, protocol };
-        Packet { flow, vlan, dscp, identification, length: length as u32, transport }
+        Packet { flow, vlan, dscp, identification, length: length as u32, is_cut, transport }
     }
 }
 
@@ -112,7 +114,8 @@ pub(super) fn v4(rest: &mut Rest<'_>) -> Result<Ip, Reject> {
     }
     let (source, destination) = (Address::v4(long(header, 12)), Address::v4(long(header, 16)));
     let identification = u64::from(place & 0x1fff) << 32 | u64::from(number(header, 4));
-    Ok(Ip { source, destination, dscp: header[1] >> 2, protocol, fragment, identification, length: total_length })
+    let (dscp, length, is_cut) = (header[1] >> 2, total_length, rest.is_cut());
+    Ok(Ip { source, destination, dscp, protocol, fragment, identification, length, is_cut })
 }
 
 /// Parses IPv6 with any number of extension headers; leaves the payload in `rest`.
@@ -167,7 +170,7 @@ pub(super) fn v6(rest: &mut Rest<'_>) -> Result<Ip, Reject> {
     }
     let (source, destination) = (Address::v6(*source), Address::v6(*destination));
     let dscp = (number(header, 0) >> 6 & 0x3f) as u8;
-    Ok(Ip { source, destination, dscp, protocol, fragment, identification, length })
+    Ok(Ip { source, destination, dscp, protocol, fragment, identification, length, is_cut: rest.is_cut() })
 }
 
 /// Skips an extension header, which begins with the next protocol and its own length (RFC 8200 §4, RFC 4302 §2.2), and

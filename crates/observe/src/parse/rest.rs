@@ -76,6 +76,12 @@ impl<'a> Rest<'a> {
         *self = Self { bytes: self.bytes.get(..length).unwrap_or(self.bytes), wire: length };
     }
 
+    /// Whether bytes are missing at the end.
+    #[inline(always)]
+    pub(super) const fn is_cut(&self) -> bool {
+        self.bytes.len() < self.wire
+    }
+
     /// Why `length` bytes cannot be read.
     #[cold]
     fn missing(&self, length: usize, layer: Layer) -> Reject {

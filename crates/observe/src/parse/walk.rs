@@ -130,6 +130,7 @@ fn precision_time<'a>(rest: &Rest<'a>, vlan: Option<u16>) -> Result<Packet<'a>, 
         dscp: 0,
         identification: 0,
         length: rest.wire as u32,
+        is_cut: rest.is_cut(),
         transport: Transport::Udp(rest.bytes),
     })
 }

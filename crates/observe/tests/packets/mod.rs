@@ -502,6 +502,7 @@ impl Sample {
             dscp: ip.dscp,
             identification: u64::from(ip.source.is_ipv4()),
             length: self.suffix(place).len() as u32,
+            is_cut: false,
             transport,
         };
         match self.layers.get(place + 1) {
