@@ -350,7 +350,11 @@ const FEW: usize = 10;
 fn are_waits(told: &[(Summary, Ordering)]) -> bool {
     const MUCH: i64 = 4;
     let back = || told.iter().filter(|told| told.1 == Ordering::Less && told.0.count >= FEW).map(|told| told.0);
-    let is_skewed = |back: &Summary| (back.middle - back.least).saturating_mul(MUCH) < back.most - back.middle;
+    let is_skewed = |back: &Summary| {
+        let below = back.middle.saturating_sub(back.least);
+        let above = back.most.saturating_sub(back.middle);
+        below.saturating_mul(MUCH) < above
+    };
     2 * back().filter(is_skewed).count() > back().count()
 }
 
@@ -391,6 +395,7 @@ fn border(told: &[(Summary, Ordering)]) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dwell_types::hash;
 
     const START: Timestamp = Timestamp::from_nanos(0);
     const AHEAD: i64 = 1_000_000_000;
@@ -555,6 +560,23 @@ mod tests {
             for ahead in [-1_000_000, -40_000, 40_000, 1_000_000] {
                 assert_eq!(directions(waits, is_one_clock, ahead, -1), back);
             }
+        }
+    }
+
+    /// Timestamps of a pcapng file may be any, so that delays are as long as they can be, in either direction.
+    #[test]
+    fn absurd_delays_are_harmless() {
+        let any = |number: u64| [i64::MIN, -1, 0, i64::MAX][hash::word(hash::start(1), number) as usize % 4];
+        for seed in 0..1_000 {
+            let mut all = Sightings::default();
+            for number in 0..40 {
+                let ends = if number % 2 == 0 { (address(1), address(51)) } else { (address(51), address(1)) };
+                all.add(ends, START, Nanos::new(any(40 * seed + number)));
+                all.see(ends, Timestamp::from_nanos(any(number)), number % 3 == 0);
+            }
+            let directions = all.directions(false);
+            let _ = (all.forward_median(&directions), all.ahead(&directions), all.waits_back(&directions));
+            assert_eq!(all.unreached(&directions).packets, 0);
         }
     }
 
