@@ -4,7 +4,7 @@
 mod common;
 
 use common::{MICROSECONDS, MODIFIED, NANOSECONDS, Outcome, Pcap, Pcapng, Trickle, compressed, read, read_compressed};
-use dwell_capture::CaptureError;
+use dwell_capture::{CaptureError, CaptureFile, FrameSource};
 use std::io::Read;
 
 /// Small files: name, length of the file header in bytes, content.
@@ -216,6 +216,26 @@ fn what_is_no_capture_is_named() {
         }
     }
     assert!(matches!(read_compressed(compressed(b"")[0].1.as_slice()).error, Some(CaptureError::Empty { .. })));
+}
+
+/// A pipe that has been written up to any byte: unless all is used up, the next frame is there, and else nothing is.
+#[test]
+fn what_a_pipe_holds_is_used_up_before_it_may_block() {
+    struct Blocked;
+    impl Read for Blocked {
+        fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+            Err(std::io::Error::other("would block"))
+        }
+    }
+    for (name, header, bytes) in files().into_iter().filter(|(name, ..)| *name != "pcapng") {
+        for length in header..bytes.len() {
+            let mut file = CaptureFile::open("pipe", bytes[..length].chain(Blocked)).unwrap();
+            while !file.is_used_up() {
+                assert!(matches!(file.next_frame(), Ok(Some(_))), "{name} up to {length}");
+            }
+            assert!(file.next_frame().is_err(), "{name} up to {length}");
+        }
+    }
 }
 
 /// Errors of the operating system are passed on with their message, and what was read before them counts.

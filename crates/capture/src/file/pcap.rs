@@ -95,14 +95,13 @@ impl Pcap {
         Some(self.record(seconds, fraction, wire_length, start, captured))
     }
 
-    /// Whether so many bytes of the stream are a whole record.
+    /// Whether these bytes begin with a whole record.
     pub(super) fn is_whole(&self, held: &[u8]) -> bool {
         let length = |words| {
             let [_, _, captured, wire_length] = self.order.words(words);
             if self.unordered_lengths { captured.min(wire_length) } else { captured }
         };
-        first_words::<4>(held)
-            .is_some_and(|words| length(words) as usize <= held.len().saturating_sub(self.record_header))
+        first_words::<4>(held).is_some_and(|words| self.record_header + length(words) as usize <= held.len())
     }
 
     #[inline(always)]

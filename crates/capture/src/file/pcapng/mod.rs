@@ -89,7 +89,7 @@ impl Pcapng {
         options.is_some_and(|options| interface::dropped_before(self.order, options) == 0)
     }
 
-    /// Whether so many bytes of the stream are a whole block.
+    /// Whether these bytes begin with a whole block.
     pub(super) fn is_whole(&self, held: &[u8]) -> bool {
         first_words::<2>(held).is_some_and(|words| self.order.words(words)[1] as usize <= held.len())
     }
