@@ -1,5 +1,5 @@
 use super::choice::{Choice, Described};
-use super::pcap::Pcap;
+use super::pcap::{Kind, Pcap};
 use super::pcapng::{Pcapng, SECTION_HEADER};
 use super::window::Window;
 use super::{Record, Trouble};
@@ -160,20 +160,16 @@ impl<R: Read> CaptureFile<R> {
             return Ok(Some(record));
         };
         self.summarise();
+        self.format = Format::Ended;
+        let (path, frames) = (self.path.clone(), self.frames);
         match next {
-            Ok(_) => self.format = Format::Ended,
-            Err(trouble) => {
-                self.format = Format::Ended;
-                let (path, frames) = (self.path.clone(), self.frames);
-                match trouble {
-                    Trouble::Cut { offset, expected, found } => {
-                        self.cut = Some(Cut { path, offset, frames, expected, found });
-                    }
-                    trouble => return Err(error(trouble, path, frames)),
-                }
+            Ok(_) => Ok(None),
+            Err(Trouble::Cut { offset, expected, found }) => {
+                self.cut = Some(Cut { path, offset, frames, expected, found });
+                Ok(None)
             }
+            Err(trouble) => Err(error(trouble, path, frames)),
         }
-        Ok(None)
     }
 
     /// What the file says about its interfaces as a whole.
@@ -232,7 +228,7 @@ fn recognise<R: Read>(reader: R) -> Result<(Window<R>, Format), Unreadable> {
     window.hold(4)?;
     let held = window.held();
     if let Some(&magic) = held.first_chunk() {
-        if let Some(kind) = Pcap::magic(magic) {
+        if let Some(kind) = Kind::of(magic) {
             let format = Format::Pcap(Pcap::open(&mut window, kind)?);
             return Ok((window, format));
         }
