@@ -77,8 +77,8 @@ mod transport;
 /// # Ok::<(), Reject>(())
 /// ```
 #[inline]
-pub fn parse<'a>(link: LinkType, bytes: &'a [u8], wire_length: u32, key: Key) -> Result<Packet<'a>, Reject> {
-    wanted(link, bytes, wire_length, key, Wanted::Transport)
+pub fn parse(link: LinkType, bytes: &[u8], wire_length: u32, key: Key) -> Result<Packet<'_>, Reject> {
+    common_packet(link, bytes, key).map_or_else(|| uncommon(link, bytes, wire_length, key), Ok)
 }
 
 /// As [`parse`], but packets without a transport header that dwell knows are packets, too: fragments and other
@@ -86,22 +86,8 @@ pub fn parse<'a>(link: LinkType, bytes: &'a [u8], wire_length: u32, key: Key) ->
 /// UDP-Lite), and Precision Time Protocol messages directly over Ethernet (as UDP from the identity of the sending
 /// port).
 #[inline]
-pub fn any<'a>(link: LinkType, bytes: &'a [u8], wire_length: u32, key: Key) -> Result<Packet<'a>, Reject> {
-    wanted(link, bytes, wire_length, key, Wanted::Any)
-}
-
-#[inline(always)]
-fn wanted<'a>(
-    link: LinkType,
-    bytes: &'a [u8],
-    wire_length: u32,
-    key: Key,
-    wanted: Wanted,
-) -> Result<Packet<'a>, Reject> {
-    match common_packet(link, bytes, key) {
-        Some(packet) => Ok(packet),
-        None => walk::packet(link, bytes, wire_length, key, wanted),
-    }
+pub fn any(link: LinkType, bytes: &[u8], wire_length: u32, key: Key) -> Result<Packet<'_>, Reject> {
+    common_packet(link, bytes, key).map_or_else(|| walk::packet(link, bytes, wire_length, key, Wanted::Any), Ok)
 }
 
 /// As [`parse`], for frames that do not have the common layout.
