@@ -90,6 +90,11 @@ impl ByteOrder {
         if self.big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) }
     }
 
+    #[inline(always)]
+    fn u64(self, bytes: [u8; 8]) -> u64 {
+        if self.big_endian { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) }
+    }
+
     /// The words of a header, in order.
     #[inline(always)]
     fn words<const N: usize>(self, words: &[[u8; 4]; N]) -> [u32; N] {

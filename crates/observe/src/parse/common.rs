@@ -3,7 +3,7 @@
 
 use super::key::Key;
 use super::link::{NETLINK, ether_type};
-use super::rest::{Rest, long, number};
+use super::rest::{Rest, u16_at, u32_at};
 use super::transport as headers;
 use super::tunnel::is_tunnel_port;
 use crate::packet::{Packet, Tcp, Transport};
@@ -24,11 +24,11 @@ impl<'a> Link<'a> {
             LinkType::ETHERNET => Self::ethernet(bytes),
             LinkType::LINUX_SLL => {
                 let (header, bytes) = bytes.split_first_chunk::<16>()?;
-                Self::cooked(number(header, 2), number(header, 14), bytes)
+                Self::cooked(u16_at(header, 2), u16_at(header, 14), bytes)
             }
             LinkType::LINUX_SLL2 => {
                 let (header, bytes) = bytes.split_first_chunk::<20>()?;
-                Self::cooked(number(header, 8), number(header, 0), bytes)
+                Self::cooked(u16_at(header, 8), u16_at(header, 0), bytes)
             }
             LinkType::RAW => {
                 let ether_type = if bytes.first()? >> 4 == 6 { ether_type::IPV6 } else { ether_type::IPV4 };
@@ -46,12 +46,12 @@ impl<'a> Link<'a> {
     #[inline(always)]
     pub(super) fn ethernet(bytes: &'a [u8]) -> Option<Self> {
         let (ethernet, bytes) = bytes.split_first_chunk::<14>()?;
-        let ether_type = number(ethernet, 12);
+        let ether_type = u16_at(ethernet, 12);
         if ether_type != ether_type::VLAN {
             return Some(Self { ether_type, vlan: None, bytes });
         }
         let (tag, bytes) = bytes.split_first_chunk::<4>()?;
-        Some(Self { ether_type: number(tag, 2), vlan: Some(number(tag, 0) & 0xfff), bytes })
+        Some(Self { ether_type: u16_at(tag, 2), vlan: Some(u16_at(tag, 0) & 0xfff), bytes })
     }
 
     /// IPv4 without options and fragmentation.
@@ -62,18 +62,18 @@ impl<'a> Link<'a> {
         }
         let (header, bytes) = self.bytes.split_first_chunk::<20>()?;
         // Version 4, no options; no more fragments, and no fragment offset.
-        if header[0] != 0x45 || number(header, 6) & 0x3fff != 0 {
+        if header[0] != 0x45 || u16_at(header, 6) & 0x3fff != 0 {
             return None;
         }
-        let length = usize::from(number(header, 2)).checked_sub(20)?;
+        let length = usize::from(u16_at(header, 2)).checked_sub(20)?;
         Some(Ip {
             vlan: self.vlan,
             dscp: header[1] >> 2,
-            identification: number(header, 4).into(),
+            identification: u16_at(header, 4).into(),
             length: 20 + length,
             protocol: header[9],
-            source: Address::v4(long(header, 12)),
-            destination: Address::v4(long(header, 16)),
+            source: Address::v4(u32_at(header, 12)),
+            destination: Address::v4(u32_at(header, 16)),
             rest: payload(bytes, length),
         })
     }
@@ -85,14 +85,14 @@ impl<'a> Link<'a> {
             return None;
         }
         let (header, bytes) = self.bytes.split_first_chunk::<40>()?;
-        let length = usize::from(number(header, 4));
+        let length = usize::from(u16_at(header, 4));
         if header[0] >> 4 != 6 || length == 0 {
             return None;
         }
         let (addresses, _) = header[8..].as_chunks::<16>();
         Some(Ip {
             vlan: self.vlan,
-            dscp: (number(header, 0) >> 6 & 0x3f) as u8,
+            dscp: (u16_at(header, 0) >> 6 & 0x3f) as u8,
             identification: 0,
             length: 40 + length,
             protocol: header[6],

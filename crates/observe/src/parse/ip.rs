@@ -1,5 +1,5 @@
 use super::reject::Reject;
-use super::rest::{Layer, Rest, long, number};
+use super::rest::{Layer, Rest, u16_at, u32_at};
 use crate::packet::{Packet, Transport};
 use dwell_types::{Address, FlowKey, protocol};
 
@@ -95,7 +95,7 @@ pub(super) fn v4(rest: &mut Rest<'_>) -> Result<Ip, Reject> {
     let whole = rest.wire;
     let header = rest.take::<20>(Layer::Ip)?;
     let header_length = usize::from(header[0] & 0xf) * 4;
-    let total_length = match usize::from(number(header, 2)) {
+    let total_length = match usize::from(u16_at(header, 2)) {
         0 => whole,
         length => length,
     };
@@ -104,7 +104,7 @@ pub(super) fn v4(rest: &mut Rest<'_>) -> Result<Ip, Reject> {
     }
     rest.set_length(total_length - 20);
     rest.skip(header_length - 20, Layer::Ip)?;
-    let place = number(header, 6);
+    let place = u16_at(header, 6);
     let fragment = Fragment::new(place & 0x1fff, place & 0x2000 != 0);
     let mut protocol = header[9];
     if fragment != Fragment::Later {
@@ -112,8 +112,8 @@ pub(super) fn v4(rest: &mut Rest<'_>) -> Result<Ip, Reject> {
             protocol = skip_extension(protocol, rest)?;
         }
     }
-    let (source, destination) = (Address::v4(long(header, 12)), Address::v4(long(header, 16)));
-    let identification = u64::from(place & 0x1fff) << 32 | u64::from(number(header, 4));
+    let (source, destination) = (Address::v4(u32_at(header, 12)), Address::v4(u32_at(header, 16)));
+    let identification = u64::from(place & 0x1fff) << 32 | u64::from(u16_at(header, 4));
     let (dscp, length, is_cut) = (header[1] >> 2, total_length, rest.is_cut());
     Ok(Ip { source, destination, dscp, protocol, fragment, identification, length, is_cut })
 }
@@ -125,7 +125,7 @@ pub(super) fn v6(rest: &mut Rest<'_>) -> Result<Ip, Reject> {
         return Err(Reject::IpVersion);
     }
     let header = rest.take::<40>(Layer::Ip)?;
-    match usize::from(number(header, 4)) {
+    match usize::from(u16_at(header, 4)) {
         0 => {}
         length => rest.set_length(length),
     }
@@ -139,9 +139,9 @@ pub(super) fn v6(rest: &mut Rest<'_>) -> Result<Ip, Reject> {
         match protocol {
             next_header::FRAGMENT => {
                 let header = rest.take::<8>(Layer::Ip)?;
-                let place = number(header, 2);
+                let place = u16_at(header, 2);
                 protocol = header[0];
-                identification = u64::from(place >> 3) << 32 | u64::from(long(header, 4));
+                identification = u64::from(place >> 3) << 32 | u64::from(u32_at(header, 4));
                 // A first fragment may hold another fragment header, which must not override the first.
                 match Fragment::new(place >> 3, place & 1 != 0) {
                     Fragment::Whole => {}
@@ -169,7 +169,7 @@ pub(super) fn v6(rest: &mut Rest<'_>) -> Result<Ip, Reject> {
         }
     }
     let (source, destination) = (Address::v6(*source), Address::v6(*destination));
-    let dscp = (number(header, 0) >> 6 & 0x3f) as u8;
+    let dscp = (u16_at(header, 0) >> 6 & 0x3f) as u8;
     Ok(Ip { source, destination, dscp, protocol, fragment, identification, length, is_cut: rest.is_cut() })
 }
 

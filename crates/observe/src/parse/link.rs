@@ -1,7 +1,7 @@
 use super::ip;
 use super::next::{Next, Step};
 use super::reject::Reject;
-use super::rest::{Layer, Rest, number};
+use super::rest::{Layer, Rest, u16_at};
 use dwell_types::LinkType;
 
 /// Values of Ethernet's type field (IANA, IEEE 802 numbers).
@@ -86,14 +86,14 @@ pub(super) fn raw(rest: &Rest<'_>) -> Step {
 #[inline(always)]
 pub(super) fn ethernet(rest: &mut Rest<'_>) -> Step {
     let header = rest.take::<14>(Layer::Link)?;
-    type_or_length(number(header, 12), rest)
+    type_or_length(u16_at(header, 12), rest)
 }
 
 /// Priority and VLAN id, then a type or length field. Returns the VLAN id, too.
 #[inline(always)]
 pub(super) fn vlan(rest: &mut Rest<'_>) -> Result<(u16, Next), Reject> {
     let tag = rest.take::<4>(Layer::Link)?;
-    Ok((number(tag, 0) & 0xfff, type_or_length(number(tag, 2), rest)?))
+    Ok((u16_at(tag, 0) & 0xfff, type_or_length(u16_at(tag, 2), rest)?))
 }
 
 /// The instance tag of a provider backbone bridge (IEEE 802.1ah): flags and service, then the customer's frame.
@@ -128,14 +128,14 @@ fn llc(rest: &mut Rest<'_>) -> Step {
 #[inline(always)]
 fn linux_cooked(rest: &mut Rest<'_>) -> Step {
     let header = rest.take::<16>(Layer::Link)?;
-    cooked(number(header, 2), number(header, 14), rest)
+    cooked(u16_at(header, 2), u16_at(header, 14), rest)
 }
 
 /// Linux cooked capture, version 2: 20 bytes, the protocol first.
 #[inline(always)]
 fn linux_cooked_2(rest: &mut Rest<'_>) -> Step {
     let header = rest.take::<20>(Layer::Link)?;
-    cooked(number(header, 8), number(header, 0), rest)
+    cooked(u16_at(header, 8), u16_at(header, 0), rest)
 }
 
 /// The header after a cooked header, by Linux' device type and protocol number.
@@ -191,7 +191,7 @@ fn loopback(rest: &mut Rest<'_>) -> Step {
 /// bytes, or Cisco HDLC (RFC 1547 §4.3.1).
 fn hdlc(rest: &mut Rest<'_>) -> Step {
     match *rest.peek::<1>(Layer::Link)? {
-        [0x0f | 0x8f] => next(number(rest.take::<4>(Layer::Link)?, 2)),
+        [0x0f | 0x8f] => next(u16_at(rest.take::<4>(Layer::Link)?, 2)),
         _ => Ok(Next::Ppp),
     }
 }
@@ -207,7 +207,7 @@ pub(super) fn ppp(rest: &mut Rest<'_>) -> Step {
             rest.skip(1, Layer::Link)?;
             odd.into()
         }
-        _ => number(rest.take::<2>(Layer::Link)?, 0),
+        _ => u16_at(rest.take::<2>(Layer::Link)?, 0),
     };
     match protocol {
         0x0021 => Ok(Next::Ipv4),

@@ -91,12 +91,12 @@ impl<'a> Rest<'a> {
 
 /// The 16-bit number at byte `at` of a header.
 #[inline(always)]
-pub(super) const fn number<const N: usize>(header: &[u8; N], at: usize) -> u16 {
+pub(super) const fn u16_at<const N: usize>(header: &[u8; N], at: usize) -> u16 {
     u16::from_be_bytes([header[at], header[at + 1]])
 }
 
 /// The 32-bit number at byte `at` of a header.
 #[inline(always)]
-pub(super) const fn long<const N: usize>(header: &[u8; N], at: usize) -> u32 {
+pub(super) const fn u32_at<const N: usize>(header: &[u8; N], at: usize) -> u32 {
     u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
 }

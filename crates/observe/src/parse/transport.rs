@@ -1,5 +1,5 @@
 use super::reject::Reject;
-use super::rest::{Layer, Rest, long, number};
+use super::rest::{Layer, Rest, u16_at, u32_at};
 use crate::packet::Tcp;
 use dwell_types::protocol;
 
@@ -20,15 +20,15 @@ pub(super) fn tcp(rest: Rest<'_>) -> Result<([u16; 2], Tcp<'_>), Reject> {
         return Err(Reject::TransportHeader);
     }
     let tcp = Tcp {
-        sequence: long(header, 4),
-        acknowledgement: long(header, 8),
+        sequence: u32_at(header, 4),
+        acknowledgement: u32_at(header, 8),
         flags: header[13],
         payload_length: (rest.wire - length) as u32,
         timestamps: timestamps(rest.bytes, length),
         is_header_cut: rest.bytes.len() < length,
         payload: rest.bytes.get(length..).unwrap_or_default(),
     };
-    let ports = long(header, 0);
+    let ports = u32_at(header, 0);
     Ok(([(ports >> 16) as u16, ports as u16], tcp))
 }
 
@@ -42,15 +42,15 @@ fn timestamps(segment: &[u8], length: usize) -> Option<(u32, u32)> {
     const SYN: [u32; 2] = [u32::from_be_bytes([2, 4, 0, 0]), u32::from_be_bytes([4, 2, TIMESTAMPS, 10])];
     if let Some(header) = segment.first_chunk::<32>()
         && length >= 32
-        && long(header, TCP_HEADER) == COMMON
+        && u32_at(header, TCP_HEADER) == COMMON
     {
-        return Some((long(header, 24), long(header, 28)));
+        return Some((u32_at(header, 24), u32_at(header, 28)));
     }
     if let Some(header) = segment.first_chunk::<36>()
         && length >= 36
-        && [long(header, 20) & 0xffff_0000, long(header, 24)] == SYN
+        && [u32_at(header, 20) & 0xffff_0000, u32_at(header, 24)] == SYN
     {
-        return Some((long(header, 28), long(header, 32)));
+        return Some((u32_at(header, 28), u32_at(header, 32)));
     }
     if length == TCP_HEADER {
         return None;
@@ -91,12 +91,12 @@ pub(super) fn ports(protocol: u8, header: &[u8]) -> [u16; 2] {
 #[inline(always)]
 pub(super) fn udp(rest: &mut Rest<'_>) -> Result<[u16; 2], Reject> {
     let header = rest.take::<8>(Layer::Transport)?;
-    match usize::from(number(header, 4)) {
+    match usize::from(u16_at(header, 4)) {
         0 => {}
         1..8 => return Err(Reject::TransportHeader),
         length => rest.limit(length - 8),
     }
-    Ok([number(header, 0), number(header, 2)])
+    Ok([u16_at(header, 0), u16_at(header, 2)])
 }
 
 /// The message from its type on.

@@ -1,7 +1,7 @@
 use super::link::{self, ether_type};
 use super::next::{Next, Step};
 use super::reject::Reject;
-use super::rest::{Layer, Rest, number};
+use super::rest::{Layer, Rest, u16_at};
 
 /// A tunnel over UDP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +85,7 @@ fn geneve(rest: &mut Rest<'_>) -> Step {
         return Err(Reject::LinkHeader);
     }
     rest.skip(usize::from(header[0] & 0x3f) * 4, Layer::Link)?;
-    link::next(number(header, 2))
+    link::next(u16_at(header, 2))
 }
 
 /// GTP-U version 1 (3GPP TS 29.281 §5): message type 255 carries a user's packet, the others are control.
@@ -100,7 +100,7 @@ fn gtp_u(rest: &mut Rest<'_>) -> Step {
     if header[1] != 255 {
         return Err(Reject::NotIp);
     }
-    rest.limit(number(header, 2).into());
+    rest.limit(u16_at(header, 2).into());
     if header[0] & (EXTENDED | SEQUENCED | NUMBERED) != 0 {
         let options = rest.take::<4>(Layer::Link)?;
         // Extension headers: a length in units of four bytes, contents, and the type of the next one.
@@ -124,7 +124,7 @@ fn l2tp(rest: &mut Rest<'_>) -> Step {
     const SEQUENCE: u16 = 0x0800;
     const OFFSET: u16 = 0x0200;
     const VERSION: u16 = 0x000f;
-    let flags = number(rest.take::<2>(Layer::Link)?, 0);
+    let flags = u16_at(rest.take::<2>(Layer::Link)?, 0);
     if flags & VERSION != 2 {
         return Err(Reject::LinkHeader);
     }
@@ -133,13 +133,13 @@ fn l2tp(rest: &mut Rest<'_>) -> Step {
     }
     if flags & LENGTH != 0 {
         // Of the message, from the flags on.
-        let length = usize::from(number(rest.take::<2>(Layer::Link)?, 0));
+        let length = usize::from(u16_at(rest.take::<2>(Layer::Link)?, 0));
         rest.limit(length.checked_sub(4).ok_or(Reject::LinkHeader)?);
     }
     // Tunnel and session, then the numbers of this and the next message.
     rest.skip(if flags & SEQUENCE != 0 { 8 } else { 4 }, Layer::Link)?;
     if flags & OFFSET != 0 {
-        let padding = number(rest.take::<2>(Layer::Link)?, 0);
+        let padding = u16_at(rest.take::<2>(Layer::Link)?, 0);
         rest.skip(padding.into(), Layer::Link)?;
     }
     Ok(Next::Ppp)
@@ -158,7 +158,7 @@ pub(super) fn gre(rest: &mut Rest<'_>) -> Step {
     const ERSPAN_3: u16 = 0x22eb;
 
     let header = rest.take::<4>(Layer::Link)?;
-    let (flags, kind) = (number(header, 0), number(header, 2));
+    let (flags, kind) = (u16_at(header, 0), u16_at(header, 2));
     let words = |bits: u16| (flags & bits).count_ones() as usize * 4;
     match flags & VERSION {
         // The routing field of RFC 1701 has no defined use any more.
@@ -182,7 +182,7 @@ pub(super) fn gre(rest: &mut Rest<'_>) -> Step {
             if flags & SEQUENCE == 0 {
                 return Err(Reject::NotIp);
             }
-            rest.limit(number(payload, 0).into());
+            rest.limit(u16_at(payload, 0).into());
             Ok(Next::Ppp)
         }
         _ => Err(Reject::LinkHeader),

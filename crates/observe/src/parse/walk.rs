@@ -2,7 +2,7 @@ use super::ip::{self, Fragment, next_header};
 use super::key::Key;
 use super::next::Next;
 use super::reject::Reject;
-use super::rest::{Layer, Rest, number};
+use super::rest::{Layer, Rest, u16_at};
 use super::tunnel::{self, UdpTunnel};
 use super::{link, transport};
 use crate::packet::port;
@@ -120,7 +120,7 @@ fn precision_time<'a>(rest: &Rest<'a>, vlan: Option<u16>) -> Result<Packet<'a>, 
     let flow = FlowKey {
         source: Address::v6(clock),
         destination: Address::v6([0; 16]),
-        source_port: number(header, 28),
+        source_port: u16_at(header, 28),
         destination_port: port::PRECISION_TIME[0],
         protocol: protocol::UDP,
     };

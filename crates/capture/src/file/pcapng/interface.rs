@@ -56,7 +56,7 @@ impl Interface {
                 (TIMESTAMP_RESOLUTION, &[value]) => resolution = value,
                 (TIMESTAMP_OFFSET, value) => {
                     let wrong = || option_length("if_tsoffset", 8, value.len());
-                    offset_s = long(order, value).ok_or_else(wrong)? as i64;
+                    offset_s = u64_of(order, value).ok_or_else(wrong)? as i64;
                 }
                 (NAME, value) => {
                     // Some writers count the zero byte that ends it.
@@ -84,7 +84,7 @@ impl Interface {
 pub(super) fn dropped_before(order: ByteOrder, options: &[u8]) -> u64 {
     let mut options = Options { order, rest: options }.map_while(Result::ok);
     let count = options.find(|(code, _)| *code == DROPPED_BEFORE_PACKET);
-    count.and_then(|(_, value)| long(order, value)).unwrap_or(0)
+    count.and_then(|(_, value)| u64_of(order, value)).unwrap_or(0)
 }
 
 /// The interface that the body of a statistics block is about, and the packets that it says were dropped. Statistics do
@@ -93,7 +93,7 @@ pub(super) fn dropped(order: ByteOrder, body: &[u8]) -> Option<(usize, u64)> {
     let [interface, ..] = order.words(first_words::<3>(body)?);
     let options = Options { order, rest: &body[12..] }.map_while(Result::ok);
     let counts = options.filter(|(code, _)| matches!(*code, DROPPED_BY_INTERFACE | DROPPED_BY_SYSTEM));
-    Some((interface as usize, counts.filter_map(|(_, value)| long(order, value)).fold(0, u64::saturating_add)))
+    Some((interface as usize, counts.filter_map(|(_, value)| u64_of(order, value)).fold(0, u64::saturating_add)))
 }
 
 /// The options of a block, with their codes.
@@ -121,10 +121,8 @@ impl<'a> Iterator for Options<'a> {
 }
 
 /// An option's value of 64 bits.
-fn long(order: ByteOrder, value: &[u8]) -> Option<u64> {
-    let &[a, b, c, d, e, f, g, h] = value else { return None };
-    let [first, second] = order.words(&[[a, b, c, d], [e, f, g, h]]).map(u64::from);
-    Some(if order.big_endian { first << 32 | second } else { second << 32 | first })
+fn u64_of(order: ByteOrder, value: &[u8]) -> Option<u64> {
+    value.try_into().ok().map(|bytes| order.u64(bytes))
 }
 
 fn option_length(name: &str, expected: usize, found: usize) -> Wrong {
