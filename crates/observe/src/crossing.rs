@@ -43,7 +43,7 @@ mod drift;
 mod sightings;
 pub use sightings::{Sightings, Unreached};
 
-use crate::group::{Cut, Group, Grouping};
+use crate::group::{Extractor, Group, Grouping};
 use crate::observer::Frames;
 use crate::packet::{Packet, Tcp, Transport, port};
 use crate::parse::{self, Key, Reject};
@@ -116,7 +116,7 @@ pub struct Crossings {
     settings: Settings,
     packets: u64,
     flows: u64,
-    grouping: Option<(Grouping, Cut)>,
+    grouping: Option<(Grouping, Extractor)>,
     frames: Frames,
     /// Link type of the first frame that was rejected for it.
     unknown_link: Option<LinkType>,
@@ -128,7 +128,7 @@ impl Crossings {
     pub fn new(settings: Settings) -> Self {
         let seed = hash::start(settings.seed);
         let (packets, flows) = (hash::word(seed, 1), hash::word(seed, 2));
-        let grouping = settings.group.map(|grouping| (grouping, Cut::new(grouping, flows)));
+        let grouping = settings.group.map(|grouping| (grouping, Extractor::new(grouping, flows)));
         Self { settings, packets, flows, grouping, frames: Frames::default(), unknown_link: None, cut: 0 }
     }
 
@@ -152,9 +152,9 @@ impl Crossings {
         };
         let (flow, name) = match &self.grouping {
             None => (packet.flow.absorb(self.flows), Name::Key),
-            Some((grouping, cut)) => {
-                let group = cut.group(&packet, true);
-                (cut.hash(&group), Name::Group(*grouping, group))
+            Some((grouping, extractor)) => {
+                let group = extractor.group(&packet, true);
+                (extractor.hash(&group), Name::Group(*grouping, group))
             }
         };
         let flow = FlowId(hash::finish(flow));

@@ -5,7 +5,7 @@ mod grouping;
 pub use grouping::{Grouping, GroupingError};
 // Extracting these fields from packets.
 mod shared;
-pub(crate) use shared::{Cut, Group};
+pub(crate) use shared::{Extractor, Group};
 
 use crate::packet::Packet;
 use dwell_types::{Series, hash};
@@ -19,7 +19,7 @@ use dwell_types::{Series, hash};
 pub struct Groups {
     grouping: Grouping,
     /// Boxed, so that an observer without groups is no larger.
-    cut: Box<Cut>,
+    extractor: Box<Extractor>,
     /// Group `i + 1` is at index `i`; never grows beyond its initial capacity.
     groups: Vec<Group>,
     most: usize,
@@ -33,7 +33,7 @@ impl Groups {
         let most = most.clamp(1, usize::from(Series::GROUPS) - 1);
         Self {
             grouping,
-            cut: Box::new(Cut::new(grouping, hash::start(seed))),
+            extractor: Box::new(Extractor::new(grouping, hash::start(seed))),
             groups: Vec::with_capacity(most),
             most,
             slots: vec![0; (2 * most).next_power_of_two()].into_boxed_slice(),
@@ -42,17 +42,17 @@ impl Groups {
 
     /// The groups of the observations of a packet.
     pub(crate) fn of<'a>(&'a mut self, packet: &'a Packet<'a>) -> PacketGroups<'a> {
-        PacketGroups { groups: self, packet, known: [Known::Unknown; 2] }
+        PacketGroups { groups: self, packet, lookups: [Lookup::Pending; 2] }
     }
 
     /// The group of a request with the packet's `own` key, or with the reversed one. Created only if the packet `asks`.
     #[inline]
-    fn number(&mut self, packet: &Packet<'_>, own: bool, asks: bool) -> Known {
-        let group = self.cut.group(packet, own);
+    fn look_up(&mut self, packet: &Packet<'_>, own: bool, asks: bool) -> Lookup {
+        let group = self.extractor.group(packet, own);
         match self.probe(&group) {
-            Ok(number) => Known::Number(number),
-            Err(slot) if asks => Known::Number(self.add(group, slot)),
-            Err(_) => Known::Absent,
+            Ok(number) => Lookup::Number(number),
+            Err(slot) if asks => Lookup::Number(self.add(group, slot)),
+            Err(_) => Lookup::Absent,
         }
     }
 
@@ -72,7 +72,7 @@ impl Groups {
     #[inline]
     fn probe(&self, group: &Group) -> Result<u16, usize> {
         let mask = self.slots.len() - 1;
-        let mut slot = self.cut.hash(group) as usize & mask;
+        let mut slot = self.extractor.hash(group) as usize & mask;
         loop {
             match self.slots[slot] {
                 0 => return Err(slot),
@@ -95,7 +95,7 @@ impl Groups {
 
     /// Size of the tables in bytes; it does not change.
     pub fn state_bytes(&self) -> usize {
-        size_of::<Cut>() + self.most * size_of::<Group>() + size_of_val(&*self.slots)
+        size_of::<Extractor>() + self.most * size_of::<Group>() + size_of_val(&*self.slots)
     }
 }
 
@@ -103,15 +103,16 @@ impl Groups {
 pub(crate) struct PacketGroups<'a> {
     groups: &'a mut Groups,
     packet: &'a Packet<'a>,
-    /// Those looked up so far: [of the reversed key, of its own key].
-    known: [Known; 2],
+    /// Of the reversed key, and of its own key.
+    lookups: [Lookup; 2],
 }
 
-/// The group of a key, as far as it was looked up.
+/// What looking up the group of a key yielded.
 #[derive(Clone, Copy)]
-enum Known {
-    Unknown,
-    /// There was none when it was looked up.
+enum Lookup {
+    /// It was not looked up yet.
+    Pending,
+    /// There was none.
     Absent,
     Number(u16),
 }
@@ -120,13 +121,13 @@ impl PacketGroups<'_> {
     /// The group of a request with the packet's `own` key, or with the reversed one. Created only if the packet `asks`.
     #[inline]
     pub(crate) fn number(&mut self, own: bool, asks: bool) -> u16 {
-        let known = &mut self.known[usize::from(own)];
-        match *known {
-            Known::Number(number) => return number,
-            Known::Absent if !asks => return 0,
-            Known::Absent | Known::Unknown => *known = self.groups.number(self.packet, own, asks),
+        let lookup = &mut self.lookups[usize::from(own)];
+        match *lookup {
+            Lookup::Number(number) => return number,
+            Lookup::Absent if !asks => return 0,
+            Lookup::Absent | Lookup::Pending => *lookup = self.groups.look_up(self.packet, own, asks),
         }
-        if let Known::Number(number) = *known { number } else { 0 }
+        if let Lookup::Number(number) = *lookup { number } else { 0 }
     }
 }
 

@@ -69,16 +69,16 @@ fn address(high: u64, low: u64) -> Address {
     Address::v6((u128::from(high) << 64 | u128::from(low)).to_be_bytes())
 }
 
-/// A grouping in the form used for each packet, computed in advance.
+/// Extracts the groups of packets: a grouping in the form used for each packet, computed in advance.
 #[derive(Clone, Debug)]
-pub(crate) struct Cut {
+pub(crate) struct Extractor {
     /// Masks of the bits that count, for IPv4 and for IPv6.
     masks: [Group; 2],
     /// Seeds of the hash, one for each word.
     seeds: [u64; 6],
 }
 
-impl Cut {
+impl Extractor {
     pub(crate) fn new(grouping: Grouping, start: u64) -> Self {
         Self {
             masks: [true, false].map(|is_v4| grouping.mask(is_v4)),
