@@ -20,27 +20,28 @@
 //! captures with segmentation offload, where one frame stands for many segments (the end of the last of them is
 //! measured); frames whose length fields the capturing host has not filled in yet.
 
+use super::emitter::Emitter;
 use super::ids::Exchange;
-use super::seen::Gather;
 use super::wraps::Wraps;
 use crate::packet::Tcp;
 use dwell_types::Sink;
 
 #[inline(always)]
-pub(super) fn response<S: Sink>(segment: &Tcp<'_>, wraps: &Wraps, to: &mut Gather<'_, S>) {
+pub(super) fn response<S: Sink>(segment: &Tcp<'_>, wraps: &Wraps, to: &mut Emitter<'_, S>) {
     if segment.has(Tcp::ACK) {
         let number = segment.acknowledgement;
-        to.response(Exchange::Ack, word(number, wraps.of((to.flow.hash, to.flow.receiver), number)), 0);
+        to.response(Exchange::Ack, word(number, wraps.lap((to.flow.hash, to.flow.receiver), number)), 0);
     }
 }
 
 #[inline(always)]
-pub(super) fn request<S: Sink>(segment: &Tcp<'_>, wraps: &mut Wraps, to: &mut Gather<'_, S>) {
-    let (asks, end) = (asks(segment), segment.end());
-    // Segments that take no numbers end where they begin: a branch on `asks` is hard to predict (`docs/performance.md`).
-    let start = if asks { segment.sequence } else { end };
-    let lap = wraps.asks((to.flow.hash, to.flow.sender), start, end);
-    to.request_if(asks, Exchange::Ack, word(end, lap));
+pub(super) fn request<S: Sink>(segment: &Tcp<'_>, wraps: &mut Wraps, to: &mut Emitter<'_, S>) {
+    let (is_request, end) = (must_be_acknowledged(segment), segment.end());
+    // Segments that take no numbers end where they begin: a branch on `is_request` is hard to predict
+    // (`docs/performance.md`).
+    let start = if is_request { segment.sequence } else { end };
+    let lap = wraps.lap_of_segment((to.flow.hash, to.flow.sender), start, end);
+    to.request_if(is_request, Exchange::Ack, word(end, lap));
 }
 
 /// A sequence number in this lap.
@@ -51,30 +52,30 @@ const fn word(number: u32, lap: u32) -> u64 {
 
 /// The acknowledgement as a response with a plain id (see [`dwell_types::IdForm`]).
 #[inline(always)]
-pub(super) fn plain_response<S: Sink>(segment: &Tcp<'_>, to: &mut Gather<'_, S>) {
+pub(super) fn plain_response<S: Sink>(segment: &Tcp<'_>, to: &mut Emitter<'_, S>) {
     if segment.has(Tcp::ACK) {
         let id = to.ids.plain(to.flow.hash, Exchange::Ack, to.flow.receiver, segment.acknowledgement);
-        to.answers(Exchange::Ack, id, asks(segment).into());
+        to.response_with(Exchange::Ack, id, must_be_acknowledged(segment).into());
     }
 }
 
 /// The segment as a request with a plain id; a SYN only marks the sequence number after it.
 #[inline(always)]
-pub(super) fn plain_request<S: Sink>(segment: &Tcp<'_>, to: &mut Gather<'_, S>) {
-    if asks(segment) {
+pub(super) fn plain_request<S: Sink>(segment: &Tcp<'_>, to: &mut Emitter<'_, S>) {
+    if must_be_acknowledged(segment) {
         let is_syn = segment.has(Tcp::SYN);
         let (start, end) = match segment.sequence {
             sequence if is_syn => (sequence.wrapping_add(1), sequence.wrapping_add(1)),
             sequence => (sequence, segment.end()),
         };
         let id = to.ids.plain(to.flow.hash, Exchange::Ack, to.flow.sender, end);
-        to.asks(Exchange::Ack, id, start);
+        to.request_with(Exchange::Ack, id, start);
     }
 }
 
-/// Whether the segment takes sequence space, so that its receiver must acknowledge it.
+/// Whether the receiver must acknowledge the segment: it takes sequence space, and does not end the connection at once.
 #[inline]
-pub(super) const fn asks(segment: &Tcp<'_>) -> bool {
+pub(super) const fn must_be_acknowledged(segment: &Tcp<'_>) -> bool {
     // Not `&&`: each condition is hard for the branch predictor.
     ((segment.payload_length > 0) | segment.has(Tcp::SYN | Tcp::FIN)) & !segment.has(Tcp::RST)
 }

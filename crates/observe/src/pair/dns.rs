@@ -17,8 +17,8 @@
 //!
 //! A query repeated over UDP with the same id and ports repeats the request; resolvers use fresh ids.
 
+use super::emitter::Emitter;
 use super::ids::Exchange;
-use super::seen::Gather;
 use crate::packet::Tcp;
 use dwell_types::{FlowKey, Sink, hash};
 
@@ -58,15 +58,15 @@ fn is_multicast(key: &FlowKey) -> bool {
 }
 
 /// Observes the message in a datagram.
-pub(super) fn datagram<S: Sink>(payload: &[u8], to: &mut Gather<'_, S>) {
+pub(super) fn datagram<S: Sink>(payload: &[u8], to: &mut Emitter<'_, S>) {
     if let Some(message) = message(payload) {
-        give(&message, to);
+        emit(&message, to);
     }
 }
 
 /// Observes the messages of one kind at the start of a segment's payload.
 #[inline(never)]
-pub(super) fn segment<S: Sink>(segment: &Tcp<'_>, wanted: Kind, mut to: Gather<'_, S>) {
+pub(super) fn segment<S: Sink>(segment: &Tcp<'_>, wanted: Kind, mut to: Emitter<'_, S>) {
     let mut rest = segment.payload;
     // Only the first message is at the same offset in query and response, so that both may be cut alike by the capture.
     let mut may_be_cut = rest.len() < segment.payload_length as usize;
@@ -77,7 +77,7 @@ pub(super) fn segment<S: Sink>(segment: &Tcp<'_>, wanted: Kind, mut to: Gather<'
         match message(bytes) {
             Some(message) if one_question(bytes) && (message.whole || may_be_cut) => {
                 if message.kind == wanted {
-                    give(&message, &mut to);
+                    emit(&message, &mut to);
                 }
             }
             _ => return,
@@ -86,7 +86,7 @@ pub(super) fn segment<S: Sink>(segment: &Tcp<'_>, wanted: Kind, mut to: Gather<'
     }
 }
 
-fn give<S: Sink>(message: &Message, to: &mut Gather<'_, S>) {
+fn emit<S: Sink>(message: &Message, to: &mut Emitter<'_, S>) {
     match message.kind {
         Kind::Request => to.request(Exchange::Dns, message.word, 0),
         Kind::Response => to.response(Exchange::Dns, message.word, 0),

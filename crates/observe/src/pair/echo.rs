@@ -6,11 +6,11 @@
 //! Broken by: requests to a multicast or broadcast address (the replies come from other addresses), and messages of
 //! which less than 8 bytes are captured.
 
+use super::emitter::Emitter;
 use super::ids::Exchange;
-use super::seen::Gather;
 use dwell_types::{Sink, protocol};
 
-pub(super) fn observe<S: Sink>(ip_protocol: u8, message: &[u8], to: &mut Gather<'_, S>) {
+pub(super) fn observe<S: Sink>(ip_protocol: u8, message: &[u8], to: &mut Emitter<'_, S>) {
     let Some(&[kind, code, _, _, numbers @ ..]) = message.first_chunk::<8>() else { return };
     if code != 0 {
         return;

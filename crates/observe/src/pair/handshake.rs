@@ -28,8 +28,8 @@
 //! measured twice, *before* and *sum* take the first segment after it. The two directions need not pass the same point:
 //! *sum* is measured even if the SYN-ACK took another path.
 
+use super::emitter::Emitter;
 use super::ids::Exchange;
-use super::seen::Gather;
 use crate::packet::Tcp;
 use dwell_types::Sink;
 
@@ -43,32 +43,32 @@ pub(super) const fn opens(segment: &Tcp<'_>) -> bool {
 }
 
 #[inline(always)]
-pub(super) fn responses<S: Sink>(segment: &Tcp<'_>, to: &mut Gather<'_, S>) {
+pub(super) fn responses<S: Sink>(segment: &Tcp<'_>, to: &mut Emitter<'_, S>) {
     if segment.flags & (Tcp::SYN | Tcp::ACK | Tcp::RST) == Tcp::ACK {
         let ids = to.ids.handshake(to.flow.hash, to.flow.sender, segment.sequence);
-        if to.wants_answers(ids.sum(), [Exchange::Before, Exchange::Sum]) {
-            to.answers(Exchange::Before, ids.before(segment.acknowledgement), echo(segment));
-            to.answers(Exchange::Sum, ids.sum(), 0);
+        if to.wants_responses(ids.sum(), [Exchange::Before, Exchange::Sum]) {
+            to.response_with(Exchange::Before, ids.before(segment.acknowledgement), echo(segment));
+            to.response_with(Exchange::Sum, ids.sum(), 0);
         }
     } else if segment.flags & KIND == SYN_ACK {
         let ids = to.ids.handshake(to.flow.hash, to.flow.receiver, segment.acknowledgement);
-        to.answers(Exchange::Beyond, ids.beyond(), echo(segment));
+        to.response_with(Exchange::Beyond, ids.beyond(), echo(segment));
     }
 }
 
 #[inline(always)]
-pub(super) fn requests<S: Sink>(segment: &Tcp<'_>, to: &mut Gather<'_, S>) {
+pub(super) fn requests<S: Sink>(segment: &Tcp<'_>, to: &mut Emitter<'_, S>) {
     if !segment.has(Tcp::SYN) {
         return;
     }
     let value = segment.timestamps.map_or(0, |(value, _)| value);
     if opens(segment) {
         let ids = to.ids.handshake(to.flow.hash, to.flow.sender, segment.end());
-        to.asks(Exchange::Beyond, ids.beyond(), value);
-        to.asks(Exchange::Sum, ids.sum(), 0);
+        to.request_with(Exchange::Beyond, ids.beyond(), value);
+        to.request_with(Exchange::Sum, ids.sum(), 0);
     } else if segment.flags & KIND == SYN_ACK {
         let ids = to.ids.handshake(to.flow.hash, to.flow.receiver, segment.acknowledgement);
-        to.asks(Exchange::Before, ids.before(segment.end()), value);
+        to.request_with(Exchange::Before, ids.before(segment.end()), value);
     }
 }
 

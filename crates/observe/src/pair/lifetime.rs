@@ -6,21 +6,21 @@
 //! Broken by: connections that are open when the capture begins (an unmatched FIN) or ends (pending), or that time out
 //! without a FIN: a later connection on the same ports repeats their request.
 
+use super::emitter::Emitter;
 use super::handshake;
 use super::ids::Exchange;
-use super::seen::Gather;
 use crate::packet::Tcp;
 use dwell_types::Sink;
 
 #[inline(always)]
-pub(super) fn response<S: Sink>(segment: &Tcp<'_>, to: &mut Gather<'_, S>) {
+pub(super) fn response<S: Sink>(segment: &Tcp<'_>, to: &mut Emitter<'_, S>) {
     if segment.has(Tcp::FIN | Tcp::RST) && !segment.has(Tcp::SYN) {
         to.shared_response(Exchange::Lifetime);
     }
 }
 
 #[inline(always)]
-pub(super) fn request<S: Sink>(segment: &Tcp<'_>, to: &mut Gather<'_, S>) {
+pub(super) fn request<S: Sink>(segment: &Tcp<'_>, to: &mut Emitter<'_, S>) {
     if handshake::opens(segment) {
         to.shared_request(Exchange::Lifetime);
     }

@@ -20,7 +20,7 @@
 // The flow of a packet as a hash, and the ids made from it.
 mod ids;
 // Passing the observations of one packet to the sink.
-mod seen;
+mod emitter;
 // `tcp-handshake`: SYN, SYN-ACK, ACK.
 mod handshake;
 // `tcp-ack`: segments and their acknowledgements.
@@ -50,8 +50,8 @@ use named::Named;
 use crate::group::Groups;
 use crate::packet::{Packet, Tcp, Transport};
 use dwell_types::{FlowKey, IdForm, Match, Prefix, Sink, Timestamp};
+use emitter::Emitter;
 use ids::Ids;
-use seen::Gather;
 use spin::Spin;
 use wraps::Wraps;
 
@@ -158,7 +158,7 @@ impl Pairing {
     pub(crate) fn observe_tcp(&mut self, key: &FlowKey, segment: &Tcp<'_>, at: Timestamp, to: &mut impl Sink) -> bool {
         let is_paired = !(self.rules.dns && dns::is_tcp(key));
         if is_paired {
-            tcp::<false, _>(self.rules, key, segment, &mut self.wraps, &mut Gather::new(&self.ids, key, at, to));
+            tcp::<false, _>(self.rules, key, segment, &mut self.wraps, &mut Emitter::new(&self.ids, key, at, to));
         }
         is_paired
     }
@@ -166,7 +166,7 @@ impl Pairing {
     /// The same for a datagram.
     #[inline(always)]
     pub(crate) fn observe_udp(&mut self, key: FlowKey, payload: &[u8], at: Timestamp, to: &mut impl Sink) {
-        udp(self.rules, &mut self.spin, key, payload, Gather::new(&self.ids, &key, at, to));
+        udp(self.rules, &mut self.spin, key, payload, Emitter::new(&self.ids, &key, at, to));
     }
 
     /// Whether prefixes count as inside, and no packet was from or to an address in them.
@@ -203,7 +203,7 @@ impl Pairing {
 // UDP and ICMP are rare, or slow anyway, and take copies, so that on the common path no packet is stored in memory.
 
 #[inline(never)]
-fn udp<S: Sink>(rules: Rules, spin: &mut Option<Spin>, key: FlowKey, payload: &[u8], mut to: Gather<'_, S>) {
+fn udp<S: Sink>(rules: Rules, spin: &mut Option<Spin>, key: FlowKey, payload: &[u8], mut to: Emitter<'_, S>) {
     // The port determines the protocol, whether or not its rule is in use.
     if dns::is_udp(&key) {
         if rules.dns {
@@ -219,7 +219,7 @@ fn udp<S: Sink>(rules: Rules, spin: &mut Option<Spin>, key: FlowKey, payload: &[
 }
 
 #[inline(never)]
-fn icmp<S: Sink>(rules: Rules, protocol: u8, message: &[u8], mut to: Gather<'_, S>) {
+fn icmp<S: Sink>(rules: Rules, protocol: u8, message: &[u8], mut to: Emitter<'_, S>) {
     if rules.echo {
         echo::observe(protocol, message, &mut to);
     }
@@ -233,7 +233,7 @@ fn observe(
     at: Timestamp,
     sink: &mut impl Sink,
 ) {
-    let mut to = Gather::new(ids, &packet.flow, at, sink);
+    let mut to = Emitter::new(ids, &packet.flow, at, sink);
     match packet.transport {
         Transport::Tcp(segment) => tcp::<true, _>(rules, &packet.flow, &segment, wraps, &mut to),
         Transport::Udp(payload) => udp(rules, spin, packet.flow, payload, to),
@@ -249,7 +249,7 @@ fn tcp<const OTHERS: bool, S: Sink>(
     key: &FlowKey,
     segment: &Tcp<'_>,
     wraps: &mut Wraps,
-    to: &mut Gather<'_, S>,
+    to: &mut Emitter<'_, S>,
 ) {
     let dns = OTHERS && rules.dns && dns::is_tcp(key) && !segment.payload.is_empty();
     if rules.handshake {
@@ -269,7 +269,7 @@ fn tcp<const OTHERS: bool, S: Sink>(
             lifetime::response(segment, to);
         }
         if dns {
-            dns::segment(segment, dns::Kind::Response, to.again());
+            dns::segment(segment, dns::Kind::Response, to.reborrow());
         }
     }
     if rules.handshake {
@@ -289,7 +289,7 @@ fn tcp<const OTHERS: bool, S: Sink>(
             lifetime::request(segment, to);
         }
         if dns {
-            dns::segment(segment, dns::Kind::Request, to.again());
+            dns::segment(segment, dns::Kind::Request, to.reborrow());
         }
     }
 }

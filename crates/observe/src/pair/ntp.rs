@@ -11,8 +11,8 @@
 //! Broken by: a symmetric passive peer that waits for its own polling interval; the interleaved mode, where the
 //! originate timestamp is an earlier one; captures that keep fewer than 48 bytes of a request or 32 of a response.
 
+use super::emitter::Emitter;
 use super::ids::Exchange;
-use super::seen::Gather;
 use dwell_types::{FlowKey, Sink};
 
 pub(super) const PORT: u16 = 123;
@@ -22,7 +22,7 @@ pub(super) fn is_ntp(key: &FlowKey) -> bool {
     key.source_port == PORT || key.destination_port == PORT
 }
 
-pub(super) fn observe<S: Sink>(payload: &[u8], to: &mut Gather<'_, S>) {
+pub(super) fn observe<S: Sink>(payload: &[u8], to: &mut Emitter<'_, S>) {
     let Some(&first) = payload.first() else { return };
     if !(1..=4).contains(&(first >> 3 & 7)) {
         return;

@@ -52,8 +52,8 @@
 //! **State.** 1,024 sets of 4 connections, allocated once; a new connection replaces the one in its set that has been
 //! silent longest. Those replaced before the idle timeout are counted as `evicted`.
 
+use super::emitter::Emitter;
 use super::ids::Exchange;
-use super::seen::Gather;
 use dwell_types::{FlowKey, Sink, hash};
 
 /// Counts of the QUIC connections that were seen.
@@ -183,7 +183,7 @@ impl Spin {
         Self { sets: sets.unwrap_or_else(|_| unreachable!("as many as it has")), gone: Quic::default() }
     }
 
-    pub(super) fn observe<S: Sink>(&mut self, key: &FlowKey, payload: &[u8], to: &mut Gather<'_, S>) {
+    pub(super) fn observe<S: Sink>(&mut self, key: &FlowKey, payload: &[u8], to: &mut Emitter<'_, S>) {
         const LONG: u8 = 0x80;
         const QUIC: u8 = 0x40;
         const SPIN: u8 = 0x20;
@@ -970,7 +970,7 @@ mod tests {
         let mut take = |n: u64, at: i64| {
             let key = FlowKey { source: Address::v4(n as u32), ..flow(protocol::UDP) };
             let at = dwell_types::Timestamp::from_nanos(at);
-            spin.observe(&key, &LONG, &mut Gather { ids: &ids, flow: ids.flow(&key), at, sink: &mut |_| () });
+            spin.observe(&key, &LONG, &mut Emitter { ids: &ids, flow: ids.flow(&key), at, sink: &mut |_| () });
         };
         for n in 0..connections {
             take(n, n as i64);

@@ -20,13 +20,13 @@
 //! connections of a reused port share.
 
 use super::ack;
+use super::emitter::Emitter;
 use super::ids::Exchange;
-use super::seen::Gather;
 use crate::packet::Tcp;
 use dwell_types::Sink;
 
 #[inline(always)]
-pub(super) fn response<S: Sink>(segment: &Tcp<'_>, to: &mut Gather<'_, S>) {
+pub(super) fn response<S: Sink>(segment: &Tcp<'_>, to: &mut Emitter<'_, S>) {
     match segment.timestamps {
         Some((_, echo)) if echo != 0 && segment.has(Tcp::ACK) => to.response(Exchange::Timestamps, echo.into(), 0),
         _ => {}
@@ -34,9 +34,11 @@ pub(super) fn response<S: Sink>(segment: &Tcp<'_>, to: &mut Gather<'_, S>) {
 }
 
 #[inline(always)]
-pub(super) fn request<S: Sink>(segment: &Tcp<'_>, to: &mut Gather<'_, S>) {
+pub(super) fn request<S: Sink>(segment: &Tcp<'_>, to: &mut Emitter<'_, S>) {
     match segment.timestamps {
-        Some((value, _)) if value != 0 && ack::asks(segment) => to.request(Exchange::Timestamps, value.into(), 0),
+        Some((value, _)) if value != 0 && ack::must_be_acknowledged(segment) => {
+            to.request(Exchange::Timestamps, value.into(), 0)
+        }
         _ => {}
     }
 }

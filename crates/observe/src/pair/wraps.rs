@@ -68,16 +68,16 @@ impl Wraps {
 
     /// The lap of a segment of this side of a flow, from `sequence` up to `end`.
     #[inline(always)]
-    pub(super) fn asks(&mut self, side: (u64, usize), sequence: u32, end: u32) -> u32 {
+    pub(super) fn lap_of_segment(&mut self, side: (u64, usize), sequence: u32, end: u32) -> u32 {
         if quarter(sequence) != quarter(end) {
             self.enter(side, end);
         }
-        self.of(side, end)
+        self.lap(side, end)
     }
 
     /// The lap of a number of this side of a flow.
     #[inline(always)]
-    pub(super) fn of(&self, side: (u64, usize), number: u32) -> u32 {
+    pub(super) fn lap(&self, side: (u64, usize), number: u32) -> u32 {
         match &self.0 {
             Some(flows) if flows.has_laps => flows.lap(side, number),
             _ => 0,
@@ -144,7 +144,8 @@ mod tests {
     /// Passes segments of 256 MiB of this flow, from `from` up to `to`.
     fn pass(wraps: &mut Wraps, flow: (u64, usize), from: u64, to: u64) {
         let step = GIB / 4;
-        (from / step..to / step).for_each(|n| _ = wraps.asks(flow, (n * step) as u32, ((n + 1) * step) as u32));
+        (from / step..to / step)
+            .for_each(|n| _ = wraps.lap_of_segment(flow, (n * step) as u32, ((n + 1) * step) as u32));
     }
 
     /// Until a segment enters a quarter nothing is stored. Other sides and flows have no laps.
@@ -155,8 +156,8 @@ mod tests {
         assert_eq!(wraps.state_bytes(), 0);
         pass(&mut wraps, FLOW, 4 * GIB - GIB / 4, 8 * GIB);
         assert_eq!(wraps.state_bytes(), Wraps::MOST_BYTES);
-        assert_eq!([u32::MAX, 0, 9].map(|number| wraps.of(FLOW, number)), [1, 1, 1]);
-        assert_eq!((wraps.of((7, 0), 0), wraps.of((8, 1), 0)), (0, 0));
+        assert_eq!([u32::MAX, 0, 9].map(|number| wraps.lap(FLOW, number)), [1, 1, 1]);
+        assert_eq!((wraps.lap((7, 0), 0), wraps.lap((8, 1), 0)), (0, 0));
     }
 
     /// Ten flows that have moved on keep their laps, however many enter one quarter each meanwhile. If new entries replaced
@@ -167,9 +168,9 @@ mod tests {
         for n in 0..12 {
             (0..10).for_each(|flow| pass(&mut wraps, (flow, 0), n * GIB, (n + 1) * GIB));
             let others = if n > 1 { 1_000 * n..1_000 * n + 500 } else { 0..0 };
-            others.for_each(|flow| _ = wraps.asks((flow, 0), 5, 1 << 30));
+            others.for_each(|flow| _ = wraps.lap_of_segment((flow, 0), 5, 1 << 30));
         }
-        assert!((0..10).all(|flow| wraps.of((flow, 0), 0) == 3));
+        assert!((0..10).all(|flow| wraps.lap((flow, 0), 0) == 3));
     }
 
     /// Three flows of one set take turns. In an empty set they keep all laps; behind flows that passed once all of them
@@ -180,11 +181,11 @@ mod tests {
         let flows: Vec<u64> = (0..).filter(of_set).take(7).collect();
         for once in [0, 4] {
             let mut wraps = Wraps::default();
-            flows[3..3 + once].iter().for_each(|&flow| _ = wraps.asks((flow, 0), 5, 1 << 30));
+            flows[3..3 + once].iter().for_each(|&flow| _ = wraps.lap_of_segment((flow, 0), 5, 1 << 30));
             for n in 0..40 {
                 flows[..3].iter().for_each(|&flow| pass(&mut wraps, (flow, 0), n * GIB, (n + 1) * GIB));
             }
-            let laps: Vec<u32> = flows[..3].iter().map(|&flow| wraps.of((flow, 0), u32::MAX)).collect();
+            let laps: Vec<u32> = flows[..3].iter().map(|&flow| wraps.lap((flow, 0), u32::MAX)).collect();
             assert!(if once == 0 { laps == [9; 3] } else { laps.iter().all(|&lap| lap > 0) }, "{laps:?}");
         }
     }
@@ -218,8 +219,8 @@ mod tests {
                         }
                         begin.get_or_insert((enters - 1) * GIB);
                     }
-                    prop_assert_eq!(u64::from(wraps.asks(FLOW, from as u32, to as u32)), lap(begin, to));
-                    prop_assert_eq!(u64::from(wraps.of(FLOW, from as u32)), lap(begin, from));
+                    prop_assert_eq!(u64::from(wraps.lap_of_segment(FLOW, from as u32, to as u32)), lap(begin, to));
+                    prop_assert_eq!(u64::from(wraps.lap(FLOW, from as u32)), lap(begin, from));
                 }
             }
         }

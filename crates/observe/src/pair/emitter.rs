@@ -1,8 +1,8 @@
 use super::ids::{Exchange, Flow, Ids};
 use dwell_types::{ExchangeId, FlowKey, Observation, Series, Sighting, Sink, Timestamp};
 
-/// What a rule needs to pass the observations of one packet to the sink, one after another.
-pub(super) struct Gather<'a, S> {
+/// Passes the observations of one packet to the sink, one after another, as its rules find them.
+pub(super) struct Emitter<'a, S> {
     pub(super) ids: &'a Ids,
     pub(super) flow: Flow,
     pub(super) at: Timestamp,
@@ -10,7 +10,7 @@ pub(super) struct Gather<'a, S> {
     pub(super) sink: &'a mut S,
 }
 
-impl<'a, S: Sink> Gather<'a, S> {
+impl<'a, S: Sink> Emitter<'a, S> {
     #[inline(always)]
     pub(super) fn new(ids: &'a Ids, key: &FlowKey, at: Timestamp, sink: &'a mut S) -> Self {
         Self { ids, flow: ids.flow(key), at, sink }
@@ -18,15 +18,15 @@ impl<'a, S: Sink> Gather<'a, S> {
 
     /// A reborrow for a function that is not inlined, so that this one stays in registers.
     #[inline]
-    pub(super) fn again(&mut self) -> Gather<'_, S> {
-        Gather { ids: self.ids, flow: self.flow, at: self.at, sink: self.sink }
+    pub(super) fn reborrow(&mut self) -> Emitter<'_, S> {
+        Emitter { ids: self.ids, flow: self.flow, at: self.at, sink: self.sink }
     }
 
     /// The packet is a request; its sender is the requesting side.
     #[inline(always)]
     pub(super) fn request(&mut self, exchange: Exchange, word: u64, token: u32) {
         let id = self.ids.id(self.flow.hash, exchange, self.flow.sender, word);
-        self.asks(exchange, id, token);
+        self.request_with(exchange, id, token);
     }
 
     /// The packet is a request if `wanted`, which is as likely as not.
@@ -41,45 +41,45 @@ impl<'a, S: Sink> Gather<'a, S> {
     #[inline(always)]
     pub(super) fn response(&mut self, exchange: Exchange, word: u64, token: u32) {
         let id = self.ids.id(self.flow.hash, exchange, self.flow.receiver, word);
-        self.answers(exchange, id, token);
+        self.response_with(exchange, id, token);
     }
 
     /// The packet is a response to an earlier one of the same sender.
     #[inline(always)]
     pub(super) fn own_response(&mut self, exchange: Exchange, word: u64) {
         let id = self.ids.id(self.flow.hash, exchange, self.flow.sender, word);
-        self.answers(exchange, id, 0);
+        self.response_with(exchange, id, 0);
     }
 
     /// The packet is a request that either side may answer.
     #[inline(always)]
     pub(super) fn shared_request(&mut self, exchange: Exchange) {
-        self.asks(exchange, self.ids.id(self.flow.hash, exchange, 0, 0), 0);
+        self.request_with(exchange, self.ids.id(self.flow.hash, exchange, 0, 0), 0);
     }
 
     /// The packet is a response, whichever side sent the request.
     #[inline(always)]
     pub(super) fn shared_response(&mut self, exchange: Exchange) {
-        self.answers(exchange, self.ids.id(self.flow.hash, exchange, 0, 0), 0);
+        self.response_with(exchange, self.ids.id(self.flow.hash, exchange, 0, 0), 0);
     }
 
     /// The packet is a request, with an id that the rule has computed.
     #[inline(always)]
-    pub(super) fn asks(&mut self, exchange: Exchange, id: ExchangeId, token: u32) {
+    pub(super) fn request_with(&mut self, exchange: Exchange, id: ExchangeId, token: u32) {
         let sighting = self.sighting(exchange, id, token);
         self.sink.take(Observation::Request(sighting));
     }
 
     /// The packet is a response, with an id that the rule has computed.
     #[inline(always)]
-    pub(super) fn answers(&mut self, exchange: Exchange, id: ExchangeId, token: u32) {
+    pub(super) fn response_with(&mut self, exchange: Exchange, id: ExchangeId, token: u32) {
         let sighting = self.sighting(exchange, id, token);
         self.sink.take(Observation::Response(sighting));
     }
 
     /// Whether two responses of one rule, whose ids share this upper half, are wanted; if not, they must not be passed.
     #[inline(always)]
-    pub(super) fn wants_answers(&mut self, id: ExchangeId, [first, second]: [Exchange; 2]) -> bool {
+    pub(super) fn wants_responses(&mut self, id: ExchangeId, [first, second]: [Exchange; 2]) -> bool {
         self.sink.offer_responses(id, [series(first), series(second)])
     }
 
