@@ -4,7 +4,7 @@
 use dwell_observe::packet::{Packet, Tcp, Transport};
 use dwell_observe::pair::{PORTS, Pairing};
 use dwell_observe::{Observer, Settings};
-use dwell_types::{Address, FlowKey, Frame, LinkType, Match, Observation, Sighting, Timestamp, protocol};
+use dwell_types::{Address, FlowKey, Frame, IdForm, LinkType, Match, Observation, Sighting, Timestamp, protocol};
 
 /// Settings that name legs and groups, with every rule.
 fn settings(grouped: bool) -> Settings {
@@ -51,7 +51,7 @@ pub fn check_frames<'a>(link: LinkType, grouped: bool, frames: impl Iterator<Ite
 pub fn check_packets<'a>(packets: impl Iterator<Item = &'a [u8]>) {
     let known = [&PORTS[..], &[50_000, 0]].concat();
     let Settings { matches, inside, .. } = settings(false);
-    let mut pairing = Pairing::new(&matches, inside, None, 1);
+    let mut pairing = Pairing::new(&matches, IdForm::Hashed, inside, None, 1);
     let before = pairing.state_bytes();
     let mut now = 0i64;
     for bytes in packets {

@@ -76,7 +76,7 @@ impl Observer {
     pub fn new(settings: Settings) -> Self {
         let Settings { matches, key, inside, group, max_groups, seed, ids } = settings;
         let groups = group.map(|grouping| Groups::new(grouping, max_groups, seed));
-        let pairing = Pairing::new(&matches, inside, groups, seed).with_ids(ids);
+        let pairing = Pairing::new(&matches, ids, inside, groups, seed);
         Self { key, unknown_link: None, pairing, frames: Frames::default() }
     }
 

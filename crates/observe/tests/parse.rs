@@ -151,7 +151,7 @@ proptest! {
                 let (mut observed, mut paired) = (Vec::new(), Vec::new());
                 let mut observer = Observer::new(settings.clone());
                 observer.observe(&frame, &mut |seen| observed.push(seen));
-                let mut pairing = Pairing::new(&settings.matches, Vec::new(), None, settings.seed);
+                let mut pairing = Pairing::new(&settings.matches, settings.ids, Vec::new(), None, settings.seed);
                 if let Ok(packet) = parsed {
                     pairing.observe(&packet, at, &mut |seen| paired.push(seen));
                 }

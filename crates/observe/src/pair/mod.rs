@@ -62,20 +62,27 @@ pub const PORTS: [u16; 3] = [dns::PORT, ntp::PORT, spin::PORT];
 #[derive(Debug)]
 pub struct Pairing {
     rules: Rules,
-    ids: Ids,
     inside: Box<[Prefix]>,
     /// Whether any packet was from or to an address inside.
     is_inside_seen: bool,
-    wraps: Wraps,
     groups: Option<Groups>,
-    spin: Option<Spin>,
     /// Whether legs must be named or groups assigned.
     names: bool,
 }
 
+/// The rules, and what they know besides the packet.
+#[derive(Debug)]
+struct Rules {
+    used: Used,
+    ids: Ids,
+    wraps: Wraps,
+    /// Present if `quic-spin` is in use.
+    spin: Option<Spin>,
+}
+
 /// Which rules are in use.
 #[derive(Clone, Copy, Debug, Default)]
-struct Rules {
+struct Used {
     handshake: bool,
     ack: bool,
     /// `ack` with plain ids.
@@ -88,77 +95,44 @@ struct Rules {
 }
 
 impl Pairing {
-    /// Pairs by the given rules, with legs named relative to `inside` if it is not empty. Ids depend on the seed.
-    /// [`Match::Events`] is not a rule for packets and has no effect here.
-    pub fn new(matches: &[Match], inside: Vec<Prefix>, groups: Option<Groups>, seed: u64) -> Self {
-        let (mut rules, mut spin) = (Rules::default(), None);
-        for matching in matches {
-            match matching {
-                Match::TcpHandshake => rules.handshake = true,
-                Match::TcpAck => rules.ack = true,
-                Match::TcpTs => rules.timestamps = true,
-                Match::TcpFlow => rules.lifetime = true,
-                Match::Dns => rules.dns = true,
-                Match::Ntp => rules.ntp = true,
-                Match::IcmpEcho => rules.echo = true,
-                Match::QuicSpin => spin = Some(Spin::new()),
-                Match::Events => {}
-            }
-        }
+    /// Pairs by the given rules, with ids of this form, and legs named relative to `inside` if it is not empty. Ids depend
+    /// on the seed. [`Match::Events`] is not a rule for packets and has no effect here.
+    pub fn new(matches: &[Match], ids: IdForm, inside: Vec<Prefix>, groups: Option<Groups>, seed: u64) -> Self {
         Self {
-            rules,
-            ids: Ids::new(seed),
+            rules: Rules::new(matches, ids, seed),
             names: !inside.is_empty() || groups.is_some(),
             inside: inside.into(),
             is_inside_seen: false,
-            wraps: Wraps::default(),
             groups,
-            spin,
         }
-    }
-
-    /// The same, with ids of this form.
-    #[must_use]
-    pub fn with_ids(mut self, ids: IdForm) -> Self {
-        let Rules { ack, plain_ack, .. } = &mut self.rules;
-        let wanted = *ack | *plain_ack;
-        *plain_ack = wanted & (ids == IdForm::Plain);
-        *ack = wanted & !*plain_ack;
-        self
     }
 
     /// Passes the requests and responses in the packet to the sink, responses first.
     #[inline(always)]
     pub fn observe(&mut self, packet: &Packet<'_>, at: Timestamp, sink: &mut impl Sink) {
         if !self.names {
-            return observe((self.rules, &self.ids), (&mut self.wraps, &mut self.spin), packet, at, sink);
+            return self.rules.observe(packet, at, sink);
         }
         let legs = Legs::new(&self.inside, &packet.flow);
         self.is_inside_seen |= legs.as_ref().is_some_and(Legs::touch_inside);
         let groups = self.groups.as_mut().map(|groups| groups.of(packet));
-        observe(
-            (self.rules, &self.ids),
-            (&mut self.wraps, &mut self.spin),
-            packet,
-            at,
-            &mut Named { flow: &packet.flow, legs, groups, sink },
-        );
+        self.rules.observe(packet, at, &mut Named { flow: &packet.flow, legs, groups, sink });
     }
 
     /// Whether legs and groups are not needed, and all rules but DNS use only a segment's flow and numbers.
     #[inline]
     pub(crate) const fn needs_only_numbers(&self) -> bool {
         // All by name, so that adding a rule requires a decision here.
-        let Rules { handshake: _, ack: _, plain_ack, timestamps, lifetime, dns: _, ntp: _, echo: _ } = self.rules;
+        let Used { handshake: _, ack: _, plain_ack, timestamps, lifetime, dns: _, ntp: _, echo: _ } = self.rules.used;
         !(self.names | plain_ack | timestamps | lifetime)
     }
 
     /// As [`Pairing::observe`] in that case; does nothing and returns false if this segment needs the general path.
     #[inline(always)]
     pub(crate) fn observe_tcp(&mut self, key: &FlowKey, segment: &Tcp<'_>, at: Timestamp, to: &mut impl Sink) -> bool {
-        let is_paired = !(self.rules.dns && dns::is_tcp(key));
+        let is_paired = !(self.rules.used.dns && dns::is_tcp(key));
         if is_paired {
-            tcp::<false, _>(self.rules, key, segment, &mut self.wraps, &mut Emitter::new(&self.ids, key, at, to));
+            self.rules.tcp::<false, _>(key, segment, at, to);
         }
         is_paired
     }
@@ -166,7 +140,7 @@ impl Pairing {
     /// The same for a datagram.
     #[inline(always)]
     pub(crate) fn observe_udp(&mut self, key: FlowKey, payload: &[u8], at: Timestamp, to: &mut impl Sink) {
-        udp(self.rules, &mut self.spin, key, payload, Emitter::new(&self.ids, &key, at, to));
+        self.rules.udp(key, payload, at, to);
     }
 
     /// Whether prefixes count as inside, and no packet was from or to an address in them.
@@ -181,13 +155,13 @@ impl Pairing {
 
     /// Counts of QUIC connections, if `quic-spin` is among the rules.
     pub fn quic(&self) -> Option<Quic> {
-        self.spin.as_ref().map(Spin::quic)
+        self.rules.spin.as_ref().map(Spin::quic)
     }
 
     /// The most that the data structures grow to, in bytes.
     pub fn most_bytes(&self) -> usize {
-        let wraps = if self.rules.ack { Wraps::MOST_BYTES } else { 0 };
-        self.state_bytes() - self.wraps.state_bytes() + wraps
+        let wraps = if self.rules.used.ack { Wraps::MOST_BYTES } else { 0 };
+        self.state_bytes() - self.rules.wraps.state_bytes() + wraps
     }
 
     /// Size of the data structures in bytes; with `tcp-ack` it grows when the numbers of a flow enter another quarter.
@@ -195,101 +169,115 @@ impl Pairing {
         size_of::<Self>()
             + size_of_val(&*self.inside)
             + self.groups.as_ref().map_or(0, Groups::state_bytes)
-            + self.spin.as_ref().map_or(0, Spin::state_bytes)
-            + self.wraps.state_bytes()
+            + self.rules.spin.as_ref().map_or(0, Spin::state_bytes)
+            + self.rules.wraps.state_bytes()
     }
 }
 
-// UDP and ICMP are rare, or slow anyway, and take copies, so that on the common path no packet is stored in memory.
+impl Rules {
+    fn new(matches: &[Match], form: IdForm, seed: u64) -> Self {
+        let (mut used, mut spin) = (Used::default(), None);
+        for matching in matches {
+            match matching {
+                Match::TcpHandshake => used.handshake = true,
+                Match::TcpAck => match form {
+                    IdForm::Hashed => used.ack = true,
+                    IdForm::Plain => used.plain_ack = true,
+                },
+                Match::TcpTs => used.timestamps = true,
+                Match::TcpFlow => used.lifetime = true,
+                Match::Dns => used.dns = true,
+                Match::Ntp => used.ntp = true,
+                Match::IcmpEcho => used.echo = true,
+                Match::QuicSpin => spin = Some(Spin::new()),
+                Match::Events => {}
+            }
+        }
+        Self { used, ids: Ids::new(seed), wraps: Wraps::default(), spin }
+    }
 
-#[inline(never)]
-fn udp<S: Sink>(rules: Rules, spin: &mut Option<Spin>, key: FlowKey, payload: &[u8], mut to: Emitter<'_, S>) {
-    // The port determines the protocol, whether or not its rule is in use.
-    if dns::is_udp(&key) {
-        if rules.dns {
-            dns::datagram(payload, &mut to);
+    #[inline(always)]
+    fn observe(&mut self, packet: &Packet<'_>, at: Timestamp, sink: &mut impl Sink) {
+        match packet.transport {
+            Transport::Tcp(segment) => self.tcp::<true, _>(&packet.flow, &segment, at, sink),
+            Transport::Udp(payload) => self.udp(packet.flow, payload, at, sink),
+            Transport::Icmp(message) => self.icmp(packet.flow, message, at, sink),
+            Transport::Other(_) => {}
         }
-    } else if ntp::is_ntp(&key) {
-        if rules.ntp {
-            ntp::observe(payload, &mut to);
-        }
-    } else if let Some(spin) = spin {
-        spin.observe(&key, payload, &mut to);
     }
-}
 
-#[inline(never)]
-fn icmp<S: Sink>(rules: Rules, protocol: u8, message: &[u8], mut to: Emitter<'_, S>) {
-    if rules.echo {
-        echo::observe(protocol, message, &mut to);
+    /// Applies the rules for handshakes and acknowledgements, and all others in use if `OTHERS`.
+    #[inline(always)]
+    fn tcp<const OTHERS: bool, S: Sink>(&mut self, key: &FlowKey, segment: &Tcp<'_>, at: Timestamp, sink: &mut S) {
+        let (used, wraps) = (self.used, &mut self.wraps);
+        let to = &mut Emitter::new(&self.ids, key, at, sink);
+        let dns = OTHERS && used.dns && dns::is_tcp(key) && !segment.payload.is_empty();
+        if used.handshake {
+            handshake::responses(segment, to);
+        }
+        if used.ack {
+            ack::response(segment, wraps, to);
+        }
+        if OTHERS {
+            if used.plain_ack {
+                ack::plain_response(segment, to);
+            }
+            if used.timestamps {
+                timestamps::response(segment, to);
+            }
+            if used.lifetime {
+                lifetime::response(segment, to);
+            }
+            if dns {
+                dns::segment(segment, dns::Kind::Response, to.reborrow());
+            }
+        }
+        if used.handshake {
+            handshake::requests(segment, to);
+        }
+        if used.ack {
+            ack::request(segment, wraps, to);
+        }
+        if OTHERS {
+            if used.plain_ack {
+                ack::plain_request(segment, to);
+            }
+            if used.timestamps {
+                timestamps::request(segment, to);
+            }
+            if used.lifetime {
+                lifetime::request(segment, to);
+            }
+            if dns {
+                dns::segment(segment, dns::Kind::Request, to.reborrow());
+            }
+        }
     }
-}
 
-#[inline(always)]
-fn observe(
-    (rules, ids): (Rules, &Ids),
-    (wraps, spin): (&mut Wraps, &mut Option<Spin>),
-    packet: &Packet<'_>,
-    at: Timestamp,
-    sink: &mut impl Sink,
-) {
-    let mut to = Emitter::new(ids, &packet.flow, at, sink);
-    match packet.transport {
-        Transport::Tcp(segment) => tcp::<true, _>(rules, &packet.flow, &segment, wraps, &mut to),
-        Transport::Udp(payload) => udp(rules, spin, packet.flow, payload, to),
-        Transport::Icmp(message) => icmp(rules, packet.flow.protocol, message, to),
-        Transport::Other(_) => {}
-    }
-}
+    // UDP and ICMP are rare, or slow anyway, and take a copy of the flow, so that on the common path it is not stored in
+    // memory.
 
-/// Applies the rules for handshakes and acknowledgements, and all others in use if `OTHERS`.
-#[inline(always)]
-fn tcp<const OTHERS: bool, S: Sink>(
-    rules: Rules,
-    key: &FlowKey,
-    segment: &Tcp<'_>,
-    wraps: &mut Wraps,
-    to: &mut Emitter<'_, S>,
-) {
-    let dns = OTHERS && rules.dns && dns::is_tcp(key) && !segment.payload.is_empty();
-    if rules.handshake {
-        handshake::responses(segment, to);
-    }
-    if rules.ack {
-        ack::response(segment, wraps, to);
-    }
-    if OTHERS {
-        if rules.plain_ack {
-            ack::plain_response(segment, to);
-        }
-        if rules.timestamps {
-            timestamps::response(segment, to);
-        }
-        if rules.lifetime {
-            lifetime::response(segment, to);
-        }
-        if dns {
-            dns::segment(segment, dns::Kind::Response, to.reborrow());
+    #[inline(never)]
+    fn udp(&mut self, key: FlowKey, payload: &[u8], at: Timestamp, sink: &mut impl Sink) {
+        let to = &mut Emitter::new(&self.ids, &key, at, sink);
+        // The port determines the protocol, whether or not its rule is in use.
+        if dns::is_udp(&key) {
+            if self.used.dns {
+                dns::datagram(payload, to);
+            }
+        } else if ntp::is_ntp(&key) {
+            if self.used.ntp {
+                ntp::observe(payload, to);
+            }
+        } else if let Some(spin) = &mut self.spin {
+            spin.observe(&key, payload, to);
         }
     }
-    if rules.handshake {
-        handshake::requests(segment, to);
-    }
-    if rules.ack {
-        ack::request(segment, wraps, to);
-    }
-    if OTHERS {
-        if rules.plain_ack {
-            ack::plain_request(segment, to);
-        }
-        if rules.timestamps {
-            timestamps::request(segment, to);
-        }
-        if rules.lifetime {
-            lifetime::request(segment, to);
-        }
-        if dns {
-            dns::segment(segment, dns::Kind::Request, to.reborrow());
+
+    #[inline(never)]
+    fn icmp(&mut self, key: FlowKey, message: &[u8], at: Timestamp, sink: &mut impl Sink) {
+        if self.used.echo {
+            echo::observe(key.protocol, message, &mut Emitter::new(&self.ids, &key, at, sink));
         }
     }
 }
@@ -367,17 +355,16 @@ mod tests {
         }
 
         pub(super) fn between(matches: &[Match], key: FlowKey) -> Self {
-            Self { pairing: Pairing::new(matches, Vec::new(), None, 7), key, now: 0 }
+            Self { pairing: Pairing::new(matches, IdForm::Hashed, Vec::new(), None, 7), key, now: 0 }
         }
 
         pub(super) fn plain(matches: &[Match]) -> Self {
-            let pair = Self::new(matches);
-            Self { pairing: pair.pairing.with_ids(IdForm::Plain), ..pair }
+            Self { pairing: Pairing::new(matches, IdForm::Plain, Vec::new(), None, 7), ..Self::new(matches) }
         }
 
         pub(super) fn inside(matches: &[Match], inside: &[&str]) -> Self {
             let inside = inside.iter().map(|prefix| prefix.parse().unwrap()).collect();
-            Self { pairing: Pairing::new(matches, inside, None, 7), key: flow(protocol::TCP), now: 0 }
+            Self { pairing: Pairing::new(matches, IdForm::Hashed, inside, None, 7), ..Self::new(matches) }
         }
 
         pub(super) fn client(&mut self, segment: &Tcp<'_>) -> Said {
@@ -458,7 +445,8 @@ mod tests {
     #[test]
     fn a_response_is_in_the_group_of_its_request() {
         let grouping = Groups::new("src/24".parse().unwrap(), 10, 1);
-        let mut pairing = Pairing::new(&[Match::TcpHandshake, Match::TcpAck], Vec::new(), Some(grouping), 1);
+        let matches = [Match::TcpHandshake, Match::TcpAck];
+        let mut pairing = Pairing::new(&matches, IdForm::Hashed, Vec::new(), Some(grouping), 1);
         let mut groups = |source: u32, destination: u32, flags: u8| {
             let (source, destination) = (Address::v4(source), Address::v4(destination));
             let flow = FlowKey { source, destination, ..flow(protocol::TCP) };
