@@ -130,6 +130,11 @@ impl std::error::Error for CaptureError {
 pub enum Warning {
     /// The file ends in the middle of a record.
     Cut(Cut),
+    /// The file has no bytes.
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
     /// Nothing after the damage can be read.
     Damaged(CaptureError),
     /// The file has no packet of the chosen interface.
@@ -154,6 +159,9 @@ impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Cut(cut) => cut.fmt(f),
+            Self::Empty { path } => {
+                write!(f, "{}: cut short at byte 0: expected a capture file, found an empty file", Name(path))
+            }
             Self::Damaged(error) => write!(f, "{error}; the rest of the file was not read"),
             Self::NoInterface(missing) => missing.fmt(f),
             Self::Dropped { path, packets } => write!(
@@ -178,13 +186,6 @@ pub struct Cut {
     pub expected: String,
     /// What was found of it.
     pub found: String,
-}
-
-impl Cut {
-    /// A file without any bytes.
-    pub(crate) fn empty(path: PathBuf) -> Self {
-        Self { path, offset: 0, frames: 0, expected: "a capture file".to_owned(), found: "an empty file".to_owned() }
-    }
 }
 
 impl fmt::Display for Cut {

@@ -133,6 +133,28 @@ fn empty_files_beside_others_are_passed_over() {
     assert_eq!(files.warnings()[0].to_string(), words);
     let Err(error) = CaptureFiles::open([&empty, &empty]) else { panic!("nothing was opened") };
     assert!(matches!(&error, CaptureError::Empty { path } if *path == empty), "{error}");
+
+    // Whether a compressed one is empty is known when it is read.
+    let packed = write(folder.path(), "packed", &gzip(b""));
+    let mut files = CaptureFiles::open([&packed, &sound, &empty]).unwrap();
+    while files.next_frame().unwrap().is_some() {}
+    let warned: Vec<&PathBuf> = files.warnings().iter().map(path_of_empty).collect();
+    assert_eq!((files.frames(), warned), (3, vec![&packed, &empty]));
+    for paths in [&[&packed][..], &[&packed, &packed], &[&empty, &packed]] {
+        let mut files = CaptureFiles::open(paths.iter().copied()).unwrap();
+        let error = files.next_frame().unwrap_err();
+        assert!(matches!(&error, CaptureError::Empty { path } if path == paths[0]), "{error}");
+        assert!(files.next_frame().unwrap().is_none() && files.warnings().is_empty());
+    }
+    // A capture without frames is not empty.
+    let none = write(folder.path(), "none.pcap", &capture(1, 0));
+    let mut files = CaptureFiles::open([&packed, &none]).unwrap();
+    assert!(files.next_frame().unwrap().is_none() && files.warnings().len() == 1);
+}
+
+fn path_of_empty(warning: &Warning) -> &PathBuf {
+    let Warning::Empty { path } = warning else { panic!("{warning}") };
+    path
 }
 
 /// A pipe has no length, and is opened only once.

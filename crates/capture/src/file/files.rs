@@ -1,7 +1,7 @@
 use super::source::{Source, Stop, is_stopped};
 use super::{CaptureFile, Record};
 use crate::input::is_stdin;
-use crate::{CaptureError, Cut, FrameSource, Input, Warning};
+use crate::{CaptureError, FrameSource, Input, Warning};
 use dwell_types::Frame;
 use std::fs::{self, File};
 use std::io;
@@ -28,27 +28,27 @@ pub struct CaptureFiles {
 
 impl CaptureFiles {
     /// Reads the captures in this order. All paths are checked first: one that is missing, unreadable or a directory is
-    /// an error before any frame is read, and so is an empty file, if it is the only one. Next to others it only causes
-    /// a warning, since a recorder that rotates its files often leaves an empty last one.
+    /// an error before any frame is read. So are empty files, if there are no others (compressed ones when they are read).
+    /// Next to others they only cause a warning, since a recorder that rotates its files often leaves an empty last one.
     pub fn open<P: Into<PathBuf>>(paths: impl IntoIterator<Item = P>) -> Result<Self, CaptureError> {
-        let mut paths: Vec<PathBuf> = paths.into_iter().map(Into::into).collect();
-        let (mut bytes_total, mut empty) = (Some(0), Vec::new());
-        for path in &paths {
-            let length = check(path)?;
-            if length == Some(0) {
-                empty.push(path.clone());
-            }
-            bytes_total = bytes_total.zip(length).map(|(total, length)| total + length);
-        }
-        if empty.len() == paths.len()
-            && let Some(path) = empty.pop()
+        let paths: Vec<PathBuf> = paths.into_iter().map(Into::into).collect();
+        let lengths: Vec<Option<u64>> = paths.iter().map(|path| check(path)).collect::<Result<_, _>>()?;
+        if let Some(path) = paths.last()
+            && lengths.iter().all(|length| *length == Some(0))
         {
-            return Err(CaptureError::Empty { path });
+            return Err(CaptureError::Empty { path: path.clone() });
         }
-        paths.retain(|path| !empty.contains(path));
-        let (current, warnings) = (None, empty.into_iter().map(|path| Warning::Cut(Cut::empty(path))).collect());
-        let (stop, is_stopped) = (None, false);
-        Ok(Self { paths, next: 0, current, warnings, bytes_before: 0, frames_before: 0, bytes_total, stop, is_stopped })
+        Ok(Self {
+            paths,
+            next: 0,
+            current: None,
+            warnings: Vec::new(),
+            bytes_before: 0,
+            frames_before: 0,
+            bytes_total: lengths.into_iter().sum(),
+            stop: None,
+            is_stopped: false,
+        })
     }
 
     /// Makes reading end, as at the end of the data, as soon as `stop` fires; frames already read are still yielded.
@@ -102,10 +102,7 @@ impl CaptureFiles {
                     self.is_stopped = true;
                     self.next = self.paths.len();
                 }
-                // Compressed, its size does not say so beforehand.
-                Err(CaptureError::Empty { path }) if self.paths.len() > 1 => {
-                    self.warnings.push(Warning::Cut(Cut::empty(path)));
-                }
+                Err(CaptureError::Empty { path }) => self.warnings.push(Warning::Empty { path }),
                 Err(error) => self.warnings.push(Warning::Damaged(error)),
             }
         }
@@ -137,18 +134,24 @@ impl CaptureFiles {
         }
     }
 
-    /// The end of all files: an error if there was damage and nothing else.
+    /// The end of all files: an error if there was damage and nothing else, or nothing at all.
     fn end(&mut self) -> Result<Option<Record>, CaptureError> {
         if self.frames_before > 0 {
             return Ok(None);
         }
-        let why =
-            self.warnings.extract_if(.., |warning| matches!(warning, Warning::Damaged(_) | Warning::NoInterface(_)));
+        let is_empty = |warning: &Warning| matches!(warning, Warning::Empty { .. });
+        let are_all_empty = self.warnings.iter().filter(|warning| is_empty(warning)).count() == self.paths.len();
+        let why = self.warnings.extract_if(.., |warning| match warning {
+            Warning::Damaged(_) | Warning::NoInterface(_) => true,
+            Warning::Empty { .. } => are_all_empty,
+            Warning::Cut(_) | Warning::Dropped { .. } => false,
+        });
         let why: Vec<Warning> = why.collect();
-        // The first damage, or else the first interface that is missing.
+        // The first damage, or else the first interface that is missing, or file that is empty.
         match why.into_iter().rev().max_by_key(Warning::is_damage) {
             Some(Warning::Damaged(error)) => Err(error),
             Some(Warning::NoInterface(missing)) => Err(CaptureError::NoInterface(missing)),
+            Some(Warning::Empty { path }) => Err(CaptureError::Empty { path }),
             _ => Ok(None),
         }
     }
