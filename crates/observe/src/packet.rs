@@ -11,7 +11,8 @@ pub(crate) mod port {
 /// The headers of one packet, down to the transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
-    /// Addresses of the ends, ports and protocol, as sent. Ports are zero for ICMP, fragments and protocols without ports.
+    /// Addresses of the ends, ports and protocol, as sent. Ports are zero for ICMP, protocols without ports, and fragments
+    /// that are [`Transport::Other`].
     pub flow: FlowKey,
     /// The outermost VLAN id, if the frame was tagged.
     pub vlan: Option<u16>,

@@ -98,12 +98,10 @@ impl Sightings {
 
     /// How many of the packets have no known direction, and how many there are.
     pub fn unknown(&self, directions: &Directions) -> (u64, u64) {
-        let count = |(sum, all): (usize, usize), (&(source, destination), delays): (&Ends, &Vec<Known>)| {
-            let count = delays.len();
-            (sum + if directions.is_unknown(source, destination) { count } else { 0 }, all + count)
-        };
-        let (unknown, all) = self.delays.iter().fold((0, 0), count);
-        (unknown as u64, all as u64)
+        let is_unknown = |&(source, destination): &Ends| directions.is_unknown(source, destination);
+        let unknown = self.delays.iter().filter(|(ends, _)| is_unknown(ends)).map(|(_, delays)| delays.len());
+        let all = self.delays.values().map(Vec::len);
+        (unknown.sum::<usize>() as u64, all.sum::<usize>() as u64)
     }
 
     /// The delays of the packets that go in one direction, from the first point to the second, as far as that is known.

@@ -151,22 +151,18 @@ pub(super) fn v6(rest: &mut Rest<'_>) -> Result<Ip, Reject> {
                         break;
                     }
                 }
+                continue;
             }
-            next_header::ROUTING => {
-                destination = final_destination(rest.bytes).unwrap_or(destination);
-                protocol = skip_extension(protocol, rest)?;
-            }
-            next_header::DESTINATION_OPTIONS => {
-                source = home_address(rest.bytes).unwrap_or(source);
-                protocol = skip_extension(protocol, rest)?;
-            }
+            next_header::ROUTING => destination = final_destination(rest.bytes).unwrap_or(destination),
+            next_header::DESTINATION_OPTIONS => source = home_address(rest.bytes).unwrap_or(source),
             next_header::HOP_BY_HOP
             | next_header::AUTHENTICATION
             | next_header::MOBILITY
             | next_header::HOST_IDENTITY
-            | next_header::SHIM6 => protocol = skip_extension(protocol, rest)?,
+            | next_header::SHIM6 => {}
             _ => break,
         }
+        protocol = skip_extension(protocol, rest)?;
     }
     let (source, destination) = (Address::v6(*source), Address::v6(*destination));
     let dscp = (u16_at(header, 0) >> 6 & 0x3f) as u8;

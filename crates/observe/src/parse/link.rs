@@ -199,8 +199,11 @@ fn hdlc(rest: &mut Rest<'_>) -> Step {
 /// PPP, with or without address and control bytes, its protocol field in two bytes or compressed to one (RFC 1661 §2,
 /// §6.5; RFC 1662 §3.1).
 pub(super) fn ppp(rest: &mut Rest<'_>) -> Step {
-    if *rest.peek::<1>(Layer::Link)? == [0xff] && *rest.take::<2>(Layer::Link)? != [0xff, 3] {
-        return Err(Reject::NotIp);
+    if *rest.peek::<1>(Layer::Link)? == [0xff] {
+        let [_, control] = *rest.take::<2>(Layer::Link)?;
+        if control != 3 {
+            return Err(Reject::NotIp);
+        }
     }
     let protocol = match *rest.peek::<1>(Layer::Link)? {
         [odd] if odd & 1 != 0 => {
