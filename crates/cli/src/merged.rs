@@ -96,6 +96,12 @@ impl Merged {
         signals.end(self.is_stopped(), self.is_damaged())
     }
 
+    /// A warning if segments are merged or split between two points.
+    pub(crate) fn offloaded(&self) -> Option<String> {
+        let [first, last] = &self.0[..] else { return None };
+        first.offloaded(last).or_else(|| last.offloaded(first))
+    }
+
     /// Warnings about all points.
     pub(crate) fn warnings(&self) -> Vec<String> {
         self.iter().flat_map(Point::warnings).collect()

@@ -15,7 +15,7 @@ use dwell_observe::group::Grouping;
 use dwell_observe::parse::Key;
 use dwell_report::facts::Parameter;
 use dwell_report::text;
-use dwell_types::{Crossing, FlowKey, Nanos, Series, Timestamp};
+use dwell_types::{Crossing, FlowKey, Nanos, Series, Timestamp, protocol};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
@@ -98,6 +98,8 @@ pub(crate) struct Point {
     untold: u64,
     /// How many of them go between two addresses of `--from`.
     within: u64,
+    /// Bytes of the longest TCP packet that is measured.
+    longest_segment: u32,
 }
 
 /// A packet, and whether it goes from the sender to the receiver or back.
@@ -197,6 +199,7 @@ impl Point {
             elsewhere: 0,
             untold: 0,
             within: 0,
+            longest_segment: 0,
         };
         point.look()?;
         Ok(point)
@@ -277,7 +280,7 @@ impl Point {
         };
         while let Some(frame) = files.next_frame()? {
             let Some(Passing { crossing, flow }) = crossings.observe(&frame) else { continue };
-            let FlowKey { source, destination, .. } = flow.key;
+            let FlowKey { source, destination, protocol, .. } = flow.key;
             self.read.see(crossing.at + self.shift);
             let Some(is_reverse) = directions.is_reverse(source, destination) else {
                 self.elsewhere += 1;
@@ -288,6 +291,9 @@ impl Point {
                 continue;
             };
             self.measured += 1;
+            if protocol == protocol::TCP {
+                self.longest_segment = self.longest_segment.max(crossing.bytes);
+            }
             self.ahead.push_back(Ahead::new(crossing, self.shift, is_reverse, Whose::Flow(flow)));
             return Ok(true);
         }
@@ -336,6 +342,24 @@ impl Point {
             Source::Capture { files, .. } => files.is_damaged(),
             Source::Log(log) => log.lines().is_damaged(),
         }
+    }
+
+    /// A warning if TCP packets are far longer here than at the other point, and so many fewer that losses do not explain
+    /// it: offloading merges segments here, or splits them there, and these have nothing in common.
+    pub(crate) fn offloaded(&self, other: &Self) -> Option<String> {
+        /// Every path carries so many bytes: packets that are all shorter hold no full segment (RFC 9293 §3.7.1).
+        const FULL: u32 = 576;
+        let [longest, split] = [self, other].map(|point| point.longest_segment);
+        let are_merged = split >= FULL && longest / 3 >= split / 2;
+        let are_fewer = self.measured + FEW.max(other.measured / 50) <= other.measured;
+        (are_merged && are_fewer).then(|| {
+            format!(
+                "{}: TCP packets have up to {longest} bytes, but up to {split} at the other point: offloading merges segments on \
+                 one side, or splits them, and such packets match nothing: they count as lost, and have no delay. Switch it off \
+                 where captures are taken (ethtool -K INTERFACE tso off gso off gro off lro off)",
+                Name(&self.path)
+            )
+        })
     }
 
     /// Warnings for the reader.

@@ -6,7 +6,7 @@
 //! | packet | hashed |
 //! |---|---|
 //! | all | addresses, ports, protocol; IP identification and fragment offset, if any |
-//! | TCP | sequence and acknowledgement number, flags except ECE and CWR, payload length, timestamp option |
+//! | TCP | sequence and acknowledgement number, flags except ECE and CWR, payload length, timestamp and SACK options |
 //! | UDP | IP length, the first bytes of the payload |
 //! | PTP, over UDP or Ethernet | message type, domain, source port identity, sequence number: transparent clocks rewrite the rest |
 //! | ICMP | IP length, type and code, the first bytes after the checksum |
@@ -18,7 +18,7 @@
 //! an id. They are ambiguous; the code that compares two points counts them.
 //!
 //! **First bytes.** [`Settings::payload_bytes`] of them, or all if the packet has fewer. If the capture ends before
-//! them, or before a timestamp option, the captured part is hashed and the packet counted as [`Crossings::cut`]: two
+//! them, or within a TCP header, the captured part is hashed and the packet counted as [`Crossings::cut`]: two
 //! captures that end at different bytes, counted from the IP header, will not agree on such packets.
 //!
 //! **Translated addresses.** With [`Settings::nat`] addresses and ports are not hashed, wherever they are: not in first
@@ -191,7 +191,7 @@ impl Crossings {
         let sized = hash::absorb(state, length.into());
         PacketId(match packet.transport {
             Transport::Tcp(segment) => {
-                self.cut += u64::from(segment.is_header_cut && segment.timestamps.is_none());
+                self.cut += u64::from(segment.is_header_cut);
                 tcp(state, &segment)
             }
             Transport::Udp(message) if is_precision_time(&flow) => {
@@ -256,14 +256,19 @@ const LASTING: u8 = 0x3f;
 const FLAGS: usize = 13;
 
 #[inline(always)]
-const fn tcp(state: u64, segment: &Tcp<'_>) -> u64 {
-    let numbers = (segment.sequence as u64) << 32 | segment.acknowledgement as u64;
-    let rest = (segment.payload_length as u64) << 8 | (segment.flags & LASTING) as u64;
+fn tcp(state: u64, segment: &Tcp<'_>) -> u64 {
+    let numbers = u64::from(segment.sequence) << 32 | u64::from(segment.acknowledgement);
+    let rest = u64::from(segment.payload_length) << 8 | u64::from(segment.flags & LASTING);
     let state = hash::absorb(hash::absorb(state, numbers), rest);
-    hash::finish(match segment.timestamps {
-        Some((value, echo)) => hash::absorb(state, (value as u64) << 32 | echo as u64),
+    let state = match segment.timestamps {
+        Some((value, echo)) => hash::absorb(state, u64::from(value) << 32 | u64::from(echo)),
         None => state,
-    })
+    };
+    // Repeated acknowledgements may differ in nothing else.
+    match parse::selective_acknowledgement(segment) {
+        [] => hash::finish(state),
+        blocks => hash::bytes(state, blocks),
+    }
 }
 
 /// The byte ranges of what changes on the way in a protocol's header, in their order: the checksum and, with `nat`, the

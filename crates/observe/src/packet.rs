@@ -57,8 +57,10 @@ pub struct Tcp<'a> {
     pub payload_length: u32,
     /// TSval and TSecr of the timestamp option (RFC 7323), if the header has one.
     pub timestamps: Option<(u32, u32)>,
-    /// Whether the capture ends within the header, so that a timestamp option may be missing.
+    /// Whether the capture ends within the header, so that options may be missing.
     pub is_header_cut: bool,
+    /// All options, as far as captured.
+    pub options: &'a [u8],
     /// The captured part of the payload.
     pub payload: &'a [u8],
 }

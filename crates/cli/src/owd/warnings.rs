@@ -63,6 +63,9 @@ fn is_hardly_matched(total: &Line, unsent: Option<u64>) -> bool {
 /// Warns of packets, or sketches, that do not match.
 fn of_matching(arguments: &Arguments, points: &Merged, answer: &Answer, doubt: Option<Doubt>) -> Vec<String> {
     let (point, total) = (&arguments.point, &answer.total);
+    if let Some(words) = points.offloaded() {
+        return vec![words];
+    }
     let doubts = || {
         let doubt = doubt?;
         let is_half_named = doubt == Doubt::NothingInCommon && point.naming.nat && !point.from.is_empty();

@@ -142,6 +142,10 @@ impl Sides {
     pub(super) fn warnings(&self) -> Vec<String> {
         let mut warnings = self.points.warnings();
         warnings.extend(self.unexamined.clone());
+        if let Some(words) = self.points.offloaded() {
+            warnings.push(words);
+            return warnings;
+        }
         let (counts, longest) = (self.counts(), self.longest);
         let unexplained = unexplained(&counts, longest);
         let apart = || apart(&self.waited, self.threshold, self.offset);

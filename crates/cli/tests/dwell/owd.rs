@@ -18,6 +18,20 @@ struct Packet {
     delay: Option<i64>,
 }
 
+/// Writes IP packets with their times in nanoseconds as a pcap file.
+fn write_capture(path: &Path, packets: &[(i64, Vec<u8>)]) {
+    let mut capture = 0xa1b2_3c4d_u32.to_le_bytes().to_vec();
+    capture.extend([2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 101, 0, 0, 0]);
+    for (at, packet) in packets {
+        let length = packet.len() as u32;
+        for word in [(at / SECOND) as u32, (at % SECOND) as u32, length, length] {
+            capture.extend(word.to_le_bytes());
+        }
+        capture.extend(packet);
+    }
+    fs::write(path, capture).unwrap();
+}
+
 /// A number in `0..1`.
 fn uniform(n: u64) -> f64 {
     dwell_types::hash::unit(dwell_types::hash::finish(n ^ 0x5eed))
@@ -662,16 +676,7 @@ fn duplicates_are_said() {
             }
         }
         packets.sort();
-        let mut capture = 0xa1b2_3c4d_u32.to_le_bytes().to_vec();
-        capture.extend([2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 101, 0, 0, 0]);
-        for (at, packet) in packets {
-            let length = packet.len() as u32;
-            for word in [(at / SECOND) as u32, (at % SECOND) as u32, length, length] {
-                capture.extend(word.to_le_bytes());
-            }
-            capture.extend(packet);
-        }
-        fs::write(folder.path().join(name), capture).unwrap();
+        write_capture(&folder.path().join(name), &packets);
     };
     for copies in [1, 2] {
         write(&format!("a{copies}.pcap"), false, copies);
@@ -705,6 +710,49 @@ fn duplicates_are_said() {
     }
     let run = dwell_in(folder.path(), &["owd", "a1.pcap", "b2.pcap", "--clock-offset", "5500us"]);
     assert!(run.err.contains("some packets arrived before they were sent"), "{}", run.err);
+}
+
+/// Segments that one side's offloading merged match nothing, which is no loss: the warning names the side and the remedy,
+/// by every method, and in `queue` and `compare`. Where all segments have one length, some are lost.
+#[test]
+fn merged_segments_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let segment = |n: u16, first: usize, bytes: usize| {
+        let [number, sequence] = [n.to_be_bytes(), [first as u8, (first >> 8) as u8]];
+        let length = (40 + bytes as u16).to_be_bytes();
+        let mut packet = vec![0x45, 0, length[0], length[1], number[0], number[1], 0x40, 0, 64, 6, 0, 0];
+        packet.extend([10, 0, 0, 1, 10, 0, 0, 2, 1, 0, 2, 0, 0, sequence[1], sequence[0], 0, 0, 0, 0, 0, 0x50, 0x10]);
+        packet.resize(40 + bytes, 7);
+        packet
+    };
+    // 60 large segments of ten full ones each, then 100 small ones.
+    let merged = (0..60).map(|n| segment(n, 10 * usize::from(n), 14_600));
+    let split = (0..600).map(|n| segment(n, usize::from(n), 1_460));
+    let small = |n: u16| segment(1_000 + n, 600 + usize::from(n), 100);
+    let write = |name: &str, packets: Vec<Vec<u8>>, delay: i64| {
+        let times = (0..).map(|n| SECOND + n * MILLI + delay);
+        let small = (0..100).map(|n| (3 * SECOND + i64::from(n) * MILLI + delay, small(n)));
+        let packets: Vec<(i64, Vec<u8>)> = times.zip(packets).chain(small).collect();
+        write_capture(&folder.path().join(name), &packets);
+    };
+    write("merged.pcap", merged.collect(), 0);
+    write("split.pcap", split.clone().collect(), 5 * MILLI);
+    write("lost.pcap", split.clone().filter(|packet| packet[5] % 4 > 0).collect(), 5 * MILLI);
+    write("whole.pcap", split.collect(), 0);
+    let said = |arguments: &[&str]| dwell_in(folder.path(), arguments).err;
+    let all = ["--from", "0.0.0.0/0"];
+    for (a, b) in [("merged.pcap", "split.pcap"), ("split.pcap", "merged.pcap")] {
+        for command in [&["owd"][..], &["owd", "--method", "lda"], &["queue"], &["compare", "owd"]] {
+            let words = said(&[command, &[a, b], &all].concat());
+            let told = "merged.pcap: TCP packets have up to 14640 bytes, but up to 1500 at the other point";
+            assert!(words.contains(told) && words.contains("ethtool -K"), "{command:?}: {words}");
+            assert!(!words.contains("clock") && !words.contains("twice"), "{command:?}: {words}");
+        }
+    }
+    for (a, b) in [("whole.pcap", "split.pcap"), ("whole.pcap", "lost.pcap"), ("merged.pcap", "merged.pcap")] {
+        let words = said(&[&["owd", a, b], &all[..]].concat());
+        assert!(!words.contains("offloading merges"), "{a} {b}: {words}");
+    }
 }
 
 /// A flow named `other` in a log is not confused with the sum of all other flows.

@@ -6,9 +6,11 @@ use dwell_types::protocol;
 /// TCP header without options, in bytes.
 const TCP_HEADER: usize = 20;
 
-/// The TCP options end of list, no operation and timestamps (RFC 9293 §3.1, RFC 7323 §3.2).
+/// The TCP options end of list, no operation, selective acknowledgement and timestamps (RFC 9293 §3.1, RFC 2018 §3, RFC
+/// 7323 §3.2).
 const END: u8 = 0;
 const NO_OPERATION: u8 = 1;
+const SELECTIVE_ACKNOWLEDGEMENT: u8 = 5;
 const TIMESTAMPS: u8 = 8;
 
 /// Source and destination port, and the segment.
@@ -26,6 +28,7 @@ pub(super) fn tcp(rest: Rest<'_>) -> Result<([u16; 2], Tcp<'_>), Reject> {
         payload_length: (rest.wire - length) as u32,
         timestamps: timestamps(rest.bytes, length),
         is_header_cut: rest.bytes.len() < length,
+        options: options(rest.bytes, length),
         payload: rest.bytes.get(length..).unwrap_or_default(),
     };
     let ports = u32_at(header, 0);
@@ -55,23 +58,45 @@ fn timestamps(segment: &[u8], length: usize) -> Option<(u32, u32)> {
     if length == TCP_HEADER {
         return None;
     }
-    search(segment, length).map(|both| ((both >> 32) as u32, both as u32))
+    search(options(segment, length)).map(|both| ((both >> 32) as u32, both as u32))
 }
 
-/// The first complete timestamp option in a list that may be cut or malformed: TSval above TSecr, in one word so that
-/// both are returned in registers.
+/// TSval above TSecr, in one word so that both are returned in registers.
 #[inline(never)]
-fn search(segment: &[u8], length: usize) -> Option<u64> {
-    let mut options = segment.get(TCP_HEADER..length.min(segment.len()))?;
+fn search(options: &[u8]) -> Option<u64> {
+    option(options, TIMESTAMPS)?.try_into().ok().map(u64::from_be_bytes)
+}
+
+/// The options of a header of `length` bytes, as far as captured.
+#[inline(always)]
+fn options(segment: &[u8], length: usize) -> &[u8] {
+    segment.get(TCP_HEADER..length.min(segment.len())).unwrap_or_default()
+}
+
+/// The value of the first option of a kind, as far as captured, in a list that may be cut or malformed.
+#[inline(always)]
+fn option(mut options: &[u8], kind: u8) -> Option<&[u8]> {
     loop {
         options = match *options {
             [NO_OPERATION, ref rest @ ..] => rest,
-            [TIMESTAMPS, 10, ref rest @ ..] => return rest.first_chunk().map(|both| u64::from_be_bytes(*both)),
-            [END, ..] | [_, 0 | 1, ..] => return None,
+            [END, ..] | [_, 0 | 1, ..] | [] | [_] => return None,
+            [found, length, ref value @ ..] if found == kind => {
+                return Some(value.get(..usize::from(length) - 2).unwrap_or(value));
+            }
             [_, length, ..] => options.get(usize::from(length)..)?,
-            [] | [_] => return None,
         }
     }
+}
+
+/// The blocks of a selective acknowledgement, as far as captured; nothing if the segment has none.
+#[inline(always)]
+pub(crate) fn selective_acknowledgement<'a>(segment: &Tcp<'a>) -> &'a [u8] {
+    /// Length in bytes of a timestamp option and two no-operations, mostly all options that a segment has.
+    const TIMESTAMPS_ALONE: usize = 12;
+    if segment.timestamps.is_some() && segment.options.len() <= TIMESTAMPS_ALONE {
+        return &[];
+    }
+    option(segment.options, SELECTIVE_ACKNOWLEDGEMENT).unwrap_or_default()
 }
 
 /// Source and destination port of a protocol that is not parsed further; zero if it has none.

@@ -432,7 +432,12 @@ impl Body {
         }
     }
 
-    fn transport(&self) -> Transport<'_> {
+    /// The TCP options.
+    fn options(&self) -> Vec<u8> {
+        if let Self::Tcp { options, .. } = self { options.bytes() } else { vec![] }
+    }
+
+    fn transport<'a>(&'a self, bytes: &'a [u8]) -> Transport<'a> {
         match self {
             Self::Tcp { sequence, acknowledgement, flags, options, payload, .. } => Transport::Tcp(Tcp {
                 sequence: *sequence,
@@ -441,6 +446,7 @@ impl Body {
                 payload_length: payload.len() as u32,
                 timestamps: options.timestamps(),
                 is_header_cut: false,
+                options: bytes,
                 payload,
             }),
             Self::Udp { payload, .. } => Transport::Udp(payload),
@@ -513,7 +519,8 @@ impl Sample {
                     Body::Icmp { .. } if ip.source.is_ipv4() => (protocol::ICMP, [0; 2]),
                     Body::Icmp { .. } => (protocol::ICMPV6, [0; 2]),
                 };
-                check(Ok(packet(protocol, ports, self.body.transport())));
+                let options = self.body.options();
+                check(Ok(packet(protocol, ports, self.body.transport(&options))));
             }
             Some(tunnel) => match tunnel.port() {
                 Some(port) => {
