@@ -12,7 +12,8 @@
 //! keeps.
 //!
 //! A retransmitted SYN or SYN-ACK has the id of the first. The token tells which of them was answered: hosts advance
-//! TSval between retransmissions (every millisecond with Linux). A TSval of 0 counts as no token.
+//! TSval between retransmissions (every millisecond with Linux). A TSval of 0 counts as no token. A server goes on
+//! echoing the SYN that it saw first: if its SYN-ACK to that is lost, the delay is the time since then all the same.
 //!
 //! Nothing marks the ACK as the third segment of a handshake: any segment from the client may be it, also one with data
 //! if the bare ACK was lost. So every segment with ACK and neither SYN nor RST, from either side, is a response of both

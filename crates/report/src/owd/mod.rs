@@ -102,6 +102,9 @@ impl fmt::Display for ClockOffset {
         // An end that is zero is on the side of the other.
         let [from, to] = if high == 0 { [side(low); 2] } else { [side(low), side(high)] };
         let mut ends = [low, high].map(text);
+        if low == high {
+            return write!(f, "{} {}", ends[0], to);
+        }
         for digits in [3, 6] {
             if from == to && ends[0] == ends[1] {
                 ends = [low, high].map(millis(digits));
@@ -275,6 +278,8 @@ mod tests {
             (3_000_000, 5_000_000, "between 3.00 ms and 5.00 ms ahead"),
             (-5_000_000, 0, "between 5.00 ms and 0 ns behind"),
             (0, 5_000_000, "between 0 ns and 5.00 ms ahead"),
+            (0, 0, "0 ns ahead"),
+            (-5_000_000, -5_000_000, "5.00 ms behind"),
             (5_001_000_000, 5_001_250_000, "between 5001.000 ms and 5001.250 ms ahead"),
             (-5_001_250_000, -5_001_000_000, "between 5001.250 ms and 5001.000 ms behind"),
             (5_001_000_100, 5_001_000_350, "between 5001.000100 ms and 5001.000350 ms ahead"),
