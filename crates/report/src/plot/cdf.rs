@@ -3,7 +3,7 @@
 use super::picture::{Align, FAINT_GRID, GRID, INK, LOOKS, Look, Picture, Place, QUIET};
 use super::render::text_width;
 use super::scale::LogScale;
-use super::{HEIGHT, WIDTH, bands, between, heading, ranked, subtitle};
+use super::{HEIGHT, MARGIN, WIDTH, bands, nothing, ranked, shortened, subtitle, title};
 use crate::owd::{Line, OwdReport};
 use crate::quantiles::{QUANTILES, Quantiles, names};
 use crate::rtt::{ResultLine, RttReport};
@@ -11,7 +11,7 @@ use crate::shape::CdfPoint;
 use crate::text;
 
 const LEFT: f64 = 72.0;
-const RIGHT: f64 = WIDTH - 26.0;
+const RIGHT: f64 = WIDTH - MARGIN;
 const TOP: f64 = 76.0;
 /// Space for a label of the time axis.
 const LABEL: f64 = 44.0;
@@ -20,7 +20,7 @@ const ROW: f64 = 19.0;
 
 /// What is drawn, and its words.
 struct Chart<'a> {
-    heading: String,
+    title: String,
     /// What the curves show.
     shown: &'static str,
     /// What the bands mean; empty if there are none.
@@ -65,7 +65,7 @@ pub(super) fn picture(report: &RttReport) -> Picture {
         ranked(reports).into_iter().map(|r| r.0).filter(|line| is_known(&line.cdf)).collect();
     let drawn = &ranked[..ranked.len().min(LOOKS.len())];
     draw(&Chart {
-        heading: heading(reports),
+        title: super::rtt_title(reports),
         shown: "Share of exchanges answered within the time below.",
         bands: bands(drawn.iter().copied()),
         time: "time from request to response",
@@ -85,7 +85,7 @@ pub(super) fn of_owd(report: &OwdReport) -> Picture {
     let drawn = &known[..known.len().min(LOOKS.len())];
     let is_estimated = drawn.iter().any(|(_, line)| line.is_estimated());
     draw(&Chart {
-        heading: between(report),
+        title: super::owd_title(report),
         shown: "Share of packets that took at most the time below; lost ones are left out.",
         bands: if is_estimated { "Bands: 95% intervals." } else { "" },
         time: "one-way delay",
@@ -108,15 +108,15 @@ fn count(number: f64, is_exact: bool) -> String {
 fn draw(chart: &Chart<'_>) -> Picture {
     let mut picture = Picture::default();
     let curves = &chart.curves;
-    picture.heading((LEFT, 28.0), chart.heading.clone(), 17.0);
+    title(&chart.title, LEFT, &mut picture);
     let mut sentences = vec![chart.shown.to_owned(), chart.bands.to_owned()];
     if curves.iter().flat_map(|curve| curve.cdf.first()).any(|point| point.delay_ns <= 0) {
         sentences.push("At the left edge: zero and less.".to_owned());
     }
     sentences.push(format!("Marks: {}.", names().join(", ")));
-    subtitle(&sentences, (LEFT, 52.0), RIGHT, &mut picture);
+    subtitle(&sentences, LEFT, &mut picture);
     let Some(scale) = scale(curves) else {
-        picture.text((WIDTH / 2.0, HEIGHT / 2.0), chart.nothing, 16.0, QUIET, Align::Centre);
+        nothing(chart.nothing, &mut picture);
         return picture;
     };
     let plane = Plane { scale, bottom: HEIGHT - 66.0 - ROW * (curves.len() as f64 + 1.0) };
@@ -235,7 +235,8 @@ impl Plane {
     }
 }
 
-/// Name, number of exchanges and quantiles of each curve, starting at height `top`.
+/// Name, number of exchanges and quantiles of each curve, starting at height `top`. Names are as long as the other columns
+/// leave room for.
 fn legend(Chart { curves, of, counted, .. }: &Chart<'_>, top: f64, picture: &mut Picture) {
     const SIZE: f64 = 12.5;
     const SAMPLE: f64 = 38.0;
@@ -245,9 +246,17 @@ fn legend(Chart { curves, of, counted, .. }: &Chart<'_>, top: f64, picture: &mut
     let mut rows = vec![vec![head, (*counted).to_owned()]];
     rows[0].extend(names().map(String::from));
     for curve in curves {
-        let name = text::shortened(&curve.name, LONGEST_NAME);
-        rows.push([name, curve.number.clone()].into_iter().chain(curve.quantiles.map(text::delay)).collect());
+        let cells = [String::new(), curve.number.clone()].into_iter().chain(curve.quantiles.map(text::delay));
+        rows.push(cells.collect());
     }
+    let width =
+        |rows: &[Vec<String>], column: usize| rows.iter().map(|row| text_width(&row[column], SIZE)).fold(0.0, f64::max);
+    let others: f64 = (1..rows[0].len()).map(|column| GAP + width(&rows, column)).sum();
+    let room = RIGHT - LEFT - SAMPLE - others;
+    for (row, curve) in rows[1..].iter_mut().zip(curves) {
+        row[0] = shortened(&curve.name, LONGEST_NAME, SIZE, room);
+    }
+    let widths: Vec<f64> = (0..rows[0].len()).map(|column| width(&rows, column)).collect();
     for (i, row) in rows.iter().enumerate() {
         let y = top + ROW * i as f64;
         if let Some(&look) = i.checked_sub(1).and_then(|i| LOOKS.get(i)) {
@@ -256,10 +265,8 @@ fn legend(Chart { curves, of, counted, .. }: &Chart<'_>, top: f64, picture: &mut
         }
         let colour = if i == 0 { QUIET } else { INK };
         let mut x = LEFT + SAMPLE;
-        for (column, cell) in row.iter().enumerate() {
-            let align = if column == 0 { Align::Left } else { Align::Right };
-            let width = rows.iter().map(|r| text_width(&r[column], SIZE)).fold(0.0, f64::max);
-            let place = if column == 0 { x } else { x + width };
+        for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
+            let (align, place) = if column == 0 { (Align::Left, x) } else { (Align::Right, x + width) };
             picture.text((place, y), cell.clone(), SIZE, colour, align);
             x += width + GAP;
         }
@@ -296,5 +303,30 @@ mod tests {
         plane.band(&cdf, LOOKS[0], &mut picture);
         let outline: Vec<Place> = high.into_iter().chain(low.into_iter().rev()).collect();
         assert!(picture.shapes.iter().any(|shape| matches!(shape, Shape::Area { places, .. } if *places == outline)));
+    }
+
+    /// Columns beside the widest names end within the picture.
+    #[test]
+    fn a_legend_is_no_wider_than_the_picture() {
+        let delay = Some(Estimate::exact(123_456_789_000));
+        let quantiles = [delay; QUANTILES.len()];
+        let curve = |name: &str| Curve {
+            name: name.to_owned(),
+            number: "≈ 1,318,402,111".to_owned(),
+            quantiles: &quantiles,
+            cdf: &[],
+        };
+        let (title, shown) = (String::new(), "");
+        let curves = vec![curve(&"W".repeat(99)), curve("short")];
+        let (bands, time, counted, nothing, of) = ("", "", "exchanges", "", 2);
+        let chart = Chart { title, shown, bands, time, counted, nothing, curves, of };
+        let mut picture = Picture::default();
+        legend(&chart, 400.0, &mut picture);
+        for shape in picture.shapes {
+            if let Shape::Text { at, text, size, align, .. } = shape {
+                let right = if align == Align::Left { at.0 + text_width(&text, size) } else { at.0 };
+                assert!(right <= RIGHT + 1e-9, "{text} ends at {right}");
+            }
+        }
     }
 }

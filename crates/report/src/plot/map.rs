@@ -2,7 +2,7 @@
 
 use super::picture::{Align, Colour, GRID, INK, Look, Marker, Picture, Place, Polygon, QUIET, WHITE};
 use super::render::text_width;
-use super::{HEIGHT, MapLink, MapPicture, WIDTH, cut};
+use super::{HEIGHT, MapLink, MapPicture, WIDTH, subtitle, title};
 use crate::text;
 use dwell_types::Nanos;
 
@@ -28,8 +28,8 @@ const OTHER: Look = Look { colour: QUIET, dashes: &[], marker: Marker::Ring };
 
 pub(super) fn picture(map: &MapPicture) -> Picture {
     let mut picture = Picture::default();
-    picture.heading((LEFT, 28.0), cut(&map.title), 17.0);
-    picture.text((LEFT, 52.0), cut(&map.subtitle), 12.5, QUIET, Align::Left);
+    title(&map.title, LEFT, &mut picture);
+    subtitle(std::slice::from_ref(&map.subtitle), LEFT, &mut picture);
     let places = fit(map);
     let bounds = delays(map);
     // Alarms are drawn on top of all other links.

@@ -4,7 +4,7 @@ use super::picture::{Align, FAINT_GRID, GRID, INK, LOOKS, Look, Picture, Place, 
 use super::render::text_width;
 use super::scale::{LinearScale, Tick};
 use super::steps::{BETWEEN, BOTTOM, LEFT, RIGHT, TOP};
-use super::{HEIGHT, WIDTH, cut};
+use super::{file_name, nothing, subtitle, title};
 use crate::net::{Granularity, PlanReport, Point};
 use crate::text;
 
@@ -17,22 +17,18 @@ const HOPS_SHARE: f64 = 0.6;
 pub(super) fn picture(reports: &[PlanReport]) -> Picture {
     let mut picture = Picture::default();
     let Some(first) = reports.first() else { return picture };
-    let name = first.network.source.rsplit('/').next().unwrap_or(&first.network.source);
-    picture.heading((LEFT, 28.0), cut(&format!("Instrumenting {name}, router by router")), 17.0);
+    let name = file_name(&first.network.source);
+    title(&format!("Instrumenting {name}, router by router"), LEFT, &mut picture);
     let most = reports.iter().flat_map(|report| &report.curve).map(|point| point.routers).max().unwrap_or(0);
     let hops = || reports.iter().flat_map(|report| &report.curve).map(|point| point.probe_hops.max(1) as f64);
     if most == 0 {
-        picture.text((WIDTH / 2.0, HEIGHT / 2.0), "No router was instrumented.", 16.0, QUIET, Align::Centre);
+        nothing("No router was instrumented.", &mut picture);
         return picture;
     }
     let (routers, paths) = (first.network.routers as u64, first.network.paths as u64);
-    let subtitle = format!(
-        "{} routers, {} paths. Band: from the shortest to the longest segment of {}.",
-        text::count(routers),
-        text::count(paths),
-        first.strategy
-    );
-    picture.text((LEFT, 52.0), subtitle, 12.5, QUIET, Align::Left);
+    let network = format!("{} routers, {} paths.", text::count(routers), text::count(paths));
+    let shown = format!("Band: from the shortest to the longest segment of {}.", first.strategy);
+    subtitle(&[network, shown], LEFT, &mut picture);
     let across = LinearScale::new(0.0, most as f64, LEFT, RIGHT);
     let tall = BOTTOM - TOP - 2.0 * BETWEEN;
     let top = TOP + BETWEEN;
