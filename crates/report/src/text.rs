@@ -113,6 +113,11 @@ pub fn size_flag(number: usize) -> String {
     exact_bytes(number).replace(' ', "")
 }
 
+/// `12.3 ms` of a number of nanoseconds.
+pub(crate) fn time(nanos: f64) -> String {
+    Nanos::new(nanos.round() as i64).to_string()
+}
+
 /// `12.3 ms`, or a dash if not known.
 pub(crate) fn delay(estimate: Option<Estimate<i64>>) -> String {
     estimate.map_or_else(|| "–".into(), |e| Nanos::new(e.value).to_string())
@@ -157,11 +162,11 @@ pub(crate) fn plus_minus(estimate: Estimate<f64>) -> String {
     }
     let half = (estimate.high - estimate.value).max(estimate.value - estimate.low);
     let share = half / estimate.value * 100.0;
-    if share < 0.05 { "± <0.1%".into() } else { format!("± {}%", digits_short(share)) }
-}
-
-fn digits_short(value: f64) -> String {
-    if value < 9.95 { format!("{value:.1}") } else { format!("{value:.0}") }
+    match share {
+        s if s < 0.05 => "± <0.1%".into(),
+        s if s < 9.95 => format!("± {s:.1}%"),
+        s => format!("± {s:.0}%"),
+    }
 }
 
 /// Year, month and day of a day counted from 1970-01-01, in the Gregorian calendar.
@@ -242,15 +247,7 @@ fn decimals(ns: i64) -> usize {
 
 /// `2026-11-12 09:14:03.120 UTC` of a time in nanoseconds since the epoch: as many decimals as it needs, in threes.
 pub fn moment(at_ns: i64) -> String {
-    let (day, time) = utc(at_ns);
-    let nanos = at_ns.rem_euclid(1_000_000_000);
-    let fraction = match nanos {
-        0 => String::new(),
-        ns if ns % 1_000_000 == 0 => format!(".{:03}", ns / 1_000_000),
-        ns if ns % 1_000 == 0 => format!(".{:06}", ns / 1_000),
-        ns => format!(".{ns:09}"),
-    };
-    format!("{day} {time}{fraction} UTC")
+    format!("{} UTC", Times { has_day: true, decimals: decimals(at_ns) }.text(at_ns))
 }
 
 /// `2026-11-12 09:14:03 – 09:24:01 UTC (598 s)`, both in nanoseconds since the epoch.
@@ -305,7 +302,7 @@ pub(crate) fn wrap(words: &[String], separator: &str, width: usize) -> Vec<Strin
 
 /// `1 µs`, `50 ms`, `2 s` of a round time in nanoseconds.
 pub(crate) fn round_time(nanos: f64) -> String {
-    let text = Nanos::new(nanos.round() as i64).to_string();
+    let text = time(nanos);
     match text.split_once(' ') {
         Some((number, unit)) => format!("{} {unit}", without_zeros(number)),
         None => text,

@@ -4,7 +4,6 @@ use super::{ChangeLine, LocalizeReport, Network, PathLine, PathsReport, PlanRepo
 use crate::footing::{self, item};
 use crate::grid::Grid;
 use crate::text::{self, Times};
-use dwell_types::Nanos;
 use std::io::{self, Write};
 
 /// Writes a plan: one line per router.
@@ -147,10 +146,6 @@ fn route(probe: &Probe) -> String {
     format!("{} → {}{via}", probe.from, probe.to)
 }
 
-fn nanos(ns: f64) -> String {
-    Nanos::new(ns.round() as i64).to_string()
-}
-
 /// `0.021`, `2e-5`; what is too small for a number, `<1e-300`.
 fn chance(p_value: f64) -> String {
     match p_value {
@@ -187,9 +182,9 @@ fn delays(segments: &[SegmentLine], times: Times, to: &mut impl Write) -> io::Re
     for (_, (line, d)) in (0..).zip(slower).filter(|(number, (_, d))| *number < RANKED || d.alarm) {
         grid.row([
             route(&line.segment) + mark(d.alarm),
-            nanos(d.found_ns),
-            nanos(d.usual_ns),
-            nanos(d.excess_ns),
+            text::time(d.found_ns),
+            text::time(d.usual_ns),
+            text::time(d.excess_ns),
             format!("{:.1}", d.score),
             chance(d.p_value),
             line.probability.map_or_else(|| "–".into(), text::percent),
@@ -253,8 +248,8 @@ fn path(line: &PathLine, times: Times, to: &mut impl Write) -> io::Result<()> {
     let alarm = mark(line.delay.is_some_and(|d| d.alarm));
     writeln!(to, "{}{alarm}", route(&line.path))?;
     if let Some(d) = line.delay {
-        let (usual, since) = (nanos(d.usual_ns), times.text(d.since_ns));
-        let (excess, chance) = (nanos(d.excess_ns.abs()), chance(d.p_value));
+        let (usual, since) = (text::time(d.usual_ns), times.text(d.since_ns));
+        let (excess, chance) = (text::time(d.excess_ns.abs()), chance(d.p_value));
         let than = if d.excess_ns < 0.0 { "less" } else { "more" };
         writeln!(to, "  {now}, usually {usual}: {excess} {than} since {since}, p-value {chance}")?;
     }
@@ -265,7 +260,7 @@ fn path(line: &PathLine, times: Times, to: &mut impl Write) -> io::Result<()> {
     for suspect in line.suspects.iter().take(RANKED) {
         grid.row([
             format!("  {}", route(&suspect.segment)),
-            nanos(suspect.excess_ns),
+            text::time(suspect.excess_ns),
             suspect.share.map_or_else(String::new, |share| format!("{:.0}% of the excess", 100.0 * share)),
             format!("probability {}", text::percent(suspect.probability)),
         ]);

@@ -35,7 +35,6 @@ impl Line {
     fn new(sent: u64, bytes: u64, tally: &Tally, distribution: &Distribution) -> Self {
         let [received, lost, uncovered] =
             parts(sent, [tally.received(), tally.lost(), tally.uncovered()], !tally.is_exact(sent));
-        let ambiguous = tally.ambiguous().value / tally.received().value.max(1.0);
         // As for the fates: what is told apart adds up to what was sent.
         let share = received as f64 / tally.received().value.max(1.0);
         let (min, max) = distribution.extremes().unzip();
@@ -45,7 +44,7 @@ impl Line {
             received,
             lost,
             uncovered,
-            ambiguous: (received as f64 * ambiguous).round() as u64,
+            ambiguous: (share * tally.ambiguous().value).round() as u64,
             loss_rate: tally.loss_rate(sent),
             loss_runs: tally.loss_runs(sent).map(|runs| LossRuns { count: runs.count, longest: runs.longest }),
             unusable: (tally.samples() == 0).then(|| Self::without_delay(received).to_owned()),

@@ -1,8 +1,9 @@
 //! The human-readable table: all packets, then intervals, then flows; below, what the numbers are based on.
 
 use super::{Interval, Line, OwdReport, PointFacts};
-use crate::footing::{self, WIDTH, item};
+use crate::footing::{self, item};
 use crate::grid::Grid;
+use crate::heading;
 use crate::quantiles::{MAIN, QUANTILES};
 use crate::text;
 use dwell_sketch::estimate::Estimate;
@@ -11,12 +12,7 @@ use std::io::{self, Write};
 
 /// Writes the report.
 pub fn write(report: &OwdReport, to: &mut impl Write) -> io::Result<()> {
-    for line in text::wrap(&report.sources, " → ", WIDTH) {
-        writeln!(to, "{line}")?;
-    }
-    if let Some(span) = report.span_ns {
-        writeln!(to, "{}", text::span(span.start, span.end))?;
-    }
+    heading::write(&report.sources, " → ", report.span_ns, to)?;
     writeln!(to)?;
     if report.total.sent == 0 && report.points.receiver.packets == 0 {
         writeln!(to, "No packets were seen.")?;
@@ -101,7 +97,7 @@ fn footing(report: &OwdReport, to: &mut impl Write) -> io::Result<()> {
         )?;
     }
     if let Some(jitter) = total.jitter_ns {
-        item("jitter", &text::delay(Some(Estimate::exact(jitter.round() as i64))), to)?;
+        item("jitter", &text::time(jitter), to)?;
     }
     clocks(report, to)?;
     let unsent = if is_lda { NOT_JOINED } else { "not seen at the other point" };
@@ -121,8 +117,7 @@ fn footing(report: &OwdReport, to: &mut impl Write) -> io::Result<()> {
 fn clocks(report: &OwdReport, to: &mut impl Write) -> io::Result<()> {
     match (report.clock_offset_ns, report.clock_drift) {
         (Some(offset), drift) => {
-            let words = format!("the receiver's is {}, by delays of both directions", offset);
-            item("clocks", &words, to)?;
+            item("clocks", &format!("the receiver's is {offset}, by delays of both directions"), to)?;
             drift.map_or(Ok(()), |drift| item("", &format!("a drift of {} is possible", drift.ppm), to))
         }
         (None, Some(drift)) => {

@@ -1,8 +1,9 @@
 //! The human-readable table: episodes and their culprits; below, what the numbers are based on.
 
 use super::{AgainstExact, Culprit, Depth, Episode, Packets, QueueReport};
-use crate::footing::{self, WIDTH, item};
+use crate::footing::{self, item};
 use crate::grid::Grid;
+use crate::heading;
 use crate::text;
 use dwell_sketch::conquest::Unit;
 use dwell_types::Nanos;
@@ -14,12 +15,7 @@ const MOST_EPISODES: usize = 20;
 
 /// Writes the report; `threshold` is the delay from which on there is an episode.
 pub fn write(report: &QueueReport, threshold: Nanos, to: &mut impl Write) -> io::Result<()> {
-    for line in text::wrap(&sources(&report.sources), " → ", WIDTH) {
-        writeln!(to, "{line}")?;
-    }
-    if let Some(span) = report.span_ns {
-        writeln!(to, "{}", text::span(span.start, span.end))?;
-    }
+    heading::write(&sources(&report.sources), " → ", report.span_ns, to)?;
     writeln!(to)?;
     match (report.packets.departed, report.longest_delay_ns) {
         (0, _) => writeln!(to, "{}", nothing(&report.packets))?,
@@ -87,7 +83,7 @@ fn row(grid: &mut Grid, times: text::Times, episode: &Episode) {
         times.text(episode.start_ns),
         span(episode.end_ns.saturating_sub(episode.start_ns)),
         span(episode.peak_delay_ns),
-        span(episode.mean_delay_ns.round() as i64),
+        text::time(episode.mean_delay_ns),
         depth(episode.peak_queue),
         text::count(episode.packets),
         text::bytes(episode.bytes),

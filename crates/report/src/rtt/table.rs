@@ -4,6 +4,7 @@ use super::{self as rtt, Dependent, Flow, OF_FLOWS, Quic, ResultLine, RttReport,
 use crate::facts::{Frames, Memory, Span};
 use crate::footing::{self, WIDTH};
 use crate::grid::Grid;
+use crate::heading;
 use crate::quantiles::{MAIN, QUANTILES, names};
 use crate::text;
 use dwell_types::{Nanos, Series};
@@ -116,15 +117,9 @@ fn exchanges(line: &ResultLine) -> f64 {
 
 fn title(reports: &[RttReport], to: &mut impl Write) -> io::Result<()> {
     let Some(first) = reports.first() else { return Ok(()) };
-    for line in text::wrap(&text::few(&first.sources), ", ", WIDTH) {
-        writeln!(to, "{line}")?;
-    }
-    let starts = reports.iter().filter_map(|r| r.span_ns).map(|s| s.start).min();
-    let ends = reports.iter().filter_map(|r| r.span_ns).map(|s| s.end).max();
-    if let (Some(start), Some(end)) = (starts, ends) {
-        writeln!(to, "{}", text::span(start, end))?;
-    }
-    Ok(())
+    let spans = || reports.iter().filter_map(|r| r.span_ns);
+    let ends = spans().map(|span| span.start).min().zip(spans().map(|span| span.end).max());
+    heading::write(&text::few(&first.sources), ", ", ends.map(|(start, end)| Span { start, end }), to)
 }
 
 /// The grid of delays: one line per result if nothing was estimated, otherwise a second line with the intervals.
