@@ -86,12 +86,12 @@ pub(crate) fn shortened(name: &str, most: usize) -> String {
     name.chars().take(most - 1 - end).chain(['…']).chain(name.chars().skip(length - end)).collect()
 }
 
-/// `512 KiB`, `1.5 MiB`.
+/// `512 KiB`, `1.5 MiB`; in the next unit from where it would be written as 1024.
 pub(crate) fn bytes(number: u64) -> String {
     let mut value = number as f64;
     let mut units = ["KiB", "MiB", "GiB", "TiB"].iter();
     let mut unit = "B";
-    while value >= 1024.0 {
+    while value >= 1023.5 {
         let Some(larger) = units.next() else { break };
         unit = larger;
         value /= 1024.0;
@@ -356,8 +356,8 @@ mod tests {
         assert_eq!([of(1, "seed"), of(2, "seed"), are(1, "line")], ["1 seed", "2 seeds", "1 line is"]);
         let shares = [1.0, 0.9999, 0.9951, 0.42, 0.0321, 0.0001, 0.0];
         assert_eq!(shares.map(percent), ["100%", ">99.9%", "99%", "42%", "3.2%", "<0.1%", "0%"]);
-        let sizes = [0, 1_023, 65_536, 1_572_864, 1 << 26];
-        assert_eq!(sizes.map(bytes), ["0 B", "1023 B", "64 KiB", "1.5 MiB", "64 MiB"]);
+        let sizes = [0, 1_023, 65_536, (1 << 20) - 1, 1_572_864, 1 << 26];
+        assert_eq!(sizes.map(bytes), ["0 B", "1023 B", "64 KiB", "1.0 MiB", "1.5 MiB", "64 MiB"]);
         let sizes = [0, 5_000, 4_096, 1_049_600, 1 << 20, 3 << 30];
         assert_eq!(sizes.map(exact_bytes), ["0 B", "5000 B", "4 KiB", "1025 KiB", "1 MiB", "3 GiB"]);
         assert_eq!(size_flag(65_536), "64KiB");
