@@ -26,7 +26,7 @@ pub(super) fn picture(reports: &[PlanReport]) -> Picture {
         return picture;
     }
     let (routers, paths) = (first.network.routers as u64, first.network.paths as u64);
-    let network = format!("{} routers, {} paths.", text::count(routers), text::count(paths));
+    let network = format!("{}, {}.", text::count_of(routers, "router"), text::count_of(paths, "path"));
     let shown = format!("Band: from the shortest to the longest segment of {}.", first.strategy);
     subtitle(&[network, shown], LEFT, &mut picture);
     let across = LinearScale::new(0.0, most as f64, LEFT, RIGHT);

@@ -126,11 +126,8 @@ fn footing(report: &QueueReport, to: &mut impl Write) -> io::Result<()> {
         item("", &format!("{incomplete} of those matched found a queue that is only partly known"), to)?;
     }
     if packets.elsewhere > 0 {
-        item(
-            "",
-            &format!("besides {} packets of other directions or of one side", text::count(packets.elsewhere)),
-            to,
-        )?;
+        let elsewhere = text::count_of(packets.elsewhere, "packet");
+        item("", &format!("besides {elsewhere} of other directions or of one side"), to)?;
     }
     if let Some(longest) = report.longest_delay_ns {
         let deepest = depth(report.peak_queue);
@@ -164,8 +161,8 @@ fn compared(scores: &AgainstExact, unit: Unit) -> String {
         unknown => format!("; {} waited for more than --longest", text::count(unknown)),
     };
     format!(
-        "{} packets over the threshold: precision {}, recall {}, mean error of sizes {}{unknown}",
-        text::count(scores.packets),
+        "{} over the threshold: precision {}, recall {}, mean error of sizes {}{unknown}",
+        text::count_of(scores.packets, "packet"),
         share(scores.precision),
         share(scores.recall),
         scores.mean_error.map_or_else(|| "–".to_owned(), size),

@@ -105,8 +105,8 @@ fn quic(quic: &Quic, to: &mut impl Write) -> io::Result<()> {
         writeln!(to, "  {} of these were evicted", text::count(quic.evicted))?;
     }
     if quic.unknown_packets > 0 {
-        let packets = text::count(quic.unknown_packets);
-        writeln!(to, "  {packets} packets may belong to others, which began before or changed addresses")?;
+        let packets = text::count_of(quic.unknown_packets, "packet");
+        writeln!(to, "  {packets} may belong to others, which began before or changed addresses")?;
     }
     Ok(())
 }
@@ -196,8 +196,8 @@ fn flows(flows: &[Flow], to: &mut impl Write) -> io::Result<()> {
             grid.row(row);
             let is_estimated = line.exchanges.is_some_and(|e| !e.is_exact());
             if is_estimated || estimates().flatten().any(|e| !e.is_exact()) {
-                let samples = format!("  {} samples", text::count(line.samples));
-                let mut row = vec![samples, line.exchanges.map(text::plus_minus).unwrap_or_default()];
+                let samples = text::count_of(line.samples, "sample");
+                let mut row = vec![format!("  {samples}"), line.exchanges.map(text::plus_minus).unwrap_or_default()];
                 row.extend(estimates().map(|delay| delay.map(text::interval).unwrap_or_default()));
                 grid.row(row);
             }
