@@ -146,7 +146,7 @@ impl TimeScale {
         self.start + share.clamp(0.0, 1.0) * (self.end - self.start)
     }
 
-    /// At most eight ticks at round times of day, or days; below three seconds at round times since the start.
+    /// At most nine ticks at round times of day, or days; below three seconds at round times since the start.
     pub(super) fn ticks(&self) -> Vec<Tick> {
         const SECOND: i64 = 1_000_000_000;
         if self.to.saturating_sub(self.from) < 3 * SECOND {
