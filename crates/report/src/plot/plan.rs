@@ -1,16 +1,13 @@
 //! Probing cost as more routers are instrumented.
 
-use super::picture::{Align, FAINT_GRID, GRID, INK, LOOKS, Look, Picture, Place, QUIET};
+use super::picture::{Align, INK, LOOKS, Look, Picture, Place, QUIET};
 use super::render::text_width;
 use super::scale::{LinearScale, Tick};
-use super::steps::{BETWEEN, BOTTOM, LEFT, RIGHT, TOP};
+use super::steps::{self, BETWEEN, BOTTOM, LABEL_GAP, LABEL_SIZE, LEFT, RIGHT, TOP};
 use super::{file_name, nothing, subtitle, title};
 use crate::net::{Granularity, PlanReport, Point};
 use crate::text;
 
-const LABEL_SIZE: f64 = 12.0;
-/// Distance between a label and the panel.
-const LABEL_GAP: f64 = 9.0;
 /// Share of the height taken by the probe hops.
 const HOPS_SHARE: f64 = 0.6;
 
@@ -70,15 +67,7 @@ fn label(decade: f64, high: f64) -> String {
 
 fn panel(name: &str, ticks: &[Tick], across: &LinearScale, (top, bottom): Place, picture: &mut Picture) {
     picture.heading((LEFT, top - 12.0), name, 13.0);
-    for tick in across.ticks(|_| String::new()) {
-        picture.line((tick.place, top), (tick.place, bottom), FAINT_GRID, 1.0);
-    }
-    for tick in ticks {
-        picture.line((LEFT, tick.place), (RIGHT, tick.place), GRID, 1.0);
-        let label = tick.label.clone().unwrap_or_default();
-        picture.text((LEFT - LABEL_GAP, tick.place), label, LABEL_SIZE, INK, Align::Right);
-    }
-    picture.line((LEFT, bottom), (RIGHT, bottom), QUIET, 1.25);
+    steps::grid(ticks, &across.ticks(|_| String::new()), (top, bottom), picture);
 }
 
 fn draw(
