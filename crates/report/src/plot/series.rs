@@ -1,7 +1,7 @@
 //! Quantiles over time, one panel per result.
 
 use super::picture::{Look, Picture, Place};
-use super::scale::{LogScale, TimeScale};
+use super::scale::{DelayScale, TimeScale};
 use super::steps::{BETWEEN, BOTTOM, LEFT, RIGHT, TOP};
 use super::{bands, nothing, ranked, rtt_title, shortened, steps, subtitle, title};
 use crate::facts::Span;
@@ -62,7 +62,7 @@ fn panel(result: &ResultLine, reports: &[RttReport], time: &TimeScale, (top, bot
     let lows = values().flat_map(|q| [q.low, q.value]).filter(|&delay| delay > 0);
     let Some(greatest) = values().map(|q| q.high).max() else { return };
     let least = lows.min().unwrap_or(1);
-    let scale = LogScale::new(least, greatest, bottom, top);
+    let scale = DelayScale::new(least, greatest, bottom, top);
     steps::axes(&scale.ticks(steps::APART), time, (top, bottom), picture);
     for (q, look) in CURVES {
         let course: Vec<_> =
