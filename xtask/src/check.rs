@@ -15,8 +15,9 @@ type Check = (&'static str, fn() -> Result<()>);
 pub(crate) fn run(names: &[String]) -> Result<()> {
     const CHECKS: [Check; 6] =
         [("format", format), ("lint", lint), ("docs", docs), ("testdata", testdata), ("fuzz", fuzz), ("test", test)];
-    if let Some(unknown) = names.iter().find(|name| CHECKS.iter().all(|(check, _)| check != name)) {
-        bail!("no check '{unknown}': format, lint, docs, testdata, fuzz or test");
+    let known = CHECKS.map(|(name, _)| name);
+    if let Some(unknown) = names.iter().find(|name| !known.contains(&name.as_str())) {
+        bail!("no check is called {unknown}; there are {}", known.join(", "));
     }
     for (name, check) in CHECKS {
         if names.is_empty() || names.iter().any(|n| n == name) {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// Writes one report as an indented object.
+/// Writes one report, indented.
 pub fn write(report: &impl Serialize, to: &mut impl Write) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *to, report)?;
     writeln!(to)
@@ -11,8 +11,7 @@ pub fn write(report: &impl Serialize, to: &mut impl Write) -> io::Result<()> {
 
 /// Writes a time series as an indented array of reports, one per interval.
 pub fn write_series(reports: &[impl Serialize], to: &mut impl Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *to, reports)?;
-    writeln!(to)
+    write(&reports, to)
 }
 
 /// Writes one report on one line (JSON Lines); a time series is one call per interval.

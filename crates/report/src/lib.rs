@@ -17,6 +17,7 @@ pub mod size;
 // Building blocks of the human-readable formats.
 mod footing;
 mod grid;
+mod heading;
 mod round;
 pub mod text;
 // Building blocks of the machine-readable formats.

@@ -86,12 +86,12 @@ pub(crate) fn shortened(name: &str, most: usize) -> String {
     name.chars().take(most - 1 - end).chain(['…']).chain(name.chars().skip(length - end)).collect()
 }
 
-/// `512 KiB`, `1.5 MiB`.
+/// `512 KiB`, `1.5 MiB`; in the next unit from where it would be written as 1024.
 pub(crate) fn bytes(number: u64) -> String {
     let mut value = number as f64;
     let mut units = ["KiB", "MiB", "GiB", "TiB"].iter();
     let mut unit = "B";
-    while value >= 1024.0 {
+    while value >= 1023.5 {
         let Some(larger) = units.next() else { break };
         unit = larger;
         value /= 1024.0;
@@ -111,6 +111,11 @@ pub fn exact_bytes(number: usize) -> String {
 /// [`exact_bytes`] as the value of a flag: `64KiB`.
 pub fn size_flag(number: usize) -> String {
     exact_bytes(number).replace(' ', "")
+}
+
+/// `12.3 ms` of a number of nanoseconds.
+pub(crate) fn time(nanos: f64) -> String {
+    Nanos::new(nanos.round() as i64).to_string()
 }
 
 /// `12.3 ms`, or a dash if not known.
@@ -157,11 +162,11 @@ pub(crate) fn plus_minus(estimate: Estimate<f64>) -> String {
     }
     let half = (estimate.high - estimate.value).max(estimate.value - estimate.low);
     let share = half / estimate.value * 100.0;
-    if share < 0.05 { "± <0.1%".into() } else { format!("± {}%", digits_short(share)) }
-}
-
-fn digits_short(value: f64) -> String {
-    if value < 9.95 { format!("{value:.1}") } else { format!("{value:.0}") }
+    match share {
+        s if s < 0.05 => "± <0.1%".into(),
+        s if s < 9.95 => format!("± {s:.1}%"),
+        s => format!("± {s:.0}%"),
+    }
 }
 
 /// Year, month and day of a day counted from 1970-01-01, in the Gregorian calendar.
@@ -242,15 +247,7 @@ fn decimals(ns: i64) -> usize {
 
 /// `2026-11-12 09:14:03.120 UTC` of a time in nanoseconds since the epoch: as many decimals as it needs, in threes.
 pub fn moment(at_ns: i64) -> String {
-    let (day, time) = utc(at_ns);
-    let nanos = at_ns.rem_euclid(1_000_000_000);
-    let fraction = match nanos {
-        0 => String::new(),
-        ns if ns % 1_000_000 == 0 => format!(".{:03}", ns / 1_000_000),
-        ns if ns % 1_000 == 0 => format!(".{:06}", ns / 1_000),
-        ns => format!(".{ns:09}"),
-    };
-    format!("{day} {time}{fraction} UTC")
+    format!("{} UTC", Times { has_day: true, decimals: decimals(at_ns) }.text(at_ns))
 }
 
 /// `2026-11-12 09:14:03 – 09:24:01 UTC (598 s)`, both in nanoseconds since the epoch.
@@ -305,7 +302,7 @@ pub(crate) fn wrap(words: &[String], separator: &str, width: usize) -> Vec<Strin
 
 /// `1 µs`, `50 ms`, `2 s` of a round time in nanoseconds.
 pub(crate) fn round_time(nanos: f64) -> String {
-    let text = Nanos::new(nanos.round() as i64).to_string();
+    let text = time(nanos);
     match text.split_once(' ') {
         Some((number, unit)) => format!("{} {unit}", without_zeros(number)),
         None => text,
@@ -359,8 +356,8 @@ mod tests {
         assert_eq!([of(1, "seed"), of(2, "seed"), are(1, "line")], ["1 seed", "2 seeds", "1 line is"]);
         let shares = [1.0, 0.9999, 0.9951, 0.42, 0.0321, 0.0001, 0.0];
         assert_eq!(shares.map(percent), ["100%", ">99.9%", "99%", "42%", "3.2%", "<0.1%", "0%"]);
-        let sizes = [0, 1_023, 65_536, 1_572_864, 1 << 26];
-        assert_eq!(sizes.map(bytes), ["0 B", "1023 B", "64 KiB", "1.5 MiB", "64 MiB"]);
+        let sizes = [0, 1_023, 65_536, (1 << 20) - 1, 1_572_864, 1 << 26];
+        assert_eq!(sizes.map(bytes), ["0 B", "1023 B", "64 KiB", "1.0 MiB", "1.5 MiB", "64 MiB"]);
         let sizes = [0, 5_000, 4_096, 1_049_600, 1 << 20, 3 << 30];
         assert_eq!(sizes.map(exact_bytes), ["0 B", "5000 B", "4 KiB", "1025 KiB", "1 MiB", "3 GiB"]);
         assert_eq!(size_flag(65_536), "64KiB");

@@ -2,10 +2,9 @@
 
 use super::headers;
 use super::line::Journey;
-use super::truth::{Row, Truth, crossings};
+use super::truth::{Row, Truth, frame_numbers};
 use anyhow::{Context, Result};
 use dwell_types::hash;
-use std::collections::HashMap;
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
@@ -20,23 +19,18 @@ pub(crate) fn identity(frame: &[u8]) -> u32 {
 
 /// One line per frame that the line received, in the order of receipt.
 pub(crate) fn frames(path: &Path, journeys: &[Journey]) -> Result<()> {
-    let places: HashMap<*const Journey, usize> = crossings(journeys)
-        .into_iter()
-        .enumerate()
-        .map(|(i, (_, journey))| (std::ptr::from_ref(journey), i + 1))
-        .collect();
     let mut text = String::from(
         "frame,direction,kind,bytes,identity,entered_ns,\
          first_rule,first_drawn_ns,first_held_ns,first_error_ns,crossed_ns,\
          second_rule,second_drawn_ns,second_held_ns,second_error_ns\n",
     );
-    for journey in journeys {
-        let place = places.get(&std::ptr::from_ref(journey)).map(ToString::to_string).unwrap_or_default();
+    for (journey, number) in journeys.iter().zip(frame_numbers(journeys)) {
+        let number = number.map(|number| number.to_string()).unwrap_or_default();
         let direction = if journey.outward { "out" } else { "back" };
         let kind = headers::kind(journey.headers().as_ref());
         write!(
             text,
-            "{place},{direction},{kind},{},{:08x},{},{},{}",
+            "{number},{direction},{kind},{},{:08x},{},{},{}",
             journey.length,
             identity(&journey.head),
             journey.entered_ns,

@@ -34,6 +34,7 @@ mod truth;
 mod readme;
 mod verify;
 
+use crate::check::root;
 use capture::{Form, Point, Tcpdump};
 use plan::{Bottleneck, Delay, Handshakes, Plan};
 use traffic::Kind;
@@ -195,7 +196,7 @@ pub(crate) fn run(names: &[String]) -> Result<()> {
     if let Some(unknown) = names.iter().find(|name| !known.contains(&name.as_str())) {
         bail!("no recording is called {unknown}; there are {}", known.join(", "));
     }
-    let testdata = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata");
+    let testdata = root().join("testdata");
     let is_asked = |known: &str| names.is_empty() || names.iter().any(|name| name == known);
     for recording in recordings.iter().filter(|recording| is_asked(recording.name)) {
         record(recording, &testdata).with_context(|| format!("recording {}", recording.name))?;
@@ -333,7 +334,7 @@ mod tests {
     use super::*;
 
     fn testdata() -> PathBuf {
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata")
+        root().join("testdata")
     }
 
     /// Every committed file matches its checksum, and no recording is missing.

@@ -10,7 +10,7 @@ use super::headers::{self, Headers, Message};
 use super::line::{Journey, Sent};
 use super::log::identity;
 use super::plan::Rule;
-use super::truth::crossings;
+use super::truth::frame_numbers;
 use super::verify::{self, Clocks, spread};
 use super::{Recording, empty, host, keep, observe, readme};
 use anyhow::{Context, Result, ensure};
@@ -107,11 +107,10 @@ struct Row<'a> {
 
 /// Every IP packet that came to one of the points from outside, in order of sending.
 fn rows<'a>(journeys: &'a [Journey], server: &HashMap<usize, usize>) -> Result<Vec<Row<'a>>> {
-    let middle: HashMap<*const Journey, usize> =
-        (1..).zip(crossings(journeys)).map(|(number, (_, journey))| (std::ptr::from_ref(journey), number)).collect();
+    let middle = frame_numbers(journeys);
     let mut rows = Vec::new();
     for (index, journey) in journeys.iter().enumerate() {
-        let frames = [middle.get(&std::ptr::from_ref(journey)).copied(), server.get(&index).copied()];
+        let frames = [middle[index], server.get(&index).copied()];
         let (verdict, sent, error_ns, arrived) = match (journey.outward, journey.point) {
             (true, None) => continue,
             (true, Some(point)) => (journey.second, point.at_ns(), point.error_ns(), journey.left),

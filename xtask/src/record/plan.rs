@@ -213,14 +213,18 @@ impl Judge {
     /// A uniform draw on [0, 1).
     fn uniform(&self, words: &[u64], flow: FlowKey) -> f64 {
         let state = words.iter().fold(hash::start(self.plan.seed), |state, &word| hash::absorb(state, word));
-        (hash::finish(flow.absorb(state)) >> 11) as f64 / (1u64 << 53) as f64
+        hash::unit(hash::finish(flow.absorb(state)))
     }
 
-    /// A standard normal draw, by Box and Muller.
+    /// A standard normal draw.
     fn normal(&self, words: &[u64], flow: FlowKey) -> f64 {
-        let radius = (-2.0 * (1.0 - self.uniform(&[words, &[100]].concat(), flow)).ln()).sqrt();
-        radius * (TAU * self.uniform(&[words, &[101]].concat(), flow)).cos()
+        normal([100, 101].map(|word| self.uniform(&[words, &[word]].concat(), flow)))
     }
+}
+
+/// A standard normal draw from two uniform ones on [0, 1), by Box and Muller.
+pub(crate) fn normal([radius, angle]: [f64; 2]) -> f64 {
+    (-2.0 * (1.0 - radius).ln()).sqrt() * (TAU * angle).cos()
 }
 
 /// Microseconds, rounded, as nanoseconds: whole microseconds keep the frame log small.

@@ -143,9 +143,24 @@ pub(crate) fn truth(journeys: &[Journey]) -> Truth {
 
 /// The frames that crossed the point, in order.
 pub(crate) fn crossings(journeys: &[Journey]) -> Vec<(Sent, &Journey)> {
-    let mut crossings: Vec<_> = journeys.iter().filter_map(|journey| Some((journey.point?, journey))).collect();
-    crossings.sort_by_key(|(point, _)| point.after_ns);
-    crossings
+    order(journeys).into_iter().map(|(point, index)| (point, &journeys[index])).collect()
+}
+
+/// The number of each journey's frame in order of crossing the point, from 1; `None` for those that did not cross it.
+pub(crate) fn frame_numbers(journeys: &[Journey]) -> Vec<Option<usize>> {
+    let mut numbers = vec![None; journeys.len()];
+    for (number, (_, index)) in (1..).zip(order(journeys)) {
+        numbers[index] = Some(number);
+    }
+    numbers
+}
+
+/// When the journeys that crossed the point did so, and their places in the log, in order of crossing.
+fn order(journeys: &[Journey]) -> Vec<(Sent, usize)> {
+    let mut order: Vec<_> =
+        journeys.iter().zip(0..).filter_map(|(journey, index)| Some((journey.point?, index))).collect();
+    order.sort_by_key(|(point, _)| point.after_ns);
+    order
 }
 
 impl Exchanges {

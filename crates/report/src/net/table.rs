@@ -4,7 +4,6 @@ use super::{ChangeLine, LocalizeReport, Network, PathLine, PathsReport, PlanRepo
 use crate::footing::{self, item};
 use crate::grid::Grid;
 use crate::text::{self, Times};
-use dwell_types::Nanos;
 use std::io::{self, Write};
 
 /// Writes a plan: one line per router.
@@ -68,28 +67,27 @@ pub fn write_paths(report: &PathsReport, to: &mut impl Write) -> io::Result<()> 
     }
     grid.write_left(to)?;
     writeln!(to)?;
-    let count = |number: u64| text::count(number);
-    item("segments", &format!("{} probed", count(report.probes.len() as u64)), to)?;
+    item("segments", &format!("{} probed", text::count(report.probes.len() as u64)), to)?;
     let hops = format!(
         "{} for one probe of each segment, {} per second (--probes-per-second {})",
-        count(report.probe_hops),
-        count(report.probe_hops_per_second.round() as u64),
+        text::count(report.probe_hops),
+        text::count(report.probe_hops_per_second.round() as u64),
         report.probes_per_second
     );
     item("hops", &hops, to)?;
     let inner = format!(
-        "{} pairs of interfaces in {} instrumented routers, reporting {:.1} Mbit/s",
-        count(report.inner_pairs),
-        count(report.instrumented.len() as u64),
+        "{} of interfaces in {}, reporting {:.1} Mbit/s",
+        text::count_of(report.inner_pairs, "pair"),
+        text::count_of(report.instrumented.len() as u64, "instrumented router"),
         report.aggregator_bps as f64 / 1e6
     );
     item("inside", &inner, to)?;
     if let Some(overlap) = &report.overlap {
         let words = format!(
-            "{} new segments; {} of those before the failure are still probed for a time, {} hops in total",
-            count(overlap.added as u64),
-            count(overlap.dropped.len() as u64),
-            count(overlap.probe_hops)
+            "{}; {} of those before the failure are still probed for a time, {} in total",
+            text::count_of(overlap.added as u64, "new segment"),
+            text::count(overlap.dropped.len() as u64),
+            text::count_of(overlap.probe_hops, "hop")
         );
         item("overlap", &words, to)?;
     }
@@ -105,12 +103,12 @@ const SHOWN: usize = 10;
 pub fn write_localize(report: &LocalizeReport, to: &mut impl Write) -> io::Result<()> {
     head(&report.network, to)?;
     let intervals = report.intervals;
-    let (day, time) = text::utc(intervals.last_ns);
     writeln!(
         to,
-        "{} intervals, the first {} as baseline; state at {day} {time} UTC",
+        "{} intervals, the first {} as baseline; state at {}",
         text::count(intervals.count as u64),
-        text::count(intervals.baseline as u64)
+        text::count(intervals.baseline as u64),
+        text::moment(intervals.last_ns)
     )?;
     writeln!(to)?;
     let times = times(report);
@@ -145,10 +143,6 @@ pub fn write_localize(report: &LocalizeReport, to: &mut impl Write) -> io::Resul
 fn route(probe: &Probe) -> String {
     let via = if probe.via.is_empty() { String::new() } else { format!(" via {}", probe.via.join(", ")) };
     format!("{} → {}{via}", probe.from, probe.to)
-}
-
-fn nanos(ns: f64) -> String {
-    Nanos::new(ns.round() as i64).to_string()
 }
 
 /// `0.021`, `2e-5`; what is too small for a number, `<1e-300`.
@@ -187,9 +181,9 @@ fn delays(segments: &[SegmentLine], times: Times, to: &mut impl Write) -> io::Re
     for (_, (line, d)) in (0..).zip(slower).filter(|(number, (_, d))| *number < RANKED || d.alarm) {
         grid.row([
             route(&line.segment) + mark(d.alarm),
-            nanos(d.found_ns),
-            nanos(d.usual_ns),
-            nanos(d.excess_ns),
+            text::time(d.found_ns),
+            text::time(d.usual_ns),
+            text::time(d.excess_ns),
             format!("{:.1}", d.score),
             chance(d.p_value),
             line.probability.map_or_else(|| "–".into(), text::percent),
@@ -253,8 +247,8 @@ fn path(line: &PathLine, times: Times, to: &mut impl Write) -> io::Result<()> {
     let alarm = mark(line.delay.is_some_and(|d| d.alarm));
     writeln!(to, "{}{alarm}", route(&line.path))?;
     if let Some(d) = line.delay {
-        let (usual, since) = (nanos(d.usual_ns), times.text(d.since_ns));
-        let (excess, chance) = (nanos(d.excess_ns.abs()), chance(d.p_value));
+        let (usual, since) = (text::time(d.usual_ns), times.text(d.since_ns));
+        let (excess, chance) = (text::time(d.excess_ns.abs()), chance(d.p_value));
         let than = if d.excess_ns < 0.0 { "less" } else { "more" };
         writeln!(to, "  {now}, usually {usual}: {excess} {than} since {since}, p-value {chance}")?;
     }
@@ -265,7 +259,7 @@ fn path(line: &PathLine, times: Times, to: &mut impl Write) -> io::Result<()> {
     for suspect in line.suspects.iter().take(RANKED) {
         grid.row([
             format!("  {}", route(&suspect.segment)),
-            nanos(suspect.excess_ns),
+            text::time(suspect.excess_ns),
             suspect.share.map_or_else(String::new, |share| format!("{:.0}% of the excess", 100.0 * share)),
             format!("probability {}", text::percent(suspect.probability)),
         ]);
@@ -298,14 +292,61 @@ fn head(network: &Network, to: &mut impl Write) -> io::Result<()> {
     writeln!(to, "{}", network.source)?;
     let mode = if network.mode == "single" { "one path per pair" } else { "all equally short paths" };
     let count = |number: usize| text::count(number as u64);
-    let mut routers = format!("{} routers", count(network.routers));
+    let count_of = |number: usize, noun: &str| text::count_of(number as u64, noun);
+    let mut routers = count_of(network.routers, "router");
     if network.servers < network.routers {
         routers += &format!(", {} with a measurement server", count(network.servers));
     }
-    let mut links = format!("{} links", count(network.links));
+    let mut links = count_of(network.links, "link");
     if network.failed_links > 0 {
         links += &format!(", {} removed as failed", count(network.failed_links));
     }
-    writeln!(to, "{routers}, {links}, {} paths ({mode})", count(network.paths))?;
+    writeln!(to, "{routers}, {links}, {} ({mode})", count_of(network.paths, "path"))?;
     writeln!(to)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Intervals, LOCALIZE_SCHEMA};
+    use super::*;
+
+    /// Intervals shorter than a second are told apart above the table, as in it.
+    #[test]
+    fn the_last_interval_is_named_exactly() {
+        let network = Network {
+            source: "map".into(),
+            routers: 2,
+            servers: 1,
+            links: 1,
+            failed_links: 0,
+            paths: 1,
+            mode: "single",
+            unreachable_pairs: 0,
+        };
+        let report = LocalizeReport {
+            schema: LOCALIZE_SCHEMA,
+            network,
+            warnings: Vec::new(),
+            instrumented: Vec::new(),
+            granularity: None,
+            intervals: Intervals { count: 24, baseline: 20, first_ns: 0, last_ns: 2_300_000_000 },
+            false_alarms: 0.01,
+            segment_alarm: 0.0,
+            path_alarm: 0.0,
+            segments: Vec::new(),
+            judged_paths: 0,
+            incomplete_paths: 0,
+            slow_paths: 0,
+            path_lines: Vec::new(),
+            changes: Vec::new(),
+        };
+        let mut text = Vec::new();
+        write_localize(&report, &mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        assert!(text.contains("state at 1970-01-01 00:00:02.300 UTC\n"), "{text}");
+        assert!(
+            text.contains("\n2 routers, 1 with a measurement server, 1 link, 1 path (one path per pair)\n"),
+            "{text}"
+        );
+    }
 }

@@ -35,9 +35,10 @@ impl Line {
     fn new(sent: u64, bytes: u64, tally: &Tally, distribution: &Distribution) -> Self {
         let [received, lost, uncovered] =
             parts(sent, [tally.received(), tally.lost(), tally.uncovered()], !tally.is_exact(sent));
-        let ambiguous = tally.ambiguous().value / tally.received().value.max(1.0);
-        // As for the fates: what is told apart adds up to what was sent.
-        let share = received as f64 / tally.received().value.max(1.0);
+        let ambiguous = tally.ambiguous().value * received as f64 / tally.received().value.max(1.0);
+        let ambiguous = (ambiguous.round() as u64).min(received);
+        // As for the fates: what is told apart adds up. Delays of intervals and flows are scaled already, those of all are not.
+        let share = distribution.exchanges().map_or(1.0, |all| (received - ambiguous) as f64 / all.value);
         let (min, max) = distribution.extremes().unzip();
         Self {
             sent,
@@ -45,7 +46,7 @@ impl Line {
             received,
             lost,
             uncovered,
-            ambiguous: (received as f64 * ambiguous).round() as u64,
+            ambiguous,
             loss_rate: tally.loss_rate(sent),
             loss_runs: tally.loss_runs(sent).map(|runs| LossRuns { count: runs.count, longest: runs.longest }),
             unusable: (tally.samples() == 0).then(|| Self::without_delay(received).to_owned()),

@@ -5,6 +5,7 @@ use crate::quantiles::{Quantiles, named};
 use crate::shape::CdfPoint;
 use crate::text;
 use dwell_sketch::estimate::Estimate;
+use dwell_types::Nanos;
 use serde::Serialize;
 use std::fmt;
 
@@ -96,7 +97,7 @@ pub struct ClockOffset {
 impl fmt::Display for ClockOffset {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let &Self { low, high } = self;
-        let text = |ns: i64| text::delay(Some(Estimate::exact(ns.saturating_abs())));
+        let text = |ns: i64| Nanos::new(ns.saturating_abs()).to_string();
         let millis = |digits: usize| move |ns: i64| format!("{:.digits$} ms", ns.unsigned_abs() as f64 / 1e6);
         let side = |ns: i64| if ns < 0 { "behind" } else { "ahead" };
         // An end that is zero is on the side of the other.

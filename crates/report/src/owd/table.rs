@@ -1,8 +1,9 @@
 //! The human-readable table: all packets, then intervals, then flows; below, what the numbers are based on.
 
 use super::{Interval, Line, OwdReport, PointFacts};
-use crate::footing::{self, WIDTH, item};
+use crate::footing::{self, item};
 use crate::grid::Grid;
+use crate::heading;
 use crate::quantiles::{MAIN, QUANTILES};
 use crate::text;
 use dwell_sketch::estimate::Estimate;
@@ -11,12 +12,7 @@ use std::io::{self, Write};
 
 /// Writes the report.
 pub fn write(report: &OwdReport, to: &mut impl Write) -> io::Result<()> {
-    for line in text::wrap(&report.sources, " → ", WIDTH) {
-        writeln!(to, "{line}")?;
-    }
-    if let Some(span) = report.span_ns {
-        writeln!(to, "{}", text::span(span.start, span.end))?;
-    }
+    heading::write(&report.sources, " → ", report.span_ns, to)?;
     writeln!(to)?;
     if report.total.sent == 0 && report.points.receiver.packets == 0 {
         writeln!(to, "No packets were seen.")?;
@@ -62,15 +58,15 @@ fn row(grid: &mut Grid, name: &str, line: &Line, estimated: bool) {
     let [mean, deviation] = [d.mean, d.std].map(|e| e.map(whole));
     let delays = || [mean, deviation].into_iter().chain(MAIN.map(|q| d.quantiles[q])).chain([d.max]);
     let loss = line.loss_rate.map_or_else(|| "–".into(), |e| text::percent(e.value));
-    // If no packet could be compared, the number of losses is not known.
-    let is_known = line.received + line.lost > 0 || line.uncovered == 0;
+    // If no packet could be compared, or none was sampled, the number of losses is not known.
+    let is_known = line.received + line.lost > 0 || line.sent == 0;
     let lost = if is_known { text::count(line.lost) } else { "–".into() };
     let mut cells = vec![name.to_owned(), text::count(line.sent), lost, loss];
     cells.extend(delays().map(text::delay));
     grid.row(cells);
     if estimated {
-        let mut cells =
-            vec![format!("  {} samples", text::count(line.effective_samples)), String::new(), String::new()];
+        let samples = text::count_of(line.effective_samples, "sample");
+        let mut cells = vec![format!("  {samples}"), String::new(), String::new()];
         let rate = line.loss_rate.filter(|e| !e.is_exact());
         cells.push(rate.map_or_else(String::new, |e| format!("[{}–{}]", text::percent(e.low), text::percent(e.high))));
         cells.extend(delays().map(|d| d.map(text::interval).unwrap_or_default()));
@@ -101,7 +97,7 @@ fn footing(report: &OwdReport, to: &mut impl Write) -> io::Result<()> {
         )?;
     }
     if let Some(jitter) = total.jitter_ns {
-        item("jitter", &text::delay(Some(Estimate::exact(jitter.round() as i64))), to)?;
+        item("jitter", &text::time(jitter), to)?;
     }
     clocks(report, to)?;
     let unsent = if is_lda { NOT_JOINED } else { "not seen at the other point" };
@@ -121,8 +117,7 @@ fn footing(report: &OwdReport, to: &mut impl Write) -> io::Result<()> {
 fn clocks(report: &OwdReport, to: &mut impl Write) -> io::Result<()> {
     match (report.clock_offset_ns, report.clock_drift) {
         (Some(offset), drift) => {
-            let words = format!("the receiver's is {}, by delays of both directions", offset);
-            item("clocks", &words, to)?;
+            item("clocks", &format!("the receiver's is {offset}, by delays of both directions"), to)?;
             drift.map_or(Ok(()), |drift| item("", &format!("a drift of {} is possible", drift.ppm), to))
         }
         (None, Some(drift)) => {
@@ -151,5 +146,23 @@ fn point(name: &str, point: &PointFacts, unsent: &str, to: &mut impl Write) -> i
     match &point.frames {
         Some(frames) => footing::frames(frames, to),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of nine packets none was sampled, so that the fate of none is known; where none was sent, none was lost.
+    #[test]
+    fn losses_are_unknown_without_samples() {
+        let lost = |sent| {
+            let mut grid = Grid::default();
+            row(&mut grid, "", &Line { sent, ..Line::default() }, false);
+            let mut text = Vec::new();
+            grid.write(&mut text).unwrap();
+            String::from_utf8(text).unwrap().split_whitespace().nth(1).unwrap().to_owned()
+        };
+        assert_eq!([lost(9), lost(0)], ["–", "0"]);
     }
 }

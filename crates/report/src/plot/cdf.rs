@@ -2,8 +2,8 @@
 
 use super::picture::{Align, FAINT_GRID, GRID, INK, LOOKS, Look, Picture, Place, QUIET};
 use super::render::text_width;
-use super::scale::LogScale;
-use super::{HEIGHT, WIDTH, bands, between, heading, ranked, subtitle};
+use super::scale::DelayScale;
+use super::{HEIGHT, MARGIN, WIDTH, bands, nothing, ranked, shortened, subtitle, title};
 use crate::owd::{Line, OwdReport};
 use crate::quantiles::{QUANTILES, Quantiles, names};
 use crate::rtt::{ResultLine, RttReport};
@@ -11,7 +11,7 @@ use crate::shape::CdfPoint;
 use crate::text;
 
 const LEFT: f64 = 72.0;
-const RIGHT: f64 = WIDTH - 26.0;
+const RIGHT: f64 = WIDTH - MARGIN;
 const TOP: f64 = 76.0;
 /// Space for a label of the time axis.
 const LABEL: f64 = 44.0;
@@ -20,7 +20,7 @@ const ROW: f64 = 19.0;
 
 /// What is drawn, and its words.
 struct Chart<'a> {
-    heading: String,
+    title: String,
     /// What the curves show.
     shown: &'static str,
     /// What the bands mean; empty if there are none.
@@ -65,7 +65,7 @@ pub(super) fn picture(report: &RttReport) -> Picture {
         ranked(reports).into_iter().map(|r| r.0).filter(|line| is_known(&line.cdf)).collect();
     let drawn = &ranked[..ranked.len().min(LOOKS.len())];
     draw(&Chart {
-        heading: heading(reports),
+        title: super::rtt_title(reports),
         shown: "Share of exchanges answered within the time below.",
         bands: bands(drawn.iter().copied()),
         time: "time from request to response",
@@ -85,7 +85,7 @@ pub(super) fn of_owd(report: &OwdReport) -> Picture {
     let drawn = &known[..known.len().min(LOOKS.len())];
     let is_estimated = drawn.iter().any(|(_, line)| line.is_estimated());
     draw(&Chart {
-        heading: between(report),
+        title: super::owd_title(report),
         shown: "Share of packets that took at most the time below; lost ones are left out.",
         bands: if is_estimated { "Bands: 95% intervals." } else { "" },
         time: "one-way delay",
@@ -108,15 +108,15 @@ fn count(number: f64, is_exact: bool) -> String {
 fn draw(chart: &Chart<'_>) -> Picture {
     let mut picture = Picture::default();
     let curves = &chart.curves;
-    picture.heading((LEFT, 28.0), chart.heading.clone(), 17.0);
+    title(&chart.title, LEFT, &mut picture);
     let mut sentences = vec![chart.shown.to_owned(), chart.bands.to_owned()];
     if curves.iter().flat_map(|curve| curve.cdf.first()).any(|point| point.delay_ns <= 0) {
         sentences.push("At the left edge: zero and less.".to_owned());
     }
     sentences.push(format!("Marks: {}.", names().join(", ")));
-    subtitle(&sentences, (LEFT, 52.0), RIGHT, &mut picture);
+    subtitle(&sentences, LEFT, &mut picture);
     let Some(scale) = scale(curves) else {
-        picture.text((WIDTH / 2.0, HEIGHT / 2.0), chart.nothing, 16.0, QUIET, Align::Centre);
+        nothing(chart.nothing, &mut picture);
         return picture;
     };
     let plane = Plane { scale, bottom: HEIGHT - 66.0 - ROW * (curves.len() as f64 + 1.0) };
@@ -135,7 +135,7 @@ fn draw(chart: &Chart<'_>) -> Picture {
 }
 
 /// The axis omits only the outermost part of each curve; less is cut from the long delays, which matter more.
-fn scale(curves: &[Curve<'_>]) -> Option<LogScale> {
+fn scale(curves: &[Curve<'_>]) -> Option<DelayScale> {
     const SHORTEST: f64 = 2e-3;
     const LONGEST: f64 = 1e-4;
     let up_to = |curve: &Curve<'_>, share: f64| {
@@ -145,12 +145,12 @@ fn scale(curves: &[Curve<'_>]) -> Option<LogScale> {
     let first = |curve| up_to(curve, SHORTEST);
     let last = |curve| up_to(curve, 1.0 - LONGEST);
     let (least, greatest) = (curves.iter().filter_map(first).min()?, curves.iter().filter_map(last).max()?);
-    Some(LogScale::new(least, greatest, LEFT, RIGHT))
+    Some(DelayScale::new(least, greatest, LEFT, RIGHT))
 }
 
 /// The area in which the curves are drawn.
 struct Plane {
-    scale: LogScale,
+    scale: DelayScale,
     bottom: f64,
 }
 
@@ -179,7 +179,9 @@ impl Plane {
             let length = if tick.label.is_some() { 6.0 } else { 3.0 };
             picture.line((tick.place, bottom), (tick.place, bottom + length), QUIET, 1.0);
             if let Some(label) = &tick.label {
-                picture.text((tick.place, bottom + 16.0), label.clone(), 12.5, INK, Align::Centre);
+                // The last tick is so near to the edge that a label of many digits would reach beyond it.
+                let right = WIDTH - 2.0 - text_width(label, 12.5) / 2.0;
+                picture.text((tick.place.min(right), bottom + 16.0), label.clone(), 12.5, INK, Align::Centre);
             }
         }
         let middle = ((LEFT + RIGHT) / 2.0, (TOP + bottom) / 2.0);
@@ -235,7 +237,8 @@ impl Plane {
     }
 }
 
-/// Name, number of exchanges and quantiles of each curve, starting at height `top`.
+/// Name, number of exchanges and quantiles of each curve, starting at height `top`. Names are as long as the other columns
+/// leave room for.
 fn legend(Chart { curves, of, counted, .. }: &Chart<'_>, top: f64, picture: &mut Picture) {
     const SIZE: f64 = 12.5;
     const SAMPLE: f64 = 38.0;
@@ -245,9 +248,17 @@ fn legend(Chart { curves, of, counted, .. }: &Chart<'_>, top: f64, picture: &mut
     let mut rows = vec![vec![head, (*counted).to_owned()]];
     rows[0].extend(names().map(String::from));
     for curve in curves {
-        let name = text::shortened(&curve.name, LONGEST_NAME);
-        rows.push([name, curve.number.clone()].into_iter().chain(curve.quantiles.map(text::delay)).collect());
+        let cells = [String::new(), curve.number.clone()].into_iter().chain(curve.quantiles.map(text::delay));
+        rows.push(cells.collect());
     }
+    let width =
+        |rows: &[Vec<String>], column: usize| rows.iter().map(|row| text_width(&row[column], SIZE)).fold(0.0, f64::max);
+    let others: f64 = (1..rows[0].len()).map(|column| GAP + width(&rows, column)).sum();
+    let room = RIGHT - LEFT - SAMPLE - others;
+    for (row, curve) in rows[1..].iter_mut().zip(curves) {
+        row[0] = shortened(&curve.name, LONGEST_NAME, SIZE, room);
+    }
+    let widths: Vec<f64> = (0..rows[0].len()).map(|column| width(&rows, column)).collect();
     for (i, row) in rows.iter().enumerate() {
         let y = top + ROW * i as f64;
         if let Some(&look) = i.checked_sub(1).and_then(|i| LOOKS.get(i)) {
@@ -256,10 +267,8 @@ fn legend(Chart { curves, of, counted, .. }: &Chart<'_>, top: f64, picture: &mut
         }
         let colour = if i == 0 { QUIET } else { INK };
         let mut x = LEFT + SAMPLE;
-        for (column, cell) in row.iter().enumerate() {
-            let align = if column == 0 { Align::Left } else { Align::Right };
-            let width = rows.iter().map(|r| text_width(&r[column], SIZE)).fold(0.0, f64::max);
-            let place = if column == 0 { x } else { x + width };
+        for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
+            let (align, place) = if column == 0 { (Align::Left, x) } else { (Align::Right, x + width) };
             picture.text((place, y), cell.clone(), SIZE, colour, align);
             x += width + GAP;
         }
@@ -282,7 +291,7 @@ mod tests {
             share: Estimate { value, low: value - 0.05, high: value + 0.05 },
         };
         let cdf = [point(1_000, 1_000, 0.25), point(10_000, 100_000, 0.75)];
-        let plane = Plane { scale: LogScale::new(1_000, 100_000, LEFT, RIGHT), bottom: 400.0 };
+        let plane = Plane { scale: DelayScale::new(1_000, 100_000, LEFT, RIGHT), bottom: 400.0 };
         let at = |delay: i64, share: f64| (plane.scale.place(delay), plane.height(share));
         let median = Estimate { value: 20_000, low: 10_000, high: 100_000 };
         let marks = plane.marks(&[Some(median), None, None, None]);
@@ -296,5 +305,40 @@ mod tests {
         plane.band(&cdf, LOOKS[0], &mut picture);
         let outline: Vec<Place> = high.into_iter().chain(low.into_iter().rev()).collect();
         assert!(picture.shapes.iter().any(|shape| matches!(shape, Shape::Area { places, .. } if *places == outline)));
+    }
+
+    /// The end of whatever reaches farthest to the right.
+    fn right_end(picture: Picture) -> f64 {
+        let right = |shape| match shape {
+            Shape::Text { at, text, size, align: Align::Left, .. } => at.0 + text_width(&text, size),
+            Shape::Text { at, text, size, align: Align::Centre, .. } => at.0 + text_width(&text, size) / 2.0,
+            Shape::Text { at, .. } => at.0,
+            _ => 0.0,
+        };
+        picture.shapes.into_iter().map(right).fold(0.0, f64::max)
+    }
+
+    /// Columns beside the widest names, and labels of many digits, end within the picture.
+    #[test]
+    fn nothing_is_wider_than_the_picture() {
+        let delay = Some(Estimate::exact(123_456_789_000));
+        let quantiles = [delay; QUANTILES.len()];
+        let curve = |name: &str| Curve {
+            name: name.to_owned(),
+            number: "≈ 1,318,402,111".to_owned(),
+            quantiles: &quantiles,
+            cdf: &[],
+        };
+        let (title, shown) = (String::new(), "");
+        let curves = vec![curve(&"W".repeat(99)), curve("short")];
+        let (bands, time, counted, nothing, of) = ("", "", "exchanges", "", 2);
+        let chart = Chart { title, shown, bands, time, counted, nothing, curves, of };
+        let mut picture = Picture::default();
+        legend(&chart, 400.0, &mut picture);
+        assert!(right_end(picture) <= RIGHT + 1e-9);
+        let plane = Plane { scale: DelayScale::new(37_000_040_000, 37_000_390_000, LEFT, RIGHT), bottom: 400.0 };
+        let mut picture = Picture::default();
+        plane.axes(&chart, &mut picture);
+        assert!(right_end(picture) < WIDTH);
     }
 }

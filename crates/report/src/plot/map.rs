@@ -2,9 +2,8 @@
 
 use super::picture::{Align, Colour, GRID, INK, Look, Marker, Picture, Place, Polygon, QUIET, WHITE};
 use super::render::text_width;
-use super::{HEIGHT, MapLink, MapPicture, WIDTH, cut};
+use super::{HEIGHT, MapLink, MapPicture, WIDTH, subtitle, title};
 use crate::text;
-use dwell_types::Nanos;
 
 const LEFT: f64 = 60.0;
 const RIGHT: f64 = WIDTH - 60.0;
@@ -28,8 +27,8 @@ const OTHER: Look = Look { colour: QUIET, dashes: &[], marker: Marker::Ring };
 
 pub(super) fn picture(map: &MapPicture) -> Picture {
     let mut picture = Picture::default();
-    picture.heading((LEFT, 28.0), cut(&map.title), 17.0);
-    picture.text((LEFT, 52.0), cut(&map.subtitle), 12.5, QUIET, Align::Left);
+    title(&map.title, LEFT, &mut picture);
+    subtitle(std::slice::from_ref(&map.subtitle), LEFT, &mut picture);
     let places = fit(map);
     let bounds = delays(map);
     // Alarms are drawn on top of all other links.
@@ -210,14 +209,13 @@ fn legend(map: &MapPicture, bounds: Option<(f64, f64)>, picture: &mut Picture) {
         x += wide;
     }
     let Some((low, high)) = bounds else { return };
-    let text = |ns: f64| Nanos::new(ns.round() as i64).to_string();
-    picture.text((x, y), format!("delay per link: {}", text(low)), 12.0, INK, Align::Left);
+    picture.text((x, y), format!("delay per link: {}", text::time(low)), 12.0, INK, Align::Left);
     x += 148.0;
     for colour in DELAYS {
         picture.line((x, y), (x + 26.0, y), colour, 5.0);
         x += 26.0;
     }
-    picture.text((x + 10.0, y), text(high), 12.0, INK, Align::Left);
+    picture.text((x + 10.0, y), text::time(high), 12.0, INK, Align::Left);
     if map.links.iter().any(|link| link.alarm) {
         x += 80.0;
         picture.line((x, y), (x + 30.0, y), ALARM, 3.5);

@@ -28,7 +28,7 @@ use crate::queue::QueueReport;
 use crate::rtt::{ResultLine, RttReport};
 use crate::text;
 use dwell_sketch::estimate::Estimate;
-use picture::{Align, Picture, Place, QUIET};
+use picture::{Align, Picture, QUIET};
 use render::text_width;
 use std::io::{self, Write};
 use std::path::Path;
@@ -37,6 +37,10 @@ use std::path::Path;
 const WIDTH: f64 = 900.0;
 /// Height of a picture, in points.
 const HEIGHT: f64 = 600.0;
+/// Space to the right of what is written above a plot.
+const MARGIN: f64 = 26.0;
+/// A viewer's font is wider than ours by at most this factor.
+const WIDEST: f64 = 1.3;
 
 /// How a picture is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -193,25 +197,39 @@ pub fn write_sweep(sweep: &Sweep, image: Image, to: &mut impl Write) -> io::Resu
 }
 
 /// The title of a plot of response times.
-fn heading(reports: &[RttReport]) -> String {
+fn rtt_title(reports: &[RttReport]) -> String {
     let sources = reports.first().map(|r| text::few(&r.sources).join(", ")).unwrap_or_default();
-    cut(&format!("Response times in {sources}"))
+    format!("Response times in {sources}")
 }
 
 /// The title of a plot of one-way delays. Two full paths are too long, and file names say most.
-fn between(report: &OwdReport) -> String {
-    let [sender, receiver] = report.sources.each_ref().map(|source| source.rsplit('/').next().unwrap_or(source));
-    cut(&format!("One way from {sender} to {receiver}"))
+fn owd_title(report: &OwdReport) -> String {
+    let [sender, receiver] = report.sources.each_ref().map(|source| file_name(source));
+    format!("One way from {sender} to {receiver}")
 }
 
-/// Writes the sentences below a title, in as many lines as they need up to `right`.
-fn subtitle(sentences: &[String], (left, mut y): Place, right: f64, picture: &mut Picture) {
+/// What follows the last slash of a path.
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// Writes the title: the beginning of a long one, and in letters small enough for any viewer's font.
+fn title(text: &str, left: f64, picture: &mut Picture) {
+    const LONGEST: usize = 91;
+    let text = text::cut(text, LONGEST);
+    let size = fitting(&text, 17.0, WIDTH - MARGIN - left);
+    picture.heading((left, 28.0), text, size);
+}
+
+/// Writes the sentences below the title, in as many lines as they need.
+fn subtitle(sentences: &[String], left: f64, picture: &mut Picture) {
     const SIZE: f64 = 12.5;
     const LINE: f64 = 16.0;
+    let mut y = 52.0;
     let mut line = String::new();
     for sentence in sentences.iter().filter(|sentence| !sentence.is_empty()) {
         let longer = if line.is_empty() { sentence.clone() } else { format!("{line} {sentence}") };
-        if !line.is_empty() && left + text_width(&longer, SIZE) > right {
+        if !line.is_empty() && left + text_width(&longer, SIZE) > WIDTH - MARGIN {
             let full = std::mem::replace(&mut line, sentence.clone());
             picture.text((left, y), full, SIZE, QUIET, Align::Left);
             y += LINE;
@@ -222,9 +240,22 @@ fn subtitle(sentences: &[String], (left, mut y): Place, right: f64, picture: &mu
     picture.text((left, y), line, SIZE, QUIET, Align::Left);
 }
 
-/// Shortens a title to the width of the picture.
-fn cut(title: &str) -> String {
-    text::cut(title, 91)
+/// Says in the middle of a picture why there is nothing else in it.
+fn nothing(words: &str, picture: &mut Picture) {
+    picture.text((WIDTH / 2.0, HEIGHT / 2.0), words, 16.0, QUIET, Align::Centre);
+}
+
+/// The largest font size, up to `size`, at which a text fits into `width` in any viewer's font.
+fn fitting(text: &str, size: f64, width: f64) -> f64 {
+    size.min(size * width / (WIDEST * text_width(text, size)).max(1.0))
+}
+
+/// As much of a name as fits into `width`, at most `longest` characters: the beginning and the end, which distinguishes
+/// most of them.
+fn shortened(name: &str, longest: usize, size: f64, width: f64) -> String {
+    let lengths = (1..=longest.min(name.chars().count())).rev();
+    let mut names = lengths.map(|length| text::shortened(name, length));
+    names.find(|name| text_width(name, size) <= width).unwrap_or_default()
 }
 
 /// The distinct results of one or more reports with their total numbers of exchanges, most frequent first.
@@ -264,10 +295,10 @@ mod tests {
         let lines = |sentences: &[&str]| {
             let mut picture = Picture::default();
             let sentences: Vec<String> = sentences.iter().map(|&sentence| sentence.to_owned()).collect();
-            subtitle(&sentences, (72.0, 52.0), 874.0, &mut picture);
+            subtitle(&sentences, 72.0, &mut picture);
             let written = picture.shapes.into_iter().map(|shape| match shape {
                 Shape::Text { at, text, size, .. } => {
-                    assert!(at.0 + text_width(&text, size) <= 874.0, "{text}");
+                    assert!(at.0 + text_width(&text, size) <= WIDTH - MARGIN, "{text}");
                     (at.1, text)
                 }
                 _ => panic!("{shape:?}"),
@@ -278,5 +309,23 @@ mod tests {
         let [bands, largest] = ["Bands: what repeated requests leave open.", "The 4 largest of 5 results."];
         assert_eq!(lines(&[span, bands, ""]), [(52.0, format!("{span} {bands}"))]);
         assert_eq!(lines(&[span, bands, largest]), [(52.0, format!("{span} {bands}")), (68.0, largest.to_owned())]);
+    }
+
+    /// Whatever the letters of a name, all of it is within the picture, and names that differ at their ends still do.
+    #[test]
+    fn names_of_any_width_fit() {
+        for letter in ["W", "i", "名"] {
+            let name = letter.repeat(200);
+            let mut picture = Picture::default();
+            title(&name, 72.0, &mut picture);
+            for shape in picture.shapes {
+                let Shape::Text { at, text, size, .. } = shape else { panic!("{shape:?}") };
+                assert!(at.0 + WIDEST * text_width(&text, size) <= WIDTH - MARGIN + 0.1, "{text} of size {size}");
+            }
+            let short = |end: char| shortened(&format!("{name}{end}"), 91, 13.0, 700.0);
+            assert!(text_width(&short('a'), 13.0) <= 700.0 && short('a') != short('b'), "{}", short('a'));
+        }
+        assert_eq!(shortened("short", 91, 13.0, 700.0), "short");
+        assert_eq!(shortened("longer", 5, 13.0, 700.0), "lo…er");
     }
 }

@@ -3,7 +3,7 @@
 use super::picture::{Align, LOOKS, Look, Picture, QUIET};
 use super::scale::{LinearScale, TimeScale};
 use super::steps::{self, BETWEEN, BOTTOM, LEFT, RIGHT, TOP};
-use super::{HEIGHT, WIDTH, between};
+use super::{WIDTH, nothing, owd_title, subtitle, title};
 use crate::facts::Span;
 use crate::owd::{Delays, Interval, Line, OwdReport};
 use crate::quantiles::{P50, P99};
@@ -25,15 +25,15 @@ const DELAY_SHARE: f64 = 0.68;
 
 pub(super) fn picture(report: &OwdReport) -> Picture {
     let mut picture = Picture::default();
-    picture.heading((LEFT, 28.0), between(report), 17.0);
+    title(&owd_title(report), LEFT, &mut picture);
     let intervals = &report.intervals;
     let (Some(first), Some(last)) = (intervals.first(), intervals.last()) else {
-        picture.text((WIDTH / 2.0, HEIGHT / 2.0), "No packet was seen.", 16.0, QUIET, Align::Centre);
+        nothing("No packet was seen.", &mut picture);
         return picture;
     };
-    let bands = if intervals.iter().any(|i| i.line.is_estimated()) { " Bands: 95% intervals." } else { "" };
-    let subtitle = format!("Delay and loss per interval, {}.{bands}", text::span(first.start_ns, last.end_ns));
-    picture.text((LEFT, 52.0), subtitle, 12.5, QUIET, Align::Left);
+    let shown = format!("Delay and loss per interval, {}.", text::span(first.start_ns, last.end_ns));
+    let bands = if intervals.iter().any(|i| i.line.is_estimated()) { "Bands: 95% intervals." } else { "" };
+    subtitle(&[shown, bands.to_owned()], LEFT, &mut picture);
     let time = TimeScale::new(first.start_ns, last.end_ns, LEFT, RIGHT);
     let tall = BOTTOM - TOP - 2.0 * BETWEEN;
     let top = TOP + BETWEEN;

@@ -1,38 +1,31 @@
 //! Probing cost as more routers are instrumented.
 
-use super::picture::{Align, FAINT_GRID, GRID, INK, LOOKS, Look, Picture, Place, QUIET};
+use super::picture::{Align, INK, LOOKS, Look, Picture, Place, QUIET};
 use super::render::text_width;
 use super::scale::{LinearScale, Tick};
-use super::steps::{BETWEEN, BOTTOM, LEFT, RIGHT, TOP};
-use super::{HEIGHT, WIDTH, cut};
+use super::steps::{self, BETWEEN, BOTTOM, LABEL_GAP, LABEL_SIZE, LEFT, RIGHT, TOP};
+use super::{file_name, nothing, subtitle, title};
 use crate::net::{Granularity, PlanReport, Point};
 use crate::text;
 
-const LABEL_SIZE: f64 = 12.0;
-/// Distance between a label and the panel.
-const LABEL_GAP: f64 = 9.0;
 /// Share of the height taken by the probe hops.
 const HOPS_SHARE: f64 = 0.6;
 
 pub(super) fn picture(reports: &[PlanReport]) -> Picture {
     let mut picture = Picture::default();
     let Some(first) = reports.first() else { return picture };
-    let name = first.network.source.rsplit('/').next().unwrap_or(&first.network.source);
-    picture.heading((LEFT, 28.0), cut(&format!("Instrumenting {name}, router by router")), 17.0);
+    let name = file_name(&first.network.source);
+    title(&format!("Instrumenting {name}, router by router"), LEFT, &mut picture);
     let most = reports.iter().flat_map(|report| &report.curve).map(|point| point.routers).max().unwrap_or(0);
     let hops = || reports.iter().flat_map(|report| &report.curve).map(|point| point.probe_hops.max(1) as f64);
     if most == 0 {
-        picture.text((WIDTH / 2.0, HEIGHT / 2.0), "No router was instrumented.", 16.0, QUIET, Align::Centre);
+        nothing("No router was instrumented.", &mut picture);
         return picture;
     }
     let (routers, paths) = (first.network.routers as u64, first.network.paths as u64);
-    let subtitle = format!(
-        "{} routers, {} paths. Band: from the shortest to the longest segment of {}.",
-        text::count(routers),
-        text::count(paths),
-        first.strategy
-    );
-    picture.text((LEFT, 52.0), subtitle, 12.5, QUIET, Align::Left);
+    let network = format!("{}, {}.", text::count_of(routers, "router"), text::count_of(paths, "path"));
+    let shown = format!("Band: from the shortest to the longest segment of {}.", first.strategy);
+    subtitle(&[network, shown], LEFT, &mut picture);
     let across = LinearScale::new(0.0, most as f64, LEFT, RIGHT);
     let tall = BOTTOM - TOP - 2.0 * BETWEEN;
     let top = TOP + BETWEEN;
@@ -74,15 +67,7 @@ fn label(decade: f64, high: f64) -> String {
 
 fn panel(name: &str, ticks: &[Tick], across: &LinearScale, (top, bottom): Place, picture: &mut Picture) {
     picture.heading((LEFT, top - 12.0), name, 13.0);
-    for tick in across.ticks(|_| String::new()) {
-        picture.line((tick.place, top), (tick.place, bottom), FAINT_GRID, 1.0);
-    }
-    for tick in ticks {
-        picture.line((LEFT, tick.place), (RIGHT, tick.place), GRID, 1.0);
-        let label = tick.label.clone().unwrap_or_default();
-        picture.text((LEFT - LABEL_GAP, tick.place), label, LABEL_SIZE, INK, Align::Right);
-    }
-    picture.line((LEFT, bottom), (RIGHT, bottom), QUIET, 1.25);
+    steps::grid(ticks, &across.ticks(|_| String::new()), (top, bottom), picture);
 }
 
 fn draw(

@@ -4,7 +4,7 @@ use super::picture::{Align, Colour, LOOKS, Picture, Place, QUIET};
 use super::render::text_width;
 use super::scale::{LinearScale, TimeScale};
 use super::steps::{self, BETWEEN, BOTTOM, LEFT, RIGHT, TOP};
-use super::{HEIGHT, WIDTH, cut};
+use super::{file_name, nothing, subtitle, title};
 use crate::queue::QueueReport;
 use crate::text;
 use dwell_sketch::queue::{Pair, Stretch};
@@ -19,20 +19,19 @@ const QUEUE_SHARE: f64 = 0.58;
 
 pub(super) fn picture(report: &QueueReport) -> Picture {
     let mut picture = Picture::default();
-    let name = |source: &String| source.rsplit('/').next().unwrap_or_default().to_owned();
-    let names: Vec<String> = report.sources.iter().map(name).collect();
-    let heading = match names.split_last() {
+    let names: Vec<&str> = report.sources.iter().map(|source| file_name(source)).collect();
+    let what = match names.split_last() {
         Some((egress, ingress)) if !ingress.is_empty() => format!("Queue from {} to {egress}", ingress.join(" and ")),
         _ => format!("Queue of {}", names.join(", ")),
     };
-    picture.heading((LEFT, 28.0), cut(&heading), 17.0);
+    title(&what, LEFT, &mut picture);
     let (Some(first), Some(last)) = (report.timeline.first(), report.timeline.last()) else {
-        picture.text((WIDTH / 2.0, HEIGHT / 2.0), "No packet is known to have waited.", 16.0, QUIET, Align::Centre);
+        nothing("No packet is known to have waited.", &mut picture);
         return picture;
     };
     let (start, end) = (first.start.as_nanos(), last.end.as_nanos());
-    let how = if report.method.exact { "" } else { " Estimated." };
-    picture.text((LEFT, 52.0), format!("{}.{how}", text::span(start, end)), 12.5, QUIET, Align::Left);
+    let how = if report.method.exact { "" } else { "Estimated." };
+    subtitle(&[format!("{}.", text::span(start, end)), how.to_owned()], LEFT, &mut picture);
     legend(&mut picture);
     let time = TimeScale::new(start, end, LEFT, RIGHT);
     let tall = BOTTOM - TOP - 2.0 * BETWEEN;

@@ -127,6 +127,43 @@ impl LinearScale {
     }
 }
 
+/// A scale of delays: logarithmic, but linear where all of them are so nearly equal (a long path with little jitter, clocks
+/// that are far apart) that a logarithmic one, which ends at 1, 2 and 5 times powers of ten, would show a vertical line.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum DelayScale {
+    Log(LogScale),
+    Linear(LinearScale),
+}
+
+impl DelayScale {
+    /// From the round value below `least_ns` to the one above `greatest_ns`, mapped to `start` and `end` in points.
+    pub(super) fn new(least_ns: i64, greatest_ns: i64, start: f64, end: f64) -> Self {
+        /// Least ratio of the ends of a logarithmic scale.
+        const WIDE: f64 = 1.25;
+        let (least, greatest) = (least_ns as f64, greatest_ns as f64);
+        if least > 0.0 && greatest > least && greatest < WIDE * least {
+            Self::Linear(LinearScale::new(least, greatest, start, end))
+        } else {
+            Self::Log(LogScale::new(least_ns, greatest_ns, start, end))
+        }
+    }
+
+    pub(super) fn place(&self, delay_ns: i64) -> f64 {
+        match self {
+            Self::Log(scale) => scale.place(delay_ns),
+            Self::Linear(scale) => scale.place(delay_ns as f64),
+        }
+    }
+
+    /// Ticks at round delays; no two labels of a logarithmic scale are closer than `apart`.
+    pub(super) fn ticks(&self, apart: f64) -> Vec<Tick> {
+        match self {
+            Self::Log(scale) => scale.ticks(apart),
+            Self::Linear(scale) => scale.delay_ticks(),
+        }
+    }
+}
+
 /// A scale of times, in nanoseconds since the epoch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TimeScale {
@@ -146,7 +183,7 @@ impl TimeScale {
         self.start + share.clamp(0.0, 1.0) * (self.end - self.start)
     }
 
-    /// At most eight ticks at round times of day, or days; below three seconds at round times since the start.
+    /// At most nine ticks at round times of day, or days; below three seconds at round times since the start.
     pub(super) fn ticks(&self) -> Vec<Tick> {
         const SECOND: i64 = 1_000_000_000;
         if self.to.saturating_sub(self.from) < 3 * SECOND {
@@ -224,6 +261,19 @@ mod tests {
         assert_eq!(labels(50.01e6, 50.09e6)[..3], ["50 ms", "50.02 ms", "50.04 ms"]);
         assert_eq!(labels(-40.0, 40.0), ["-40 ns", "-20 ns", "0", "20 ns", "40 ns"]);
         assert_eq!(labels(0.0, 7e12)[1], "2000 s");
+    }
+
+    /// Delays of 100.1 to 103.9 ms fill the axis; on a logarithmic one they would take a twentieth of it.
+    #[test]
+    fn nearly_equal_delays_are_told_apart() {
+        let scale = |least, greatest| DelayScale::new(least, greatest, 0.0, 100.0);
+        let narrow = scale(100_100_000, 103_900_000);
+        assert_eq!(labels(narrow.ticks(0.0)), ["100 ms", "101 ms", "102 ms", "103 ms", "104 ms"]);
+        assert!(narrow.place(103_900_000) - narrow.place(100_100_000) > 90.0);
+        assert_eq!(labels(scale(100_100_000, 139_000_000).ticks(0.0)), ["100 ms", "150 ms", "200 ms"]);
+        for (least, greatest) in [(0, 0), (7, 7), (-8, -7), (0, 1)] {
+            assert!(matches!(scale(least, greatest), DelayScale::Log(_)), "{least} to {greatest}");
+        }
     }
 
     #[test]

@@ -1,18 +1,19 @@
 //! Quantiles over time, one panel per result.
 
-use super::picture::{Align, Look, Picture, Place, QUIET};
-use super::scale::{LogScale, TimeScale};
+use super::picture::{Look, Picture, Place};
+use super::scale::{DelayScale, TimeScale};
 use super::steps::{BETWEEN, BOTTOM, LEFT, RIGHT, TOP};
-use super::{HEIGHT, WIDTH, bands, heading, ranked, steps, subtitle};
+use super::{bands, nothing, ranked, rtt_title, shortened, steps, subtitle, title};
 use crate::facts::Span;
 use crate::quantiles::{P50, P95, P99, QUANTILES};
 use crate::rtt::{ResultLine, RttReport};
 use crate::text;
 
-/// Space beside the subtitle.
-const MARGIN: f64 = 26.0;
 /// Maximum number of panels in a picture.
 const PANELS: usize = 4;
+/// Size of the letters of their names, and the most characters of one.
+const NAME: f64 = 13.0;
+const LONGEST_NAME: usize = 91;
 
 /// The places of the quantiles drawn, the highest first.
 const CURVES: [(usize, Look); 3] = [(P99, steps::CURVES[0]), (P95, steps::CURVES[1]), (P50, steps::CURVES[2])];
@@ -21,11 +22,11 @@ pub(super) fn picture(reports: &[RttReport]) -> Picture {
     let mut picture = Picture::default();
     let ranked = ranked(reports);
     let drawn = &ranked[..ranked.len().min(PANELS)];
-    picture.heading((LEFT, 28.0), heading(reports), 17.0);
+    title(&rtt_title(reports), LEFT, &mut picture);
     let spans: Vec<Span> = reports.iter().filter_map(RttReport::period).collect();
     let ends = (spans.iter().map(|s| s.start).min(), spans.iter().map(|s| s.end).max());
     let ((Some(from), Some(to)), false) = (ends, drawn.is_empty()) else {
-        picture.text((WIDTH / 2.0, HEIGHT / 2.0), "No exchange was measured.", 16.0, QUIET, Align::Centre);
+        nothing("No exchange was measured.", &mut picture);
         return picture;
     };
     let is_drawn = |l: &&ResultLine| drawn.iter().any(|d| d.0.is_same(l));
@@ -38,12 +39,12 @@ pub(super) fn picture(reports: &[RttReport]) -> Picture {
     if ranked.len() > drawn.len() {
         sentences.push(format!("The {} largest of {} results.", drawn.len(), ranked.len()));
     }
-    subtitle(&sentences, (LEFT, 52.0), WIDTH - MARGIN, &mut picture);
+    subtitle(&sentences, LEFT, &mut picture);
     let time = TimeScale::new(from, to, LEFT, RIGHT);
     let tall = (BOTTOM - TOP - BETWEEN * drawn.len() as f64) / drawn.len().max(1) as f64;
     for (i, (line, _)) in drawn.iter().enumerate() {
         let top = TOP + BETWEEN + i as f64 * (tall + BETWEEN);
-        picture.heading((LEFT, top - 12.0), line.name(), 13.0);
+        picture.heading((LEFT, top - 12.0), shortened(&line.name(), LONGEST_NAME, NAME, RIGHT - LEFT), NAME);
         panel(line, reports, &time, (top, top + tall), &mut picture);
     }
     steps::times(&time, BOTTOM, &mut picture);
@@ -61,7 +62,7 @@ fn panel(result: &ResultLine, reports: &[RttReport], time: &TimeScale, (top, bot
     let lows = values().flat_map(|q| [q.low, q.value]).filter(|&delay| delay > 0);
     let Some(greatest) = values().map(|q| q.high).max() else { return };
     let least = lows.min().unwrap_or(1);
-    let scale = LogScale::new(least, greatest, bottom, top);
+    let scale = DelayScale::new(least, greatest, bottom, top);
     steps::axes(&scale.ticks(steps::APART), time, (top, bottom), picture);
     for (q, look) in CURVES {
         let course: Vec<_> =

@@ -3,7 +3,7 @@
 use super::picture::{Align, Colour, FAINT_GRID, GRID, INK, LOOKS, Look, Marker, Picture, Place, Polygon, QUIET};
 use super::render::text_width;
 use super::scale::{Tick, TimeScale};
-use super::{HEIGHT, WIDTH};
+use super::{HEIGHT, WIDTH, fitting};
 use crate::facts::Span;
 use dwell_sketch::estimate::Estimate;
 
@@ -15,6 +15,9 @@ pub(super) const BOTTOM: f64 = HEIGHT - 46.0;
 pub(super) const BETWEEN: f64 = 30.0;
 /// Minimum vertical distance between two labels.
 pub(super) const APART: f64 = 15.0;
+/// Size of the labels of a y-axis, and their distance from it.
+pub(super) const LABEL_SIZE: f64 = 12.0;
+pub(super) const LABEL_GAP: f64 = 9.0;
 
 /// The looks of three statistics, the highest first.
 pub(super) const CURVES: [Look; 3] = [
@@ -88,7 +91,8 @@ pub(super) fn axes(ticks: &[Tick], time: &TimeScale, ends: Place, picture: &mut 
     grid(ticks, &time.ticks(), ends, picture);
 }
 
-/// The grid of a panel, and the labels of its y-axis.
+/// The grid of a panel, and the labels of its y-axis: in smaller letters where clocks are so far apart that delays have many
+/// digits.
 pub(super) fn grid(ticks: &[Tick], across: &[Tick], (top, bottom): Place, picture: &mut Picture) {
     for tick in across {
         picture.line((tick.place, top), (tick.place, bottom), FAINT_GRID, 1.0);
@@ -97,11 +101,13 @@ pub(super) fn grid(ticks: &[Tick], across: &[Tick], (top, bottom): Place, pictur
         let labelled = tick.label.is_some();
         picture.line((LEFT, tick.place), (RIGHT, tick.place), if labelled { GRID } else { FAINT_GRID }, 1.0);
     }
+    let labels = ticks.iter().filter_map(|tick| tick.label.as_ref());
+    let size = labels.map(|label| fitting(label, LABEL_SIZE, LEFT - LABEL_GAP)).fold(LABEL_SIZE, f64::min);
     let mut free = f64::INFINITY;
     for tick in ticks {
         let Some(label) = &tick.label else { continue };
         if free - tick.place >= APART {
-            picture.text((LEFT - 9.0, tick.place), label.clone(), 12.0, INK, Align::Right);
+            picture.text((LEFT - LABEL_GAP, tick.place), label.clone(), size, INK, Align::Right);
             free = tick.place;
         }
     }
@@ -141,6 +147,7 @@ pub(super) fn names(mut placed: Vec<(f64, &str, Colour)>, (top, bottom): Place, 
 mod tests {
     use super::*;
     use crate::plot::picture::Shape;
+    use crate::plot::scale::LinearScale;
 
     /// Of 1000 intervals, one alone and two alone are narrower than three points, and ten are not.
     #[test]
@@ -181,5 +188,23 @@ mod tests {
         assert_eq!(found, [vec![0, 10, 20, 25], vec![45], vec![85]]);
         assert_eq!(runs(&course[..1]).len(), 1);
         assert!(runs::<i64>(&[]).is_empty());
+    }
+
+    /// Between clocks that are decades apart, delays have so many digits that labels of the usual size would begin outside
+    /// the picture.
+    #[test]
+    fn labels_begin_within_the_picture() {
+        let sizes = |least: f64, greatest: f64| {
+            let mut picture = Picture::default();
+            grid(&LinearScale::new(least, greatest, 400.0, 100.0).delay_ticks(), &[], (100.0, 400.0), &mut picture);
+            let texts = picture.shapes.into_iter().filter_map(|shape| match shape {
+                Shape::Text { at, text, size, .. } => Some((at.0 - text_width(&text, size), size)),
+                _ => None,
+            });
+            texts.collect::<Vec<_>>()
+        };
+        assert!(sizes(0.0, 400e6).iter().all(|&(left, size)| left > 0.0 && size == LABEL_SIZE));
+        let far = sizes(1.7e18, 1.7e18 + 1e6);
+        assert!(far.len() > 3 && far.iter().all(|&(left, size)| left > 0.0 && size < LABEL_SIZE), "{far:?}");
     }
 }

@@ -3,13 +3,13 @@
 use super::picture::{Align, FAINT_GRID, GRID, INK, LOOKS, Look, MORE_LOOKS, Picture, Place, QUIET};
 use super::render::text_width;
 use super::scale::{LinearScale, Tick};
-use super::{HEIGHT, Height, Sweep, SweepPanel, WIDTH, cut};
+use super::{HEIGHT, Height, MARGIN, Sweep, SweepPanel, WIDTH, fitting, nothing, title};
 use crate::round::STEPS;
 use crate::text;
 use dwell_sketch::estimate::Estimate;
 
 const LEFT: f64 = 64.0;
-const RIGHT: f64 = WIDTH - 26.0;
+const RIGHT: f64 = WIDTH - MARGIN;
 const TOP: f64 = 80.0;
 const BOTTOM: f64 = HEIGHT - 44.0;
 /// Height of a row of the legend.
@@ -30,12 +30,9 @@ const ASIDE: f64 = 20.0;
 const LINE: f64 = 13.0;
 /// Sideways offset between the intervals of different curves at the same x position.
 const BESIDE: f64 = 4.0;
-const HEADING: f64 = 17.0;
 /// Size of the names of panels, and the distance of their lines.
 const NAME: f64 = 13.0;
 const NAME_LINE: f64 = 16.0;
-/// A viewer's font is wider than ours by at most this factor.
-const WIDEST: f64 = 1.3;
 /// Least distance between the labels of two decades.
 const APART: f64 = 13.0;
 /// Smaller errors are drawn at this value: they need not be distinguished.
@@ -43,14 +40,12 @@ const LEAST: f64 = 1e-4;
 
 pub(super) fn picture(sweep: &Sweep) -> Picture {
     let mut picture = Picture::default();
-    let title = cut(&sweep.title);
-    let size = fitting(&title, HEADING, RIGHT - LEFT);
-    picture.heading((LEFT, 28.0), title, size);
+    title(&sweep.title, LEFT, &mut picture);
     let size = fitting(&sweep.subtitle, 12.5, RIGHT - LEFT);
     picture.text((LEFT, 52.0), sweep.subtitle.clone(), size, QUIET, Align::Left);
     let values = || sweep.panels.iter().flat_map(|panel| &panel.curves).flat_map(|(_, values)| values).flatten();
     if values().next().is_none() {
-        picture.text((WIDTH / 2.0, HEIGHT / 2.0), "Nothing was measured.", 16.0, QUIET, Align::Centre);
+        nothing("Nothing was measured.", &mut picture);
         return picture;
     }
     let floor = floor(sweep.y, values().map(|e| e.value).fold(f64::INFINITY, f64::min));
@@ -121,11 +116,6 @@ fn in_lines(name: &str, width: f64) -> Vec<&str> {
         Some((first, second)) if fitting(name, NAME, width) < NAME => vec![first, second],
         _ => vec![name],
     }
-}
-
-/// The largest font size, up to `size`, at which the heading fits into `width`.
-fn fitting(heading: &str, size: f64, width: f64) -> f64 {
-    size.min(size * width / (WIDEST * text_width(heading, size)).max(1.0))
 }
 
 /// The area of one panel.

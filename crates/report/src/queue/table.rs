@@ -1,8 +1,9 @@
 //! The human-readable table: episodes and their culprits; below, what the numbers are based on.
 
 use super::{AgainstExact, Culprit, Depth, Episode, Packets, QueueReport};
-use crate::footing::{self, WIDTH, item};
+use crate::footing::{self, item};
 use crate::grid::Grid;
+use crate::heading;
 use crate::text;
 use dwell_sketch::conquest::Unit;
 use dwell_types::Nanos;
@@ -14,12 +15,7 @@ const MOST_EPISODES: usize = 20;
 
 /// Writes the report; `threshold` is the delay from which on there is an episode.
 pub fn write(report: &QueueReport, threshold: Nanos, to: &mut impl Write) -> io::Result<()> {
-    for line in text::wrap(&sources(&report.sources), " → ", WIDTH) {
-        writeln!(to, "{line}")?;
-    }
-    if let Some(span) = report.span_ns {
-        writeln!(to, "{}", text::span(span.start, span.end))?;
-    }
+    heading::write(&sources(&report.sources), " → ", report.span_ns, to)?;
     writeln!(to)?;
     match (report.packets.departed, report.longest_delay_ns) {
         (0, _) => writeln!(to, "{}", nothing(&report.packets))?,
@@ -87,7 +83,7 @@ fn row(grid: &mut Grid, times: text::Times, episode: &Episode) {
         times.text(episode.start_ns),
         span(episode.end_ns.saturating_sub(episode.start_ns)),
         span(episode.peak_delay_ns),
-        span(episode.mean_delay_ns.round() as i64),
+        text::time(episode.mean_delay_ns),
         depth(episode.peak_queue),
         text::count(episode.packets),
         text::bytes(episode.bytes),
@@ -130,11 +126,8 @@ fn footing(report: &QueueReport, to: &mut impl Write) -> io::Result<()> {
         item("", &format!("{incomplete} of those matched found a queue that is only partly known"), to)?;
     }
     if packets.elsewhere > 0 {
-        item(
-            "",
-            &format!("besides {} packets of other directions or of one side", text::count(packets.elsewhere)),
-            to,
-        )?;
+        let elsewhere = text::count_of(packets.elsewhere, "packet");
+        item("", &format!("besides {elsewhere} of other directions or of one side"), to)?;
     }
     if let Some(longest) = report.longest_delay_ns {
         let deepest = depth(report.peak_queue);
@@ -168,8 +161,8 @@ fn compared(scores: &AgainstExact, unit: Unit) -> String {
         unknown => format!("; {} waited for more than --longest", text::count(unknown)),
     };
     format!(
-        "{} packets over the threshold: precision {}, recall {}, mean error of sizes {}{unknown}",
-        text::count(scores.packets),
+        "{} over the threshold: precision {}, recall {}, mean error of sizes {}{unknown}",
+        text::count_of(scores.packets, "packet"),
         share(scores.precision),
         share(scores.recall),
         scores.mean_error.map_or_else(|| "–".to_owned(), size),

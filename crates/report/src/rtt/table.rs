@@ -4,6 +4,7 @@ use super::{self as rtt, Dependent, Flow, OF_FLOWS, Quic, ResultLine, RttReport,
 use crate::facts::{Frames, Memory, Span};
 use crate::footing::{self, WIDTH};
 use crate::grid::Grid;
+use crate::heading;
 use crate::quantiles::{MAIN, QUANTILES, names};
 use crate::text;
 use dwell_types::{Nanos, Series};
@@ -104,8 +105,8 @@ fn quic(quic: &Quic, to: &mut impl Write) -> io::Result<()> {
         writeln!(to, "  {} of these were evicted", text::count(quic.evicted))?;
     }
     if quic.unknown_packets > 0 {
-        let packets = text::count(quic.unknown_packets);
-        writeln!(to, "  {packets} packets may belong to others, which began before or changed addresses")?;
+        let packets = text::count_of(quic.unknown_packets, "packet");
+        writeln!(to, "  {packets} may belong to others, which began before or changed addresses")?;
     }
     Ok(())
 }
@@ -116,15 +117,9 @@ fn exchanges(line: &ResultLine) -> f64 {
 
 fn title(reports: &[RttReport], to: &mut impl Write) -> io::Result<()> {
     let Some(first) = reports.first() else { return Ok(()) };
-    for line in text::wrap(&text::few(&first.sources), ", ", WIDTH) {
-        writeln!(to, "{line}")?;
-    }
-    let starts = reports.iter().filter_map(|r| r.span_ns).map(|s| s.start).min();
-    let ends = reports.iter().filter_map(|r| r.span_ns).map(|s| s.end).max();
-    if let (Some(start), Some(end)) = (starts, ends) {
-        writeln!(to, "{}", text::span(start, end))?;
-    }
-    Ok(())
+    let spans = || reports.iter().filter_map(|r| r.span_ns);
+    let ends = spans().map(|span| span.start).min().zip(spans().map(|span| span.end).max());
+    heading::write(&text::few(&first.sources), ", ", ends.map(|(start, end)| Span { start, end }), to)
 }
 
 /// The grid of delays: one line per result if nothing was estimated, otherwise a second line with the intervals.
@@ -201,8 +196,8 @@ fn flows(flows: &[Flow], to: &mut impl Write) -> io::Result<()> {
             grid.row(row);
             let is_estimated = line.exchanges.is_some_and(|e| !e.is_exact());
             if is_estimated || estimates().flatten().any(|e| !e.is_exact()) {
-                let samples = format!("  {} samples", text::count(line.samples));
-                let mut row = vec![samples, line.exchanges.map(text::plus_minus).unwrap_or_default()];
+                let samples = text::count_of(line.samples, "sample");
+                let mut row = vec![format!("  {samples}"), line.exchanges.map(text::plus_minus).unwrap_or_default()];
                 row.extend(estimates().map(|delay| delay.map(text::interval).unwrap_or_default()));
                 grid.row(row);
             }

@@ -178,10 +178,12 @@ fn error(line: &SizeError) -> String {
     }
 }
 
-/// A share in percent, with two significant digits: here shares of millions of packets are not all "<0.1%".
+/// A share in percent, with two significant digits: here shares of millions of packets are not all "<0.1%". A share below 1
+/// is never written as 100%: a recall of 100% misses nothing, and a probability of 100% leaves nothing out.
 fn precise(share: f64) -> String {
     match share * 100.0 {
         0.0 => "0%".into(),
+        percent if (99.5..100.0).contains(&percent) => ">99%".into(),
         percent if percent >= 9.95 => format!("{percent:.0}%"),
         percent if percent >= 0.995 => format!("{percent:.1}%"),
         percent if percent >= 0.0995 => format!("{percent:.2}%"),
@@ -199,6 +201,7 @@ mod tests {
         let error = |share| error(&SizeError { error: share, ..SizeError::default() });
         let shares = [None, Some(0.0), Some(4e-6), Some(0.000_12), Some(0.0123), Some(0.42), Some(1.0), Some(11.04)];
         assert_eq!(shares.map(error), ["–", "0%", "<0.001%", "0.012%", "1.2%", "42%", "×2.0", "×12.0"]);
+        assert_eq!([0.994, 0.996, 1.0, 1.5].map(precise), ["99%", ">99%", "100%", "150%"]);
         assert_eq!([f64::NAN, f64::INFINITY].map(|share| error(Some(share))), ["–", "–"]);
     }
 }

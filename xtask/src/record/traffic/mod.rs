@@ -1,6 +1,7 @@
 //! The traffic: real servers and clients on real stacks. Only what they send, and when, is generated.
 
 use super::host::Daemon;
+use super::plan::normal;
 use anyhow::Result;
 use dwell_types::hash;
 use std::thread::JoinHandle;
@@ -84,7 +85,7 @@ impl Draws {
     /// A uniform draw on [0, 1).
     fn uniform(&mut self) -> f64 {
         self.count += 1;
-        (hash::word(self.start, self.count) >> 11) as f64 / (1u64 << 53) as f64
+        hash::unit(hash::word(self.start, self.count))
     }
 
     /// A uniform draw from `0..len`.
@@ -94,7 +95,6 @@ impl Draws {
 
     /// A lognormal draw, given the median and the standard deviation of the logarithm.
     fn lognormal(&mut self, median: f64, sigma: f64) -> f64 {
-        let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
-        median * (sigma * radius * (std::f64::consts::TAU * self.uniform()).cos()).exp()
+        median * (sigma * normal([self.uniform(), self.uniform()])).exp()
     }
 }
