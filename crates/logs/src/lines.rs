@@ -67,16 +67,23 @@ pub struct Lines<R = BufReader<Decompressed>> {
     fields: Fields,
     /// Number of fields on every line, known once the header has been read.
     columns: Option<usize>,
-    is_stopped: bool,
     /// Whether the current line has no line ending.
     is_unfinished: bool,
     /// Whether such a line below the header was given out.
     is_unfinished_used: bool,
-    /// The error at which a truncated log ended early.
-    cut: Option<io::Error>,
-    /// The line that could not be used, at which the log ended; and how many were used before.
-    unusable: Option<LogError>,
+    /// Number of lines that were used.
     used: u64,
+    early_end: Option<EarlyEnd>,
+}
+
+/// Why a log ended before its last line.
+enum EarlyEnd {
+    /// Reading was stopped.
+    Stopped,
+    /// The log is truncated, as this error says.
+    Cut(io::Error),
+    /// A line cannot be used, for the reason in the error.
+    Unusable(LogError),
 }
 
 impl<R> fmt::Debug for Lines<R> {
@@ -112,12 +119,10 @@ impl<R: BufRead> Lines<R> {
             number: 0,
             fields: Fields::new(),
             columns: None,
-            is_stopped: false,
             is_unfinished: false,
             is_unfinished_used: false,
-            cut: None,
-            unusable: None,
             used: 0,
+            early_end: None,
         }
     }
 
@@ -150,13 +155,14 @@ impl<R: BufRead> Lines<R> {
     /// Advances to the next non-empty line; false at the end, after a stop, or where the log is truncated (a partial last
     /// line is dropped there).
     pub fn advance(&mut self) -> Result<bool, LogError> {
-        if self.unusable.is_some() || !self.read()? {
+        if self.early_end.is_some() || !self.read()? {
             self.fields.record.clear();
             return Ok(false);
         }
         match self.split() {
             Err(_) if self.is_unfinished && self.columns.is_some() => {
-                self.cut = Some(io::Error::new(io::ErrorKind::UnexpectedEof, "the last line is truncated"));
+                let error = io::Error::new(io::ErrorKind::UnexpectedEof, "the last line is truncated");
+                self.early_end = Some(EarlyEnd::Cut(error));
                 self.number -= 1;
                 self.fields.record.clear();
                 Ok(false)
@@ -194,7 +200,7 @@ impl<R: BufRead> Lines<R> {
     pub fn or_end<T>(&mut self, next: Result<Option<T>, LogError>) -> Result<Option<T>, LogError> {
         match next {
             Err(error) if self.used > 0 && error.is_damage() => {
-                self.unusable = Some(error);
+                self.early_end = Some(EarlyEnd::Unusable(error));
                 return Ok(None);
             }
             Ok(Some(_)) => self.used += 1,
@@ -211,11 +217,11 @@ impl<R: BufRead> Lines<R> {
                 Ok(0) => return Ok(false),
                 Ok(_) => self.number += 1,
                 Err(error) if is_stopped(&error) => {
-                    self.is_stopped = true;
+                    self.early_end = Some(EarlyEnd::Stopped);
                     return Ok(false);
                 }
                 Err(error) if is_cut(&error) && self.columns.is_some() => {
-                    self.cut = Some(error);
+                    self.early_end = Some(EarlyEnd::Cut(error));
                     return Ok(false);
                 }
                 Err(error) => return Err(LogError::Unread(self.path.clone(), error)),
@@ -262,31 +268,38 @@ impl<R: BufRead> Lines<R> {
 
     /// Whether reading was stopped (see [`Stop`]) before the end.
     pub fn is_stopped(&self) -> bool {
-        self.is_stopped
+        matches!(self.early_end, Some(EarlyEnd::Stopped))
     }
 
     /// An error if the log is truncated: for files of which a part is of no use.
     pub fn whole(&mut self) -> Result<(), LogError> {
-        self.cut.take().map_or(Ok(()), |error| Err(LogError::Unread(self.path.clone(), error)))
+        match self.early_end.take_if(|end| matches!(end, EarlyEnd::Cut(_))) {
+            Some(EarlyEnd::Cut(error)) => Err(LogError::Unread(self.path.clone(), error)),
+            _ => Ok(()),
+        }
     }
 
     /// Whether the log ended at a line that cannot be used.
     pub fn is_damaged(&self) -> bool {
-        self.unusable.is_some()
+        matches!(self.early_end, Some(EarlyEnd::Unusable(_)))
     }
 
     /// A warning if the log is or may be truncated, or ended at a line that cannot be used.
     pub fn warning(&self) -> Option<String> {
-        if let Some(error) = &self.unusable {
-            let lines = if self.used == 1 { "line before is" } else { "lines before are" };
-            let why = std::error::Error::source(error).map(|why| format!(": {why}")).unwrap_or_default();
-            return Some(format!("{error}{why}: only the {lines} used"));
+        let name = Name(&self.path);
+        match &self.early_end {
+            Some(EarlyEnd::Unusable(error)) => {
+                let lines = if self.used == 1 { "line before is" } else { "lines before are" };
+                let why = std::error::Error::source(error).map(|why| format!(": {why}")).unwrap_or_default();
+                Some(format!("{error}{why}: only the {lines} used"))
+            }
+            Some(EarlyEnd::Cut(error)) => {
+                Some(format!("{name}: {error} after line {}: the rest is not used", self.number))
+            }
+            Some(EarlyEnd::Stopped) | None => self
+                .is_unfinished_used
+                .then(|| format!("{name}: the last line has no line end, and is used, but may be cut off")),
         }
-        let Some(cut) = &self.cut else {
-            let words = "the last line has no line end, and is used, but may be cut off";
-            return self.is_unfinished_used.then(|| format!("{}: {words}", Name(&self.path)));
-        };
-        Some(format!("{}: {cut} after line {}: the rest is not used", Name(&self.path), self.number))
     }
 }
 
