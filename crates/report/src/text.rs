@@ -68,6 +68,11 @@ pub(crate) fn significant(number: f64) -> String {
     without_zeros(&format!("{number:.decimals$}")).to_owned()
 }
 
+/// What follows a text in a column, or precedes it, at any width: that of a format string is limited to 16 bits.
+pub fn blanks(text: &str, width: usize) -> String {
+    " ".repeat(width.saturating_sub(text.chars().count()))
+}
+
 /// At most this many characters: of a longer text the beginning, and `…`.
 pub(crate) fn cut(text: &str, most: usize) -> String {
     if text.chars().nth(most).is_none() {
