@@ -4,6 +4,7 @@
 
 mod common;
 
+use dwell_report::facts::Parameter;
 use dwell_report::json;
 use dwell_report::quantiles::QUANTILES;
 use dwell_report::rtt::{RttReport, csv, table};
@@ -49,6 +50,24 @@ fn tables() {
     nothing.results.clear();
     nothing.span_ns = None;
     check_table("nothing.txt", &[nothing]);
+}
+
+/// The footing of a series states the parameters of its least accurate interval.
+#[test]
+fn a_series_is_as_accurate_as_its_worst_interval() {
+    let (worst, mut last) = (common::sampled(), common::sampled());
+    last.method.parameters.insert("relative_resolution", Parameter::Real(2.91e-11));
+    last.method.parameters.remove("rules");
+    let (mut alone, mut text) = (Vec::new(), Vec::new());
+    table::write(&worst, &mut alone).unwrap();
+    table::write_series(&[worst.clone(), last.clone()], &mut text).unwrap();
+    let footing = |text: Vec<u8>| {
+        let text = String::from_utf8(text).unwrap();
+        let lines = text.lines().filter(|line| line.contains("resolution") || line.contains("entry probability"));
+        lines.map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let (alone, text) = (footing(alone), footing(text));
+    assert!(alone.len() == 3 && alone == text, "{alone:?}, {text:?}");
 }
 
 #[test]
