@@ -114,7 +114,7 @@ fn main() -> ExitCode {
     };
     let signals = match Signals::watch() {
         Ok(signals) => signals,
-        Err(error) => return failed(&error.into()),
+        Err(error) => return failed(&anyhow::Error::from(error).context("signals")),
     };
     let result = match arguments.command {
         Command::Rtt(arguments) => rtt::run(&arguments, &signals),

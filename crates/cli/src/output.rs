@@ -118,10 +118,12 @@ pub(crate) fn check_different<'a>(
 ) -> Result<(), Failure> {
     let mut seen = Vec::new();
     for path in inputs {
-        if seen.contains(&path) {
+        let Input { file, interface } = Input::parse(path);
+        let same = (fs::canonicalize(file).unwrap_or_else(|_| file.to_owned()), interface);
+        if seen.contains(&same) {
             return Err(Failure::Usage(format!("expected {expected}, found {} twice", path.display())));
         }
-        seen.push(path);
+        seen.push(same);
     }
     Ok(())
 }

@@ -244,12 +244,13 @@ fn write_plain(bytes: &[u8], to: &mut impl Write) -> io::Result<usize> {
 }
 
 /// Length of the control character that a text starts with, except for a line feed: one byte, or two in UTF-8 (C1),
-/// which some terminals interpret, too.
+/// which some terminals interpret, too, or the three of one that changes the direction of the text.
 fn control(text: &[u8]) -> usize {
     match text {
         [b'\n', ..] => 0,
         [byte, ..] if byte.is_ascii_control() => 1,
         [0xc2, 0x80..=0x9f, ..] => 2,
+        [0xe2, 0x80, 0xaa..=0xae, ..] | [0xe2, 0x81, 0xa6..=0xa9, ..] => 3,
         _ => 0,
     }
 }
@@ -260,10 +261,10 @@ mod tests {
 
     #[test]
     fn text_for_people_holds_no_commands() {
-        let (mut bytes, mut text) = ("a\u{1b}[31m\tb\n\u{9b}2J é\u{7f}\u{a0}".as_bytes(), Vec::new());
+        let (mut bytes, mut text) = ("a\u{1b}[31m\tb\n\u{9b}2J é\u{7f}\u{a0}\u{202e}\u{2069}…".as_bytes(), Vec::new());
         while !bytes.is_empty() {
             bytes = &bytes[write_plain(bytes, &mut text).unwrap()..];
         }
-        assert_eq!(String::from_utf8(text).unwrap(), "a?[31m?b\n?2J é?\u{a0}");
+        assert_eq!(String::from_utf8(text).unwrap(), "a?[31m?b\n?2J é?\u{a0}??…");
     }
 }
