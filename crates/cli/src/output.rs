@@ -5,7 +5,8 @@ use anyhow::Result;
 use clap::{Arg, Args, Command, CommandFactory, ValueEnum};
 use dwell_capture::Input;
 use dwell_report::csv::Rows;
-use dwell_report::plot::Image;
+use dwell_report::openmetrics::Label;
+use dwell_report::plot::{self, Image};
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
@@ -68,6 +69,31 @@ impl<F: ValueEnum + Default + Send + Sync + 'static> ReportArguments<F> {
     /// Opens the file of the report.
     pub(crate) fn open(&self) -> Result<Output> {
         Output::file(self.path())
+    }
+}
+
+/// What is added to OpenMetrics.
+#[derive(Args)]
+pub(crate) struct LabelArguments {
+    /// Add a label to every line of --format openmetrics, such as interface=eth0, so that Prometheus can read several files.
+    #[arg(long = "label", value_name = "NAME=VALUE", help_heading = "Output")]
+    pub(crate) labels: Vec<Label>,
+}
+
+impl LabelArguments {
+    /// Rejects labels where they would have no effect, and two of the same name.
+    pub(crate) fn check(&self, is_openmetrics: bool) -> Result<(), Failure> {
+        let mut names = Vec::new();
+        for name in self.labels.iter().map(Label::name) {
+            if !is_openmetrics {
+                return Err(Failure::Usage("--label applies only to --format openmetrics".to_owned()));
+            }
+            if names.contains(&name) {
+                return Err(Failure::Usage(format!("--label {name}: is given twice")));
+            }
+            names.push(name);
+        }
+        Ok(())
     }
 }
 

@@ -6,6 +6,7 @@ mod common;
 
 use dwell_report::facts::Parameter;
 use dwell_report::json;
+use dwell_report::openmetrics::Label;
 use dwell_report::quantiles::QUANTILES;
 use dwell_report::rtt::{RttReport, csv, table};
 use std::path::PathBuf;
@@ -149,4 +150,22 @@ fn openmetrics_text() {
     assert!(labels.contains("le=\"+Inf\"") && (total - 4_120.0).abs() < 20.0, "{labels} {total}");
     assert!(!text.contains("dwell_rtt_exchanges{match=\"dns\",leg=\"both\",group=\"10.20.9.0/24\""));
     assert!(text.contains("group=\"say \\\"hi\\\", \\\\ all\""));
+}
+
+/// What users add to lines cannot be confused with what these have.
+#[test]
+fn openmetrics_labels_are_all_reserved() {
+    let mut text = Vec::new();
+    for report in [common::with_flows(), common::sampled()] {
+        common::openmetrics(&report, &mut text).unwrap();
+    }
+    let text = String::from_utf8(text).unwrap();
+    let labels = text.lines().filter_map(|line| line.split_once('{')?.1.split_once('}'));
+    let names = labels.flat_map(|(labels, _)| labels.split("\",")).filter_map(|label| label.split_once("=\""));
+    let mut found = 0;
+    for (name, _) in names.filter(|(name, _)| name.chars().all(|c| c.is_ascii_lowercase())) {
+        assert!(format!("{name}=a").parse::<Label>().is_err(), "{name}");
+        found += 1;
+    }
+    assert!(found > 1_000);
 }

@@ -4,6 +4,7 @@ use crate::output::{self, Output};
 use anyhow::Result;
 use dwell_report::csv::Rows;
 use dwell_report::json;
+use dwell_report::openmetrics::Label;
 use dwell_report::owd::samples::{COLUMNS, Sample};
 use dwell_report::owd::{self as report, Interval, OwdReport};
 use dwell_report::plot::{self, Image};
@@ -16,6 +17,7 @@ pub(super) struct Outputs {
     cdf: Option<(Output, Image)>,
     samples: Option<Rows<Output>>,
     format: Format,
+    labels: Vec<Label>,
     /// Whether the report includes the intervals.
     has_intervals: bool,
     /// The intervals still needed at the end.
@@ -36,6 +38,7 @@ impl Outputs {
             cdf: Output::picture(cdf)?,
             samples: Output::rows(samples, COLUMNS)?,
             format: arguments.report.format(),
+            labels: arguments.metrics.labels.clone(),
             has_intervals: match arguments.report.format() {
                 Format::Table => has_intervals,
                 Format::Json | Format::Csv => true,
@@ -75,7 +78,7 @@ impl Outputs {
             Format::Json => json::write(&report, to)?,
             Format::Jsonl => json::write_line(&report, to)?,
             Format::Csv => report::csv::write(&report, to)?,
-            Format::Openmetrics => report::openmetrics::write(&report, to)?,
+            Format::Openmetrics => report::openmetrics::write(&report, &self.labels, to)?,
         }
         if !self.has_intervals {
             report.intervals = self.intervals;

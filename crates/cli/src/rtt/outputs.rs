@@ -3,6 +3,7 @@ use crate::output::{self, Output};
 use anyhow::Result;
 use dwell_report::csv::Rows;
 use dwell_report::json;
+use dwell_report::openmetrics::Label;
 use dwell_report::plot::{self, Image};
 use dwell_report::rtt::{RttReport, csv, openmetrics, ppviz, samples, table};
 use dwell_sketch::Sample;
@@ -17,6 +18,7 @@ pub(super) struct Outputs {
     has_head: bool,
     /// What OpenMetrics has counted, and whether its file is replaced as each interval ends.
     counted: openmetrics::Counted,
+    labels: Vec<Label>,
     is_replaced: bool,
     plot: Option<(Output, Image)>,
     samples: Option<Rows<Output>>,
@@ -35,6 +37,7 @@ impl Outputs {
             format,
             has_head: false,
             counted: openmetrics::Counted::default(),
+            labels: arguments.metrics.labels.clone(),
             is_replaced: arguments.interval.is_some(),
             plot: Output::picture(arguments.plot.as_ref())?,
             samples: Output::rows(arguments.samples.as_deref(), samples::COLUMNS)?,
@@ -61,7 +64,7 @@ impl Outputs {
             Format::Openmetrics => {
                 self.counted.add(report);
                 if self.is_replaced {
-                    self.counted.write(report, &mut self.report)?;
+                    self.counted.write(report, &self.labels, &mut self.report)?;
                     self.report.finish_and_begin_anew()?;
                 }
                 return Ok(());
@@ -122,7 +125,7 @@ impl Outputs {
             (Format::Json, [report]) if !is_series => json::write(report, to)?,
             (Format::Json, reports) => json::write_series(reports, to)?,
             // The last interval again, if each replaces the file: another one was begun.
-            (Format::Openmetrics, [.., last]) => self.counted.write(last, to)?,
+            (Format::Openmetrics, [.., last]) => self.counted.write(last, &self.labels, to)?,
             // Jsonl and CSV are written already, and ppviz has no report.
             (Format::Jsonl | Format::Csv | Format::Ppviz | Format::Openmetrics, _) => (),
         }
