@@ -171,6 +171,7 @@ pub(crate) fn check_apart(
     let place = |path: &Path| match fs::metadata(path) {
         Ok(metadata) => metadata.is_file().then(|| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())),
         Err(_) => {
+            let path = &target(path);
             let folder = fs::canonicalize(Path::new(".").join(path.parent().unwrap_or(path)));
             Some(folder.unwrap_or_default().join(path.file_name().unwrap_or_default()))
         }
@@ -203,6 +204,18 @@ pub(crate) fn check_apart(
 /// Whether a file can appear there in place of another one, or of none.
 pub(crate) fn is_replaceable(path: &Path) -> bool {
     !is_stdout(path) && fs::metadata(path).map_or(true, |old| old.is_file())
+}
+
+/// The file that will be written: that to which a symbolic link leads, also if there is none yet.
+fn target(path: &Path) -> PathBuf {
+    /// As many links as Linux follows, so that a circle ends.
+    const MOST: usize = 40;
+    let mut path = path.to_owned();
+    for _ in 0..MOST {
+        let Ok(next) = fs::read_link(&path) else { break };
+        path = path.with_file_name(next);
+    }
+    path
 }
 
 /// The device of standard output must not be opened by name: it may be a file that is already partly written.

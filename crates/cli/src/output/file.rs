@@ -2,7 +2,7 @@
 //! the end, or when the first of the lines is published that are written while a run goes on. A pipe whose reader has gone
 //! ends the run, unless there are files to complete.
 
-use super::is_stdout;
+use super::{is_stdout, target};
 use anyhow::{Context, Result};
 use dwell_report::csv::Rows;
 use dwell_report::plot::Image;
@@ -73,9 +73,7 @@ impl Output {
             return Err(io::Error::from(io::ErrorKind::NotADirectory)).with_context(cannot);
         }
         // For a symbolic link, the target is replaced, or made, and the link is kept.
-        let missing = || Some(path.parent()?.join(fs::read_link(path).ok()?));
-        let target = || fs::canonicalize(path).ok().or_else(missing);
-        let path = path.is_symlink().then(target).flatten().unwrap_or_else(|| path.to_owned());
+        let path = target(path);
         let (file, partial) = Partial::beside(&path).with_context(cannot)?;
         if let Some(old) = old {
             // Whoever may read the old file may read the new one, and nobody else.

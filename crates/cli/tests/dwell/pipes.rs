@@ -1,8 +1,9 @@
 //! The other end of inputs and outputs: a reader that exits, a full disk, a pipe as input.
 
-use crate::run::{command, dwell_in, finish, lines, names, testdata};
+use crate::run::{Run, assert_refused, command, dwell_in, finish, lines, names, testdata};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
 use std::process::Stdio;
 
 /// Piping into `head` must not cause an error message.
@@ -388,4 +389,23 @@ fn a_link_is_written_through() {
     .ok();
     assert!(link.is_symlink() && fs::read_to_string(&target).unwrap().contains("dwell.rtt/1"));
     assert_eq!(names(folder.path()), ["link.json", "target.json"]);
+}
+
+/// Two outputs are one if a link leads from the one to the other, also while there is no file yet.
+#[cfg(unix)]
+#[test]
+fn a_link_to_another_output_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    std::os::unix::fs::symlink("report.json", path("link.json")).unwrap();
+    std::os::unix::fs::symlink(path("link.json"), path("far.json")).unwrap();
+    for link in ["link.json", "far.json"] {
+        let (ntp, report, link) = (testdata("ntp/ntp.pcap"), path("report.json"), path(link));
+        let how = ["rtt", &ntp, "--match", "ntp", "-o", &report, "--samples", &link];
+        assert_refused(&how, 2, &[&link, "would be written twice"]);
+    }
+    // What is missing at the end of the links is made, and they are kept.
+    dwell_in(folder.path(), &["rtt", &testdata("ntp/ntp.pcap"), "--match", "ntp", "-o", "far.json"]).ok();
+    assert_eq!(names(folder.path()), ["far.json", "link.json", "report.json"]);
+    assert!(Path::new(&path("far.json")).is_symlink() && Path::new(&path("link.json")).is_symlink());
 }
