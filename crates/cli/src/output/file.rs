@@ -7,7 +7,8 @@ use anyhow::{Context, Result};
 use dwell_report::csv::Rows;
 use dwell_report::plot::Image;
 use std::fs::{self, File};
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, BufWriter, IsTerminal, Seek, Write};
+use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -21,8 +22,15 @@ pub(crate) struct Output {
 
 enum Place {
     Stdout(BufWriter<io::Stdout>),
-    /// A device or pipe, or a file that grows, written directly.
+    /// A device or pipe, written directly.
     Direct(BufWriter<File>, PathBuf),
+    /// A file that grows by whole pieces.
+    Growing {
+        to: File,
+        /// What is to be appended.
+        piece: Vec<u8>,
+        path: PathBuf,
+    },
     /// A file that is being written.
     Whole {
         /// The temporary file.
@@ -76,7 +84,8 @@ impl Output {
         let path = target(path);
         let (file, partial) = Partial::beside(&path).with_context(cannot)?;
         if let Some(old) = old {
-            // Whoever may read the old file may read the new one, and nobody else.
+            // Whoever may read the old file may read the new one, and nobody else, as far as we may give files away.
+            keep_owner(&file, &old);
             file.set_permissions(old.permissions()).with_context(cannot)?;
         }
         let to = Place::Whole { to: BufWriter::with_capacity(1 << 16, file), partial, path };
@@ -90,22 +99,29 @@ impl Output {
     }
 
     /// Flushes the buffer, and renames the file, which grows in place from then on: for lines that are written while a run
-    /// goes on, so that others can follow them, and which stay if the run fails later.
+    /// goes on, so that others can follow them, and which stay if the run fails later. Where there is no room for all lines
+    /// since the last call, none of them is written.
     pub(crate) fn publish(&mut self) -> Result<()> {
         self.flush()?;
-        if matches!(self.to, Place::Whole { .. })
-            && let Place::Whole { to, partial, path } = std::mem::replace(&mut self.to, Place::Deserted)
-        {
-            partial.rename(&path).with_context(|| path.display().to_string())?;
-            self.to = Place::Direct(to, path);
-        }
+        self.to = match std::mem::replace(&mut self.to, Place::Deserted) {
+            Place::Whole { to, partial, path } => {
+                partial.rename(&path).with_context(|| path.display().to_string())?;
+                Place::Growing { to: to.into_parts().0, piece: Vec::new(), path }
+            }
+            Place::Growing { mut to, mut piece, path } => {
+                append(&mut to, &piece).with_context(|| path.display().to_string())?;
+                piece.clear();
+                Place::Growing { to, piece, path }
+            }
+            same => same,
+        };
         Ok(())
     }
 
     /// Completes the file, and begins one that will replace it.
     pub(crate) fn finish_and_begin_anew(&mut self) -> Result<()> {
         let path = match &self.to {
-            Place::Whole { path, .. } | Place::Direct(_, path) => path.clone(),
+            Place::Whole { path, .. } | Place::Direct(_, path) | Place::Growing { path, .. } => path.clone(),
             Place::Stdout(_) | Place::Deserted => return Ok(self.flush()?),
         };
         let deserted = Self { to: Place::Deserted, is_plain: self.is_plain };
@@ -114,13 +130,9 @@ impl Output {
         Ok(())
     }
 
-    /// Flushes the buffer and renames the file.
+    /// Completes the file.
     pub(crate) fn finish(mut self) -> Result<()> {
-        self.flush()?;
-        match self.to {
-            Place::Whole { partial, path, .. } => partial.rename(&path).with_context(|| path.display().to_string()),
-            Place::Stdout(_) | Place::Direct(..) | Place::Deserted => Ok(()),
-        }
+        self.publish()
     }
 
     /// Accepts that nobody reads a pipe any more, if there are files to complete; `done` is then the result. Adds the name
@@ -132,7 +144,7 @@ impl Output {
         }
         let name = match &self.to {
             Place::Stdout(_) | Place::Deserted => "standard output".into(),
-            Place::Direct(_, path) | Place::Whole { path, .. } => path.to_string_lossy(),
+            Place::Direct(_, path) | Place::Growing { path, .. } | Place::Whole { path, .. } => path.to_string_lossy(),
         };
         Err(io::Error::new(error.kind(), format!("{name}: {error}")))
     }
@@ -154,6 +166,7 @@ impl Write for Place {
         match self {
             Self::Stdout(to) => to.write(bytes),
             Self::Direct(to, _) | Self::Whole { to, .. } => to.write(bytes),
+            Self::Growing { piece, .. } => piece.write(bytes),
             Self::Deserted => Ok(bytes.len()),
         }
     }
@@ -162,9 +175,26 @@ impl Write for Place {
         match self {
             Self::Stdout(to) => to.flush(),
             Self::Direct(to, _) | Self::Whole { to, .. } => to.flush(),
+            // Only whole pieces are written.
+            Self::Growing { .. } => Ok(()),
             Self::Deserted => Ok(()),
         }
     }
+}
+
+/// Appends a piece to a file: all of it, or nothing.
+fn append(to: &mut File, piece: &[u8]) -> io::Result<()> {
+    let before = to.stream_position()?;
+    to.write_all(piece).inspect_err(|_| {
+        // Nothing can be done if this fails.
+        let _ = to.set_len(before);
+    })
+}
+
+/// Gives a file the owner and the group of the one that it replaces: each of them, if the system permits it.
+fn keep_owner(file: &File, old: &fs::Metadata) {
+    let _ = fchown(file, None, Some(old.gid()));
+    let _ = fchown(file, Some(old.uid()), None);
 }
 
 /// A temporary file that is removed unless it has been renamed.

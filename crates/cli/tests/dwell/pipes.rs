@@ -127,6 +127,12 @@ fn a_file_that_is_replaced_keeps_its_permissions() {
         assert_eq!(fs::metadata(&report).unwrap().permissions().mode() & 0o777, mode);
         assert!(fs::read(&report).unwrap().len() > 100);
     }
+    // Of several groups, if this may change them.
+    use std::os::unix::fs::{MetadataExt, chown};
+    if chown(&report, None, Some(1)).is_ok() {
+        dwell_in(folder.path(), &["rtt", &ntp, "--match", "ntp", "-o", "report.txt"]).ok();
+        assert_eq!(fs::metadata(&report).unwrap().gid(), 1);
+    }
 }
 
 /// A limit for the size of files, as of `ulimit -f`, counts like a full disk, and leaves nothing behind.
