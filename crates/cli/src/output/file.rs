@@ -201,7 +201,8 @@ fn keep_owner(file: &File, old: &fs::Metadata) {
 struct Partial(PathBuf);
 
 impl Partial {
-    /// Creates a file beside one of this path. Nothing that exists is followed or overwritten.
+    /// Creates a file beside one of this path, in place of what a run left behind that was killed. Nothing else that exists
+    /// is followed or overwritten.
     fn beside(path: &Path) -> io::Result<(File, Self)> {
         /// Longer names could not get an ending.
         const LONGEST: usize = 200;
@@ -211,16 +212,25 @@ impl Partial {
         loop {
             let mut name = name.to_owned();
             name.push(match number {
-                0 => format!(".{}.partial", std::process::id()),
-                number => format!(".{}.{number}.partial", std::process::id()),
+                0 => ".dwell.partial".to_owned(),
+                number => format!(".{number}.dwell.partial"),
             });
             let path = path.with_file_name(name);
             match File::create_new(&path) {
                 Ok(file) => {
-                    partials.push(path.clone());
-                    return Ok((file, Self(path)));
+                    // Where there are no locks, nobody takes the file for remains.
+                    let _ = file.lock();
+                    // Before it was locked, somebody may have done so, and have removed it.
+                    if is_at(&file, &path) {
+                        partials.push(path.clone());
+                        return Ok((file, Self(path)));
+                    }
                 }
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < 100 => number += 1,
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < 100 => {
+                    if !remove_remains(&path) {
+                        number += 1;
+                    }
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -244,6 +254,21 @@ impl Drop for Partial {
             let _ = fs::remove_file(&self.0);
         }
     }
+}
+
+/// Removes the temporary file of a run that was killed, whose lock has gone with it.
+fn remove_remains(path: &Path) -> bool {
+    // A pipe would wait for its writer, and a link leads elsewhere.
+    let is_file = fs::symlink_metadata(path).is_ok_and(|at| at.is_file());
+    let Some(file) = is_file.then(|| File::open(path).ok()).flatten() else { return false };
+    file.try_lock().is_ok() && is_at(&file, path) && fs::remove_file(path).is_ok()
+}
+
+/// Whether a path is that of this file.
+fn is_at(file: &File, path: &Path) -> bool {
+    let place = |at: fs::Metadata| (at.dev(), at.ino());
+    let (file, path) = (file.metadata().map(place), fs::symlink_metadata(path).map(place));
+    matches!((file, path), (Ok(file), Ok(path)) if file == path)
 }
 
 /// All temporary files, so that they can be removed when a signal ends the run.
@@ -286,6 +311,24 @@ fn control(text: &[u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What a run that was killed has left behind is replaced; what another one writes, and what is no file, is not.
+    #[test]
+    fn remains_are_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = |name: &str| folder.path().join(name);
+        let (path, remains, second) = (place("a.json"), place("a.json.dwell.partial"), place("a.json.1.dwell.partial"));
+        fs::write(&remains, "half").unwrap();
+        let (file, first) = Partial::beside(&path).unwrap();
+        assert!(first.0 == remains && fs::read(&remains).unwrap().is_empty());
+        let (_other, another) = Partial::beside(&path).unwrap();
+        assert_eq!(another.0, second);
+        drop((file, first, another));
+        assert!(!remains.exists() && !second.exists());
+        std::os::unix::fs::symlink("victim", &remains).unwrap();
+        assert_eq!(Partial::beside(&path).unwrap().1.0, second);
+        assert!(remains.is_symlink());
+    }
 
     #[test]
     fn text_for_people_holds_no_commands() {

@@ -590,9 +590,9 @@ fn results_get_where_names_lead() {
     assert!(String::from_utf8_lossy(&run.stderr).contains("ntp.pcap: is an input, and would be replaced"));
     assert_eq!((run.status.code(), fs::read(place("ntp.pcap")).unwrap()), (Some(2), capture));
 
-    // Somebody who knows the number of the process has put a link in its way.
+    // Somebody has put a link in the way.
     fs::write(place("victim"), "mine").unwrap();
-    let script = "ln -s victim r.json.$$.partial; exec \"$0\" rtt ntp.pcap --match ntp -o r.json";
+    let script = "ln -s victim r.json.dwell.partial; exec \"$0\" rtt ntp.pcap --match ntp -o r.json";
     let shell =
         Command::new("sh").current_dir(folder.path()).args(["-c", script, env!("CARGO_BIN_EXE_dwell")]).status();
     assert!(shell.unwrap().success());
