@@ -1,6 +1,6 @@
 //! Where reports, rows and plots go: the flags, what they must not name, and how the files are completed.
 
-use crate::Failure;
+use crate::{Failure, messages};
 use anyhow::Result;
 use clap::{Arg, Args, Command, CommandFactory, ValueEnum};
 use dwell_capture::Input;
@@ -128,6 +128,17 @@ pub(crate) fn draw(
     let Some((mut to, image)) = plot else { return Ok(()) };
     draw(image, &mut to)?;
     to.finish()
+}
+
+/// Warns of names that a plot cannot show.
+pub(crate) fn warn_of_letters<'a>(image: Image, names: impl IntoIterator<Item = &'a str>) {
+    let strange = names.into_iter().filter(|name| !plot::is_in_png(name)).count();
+    if image == Image::Png && strange > 0 {
+        messages::warn([format!(
+            "--plot: names with letters that the font of PNG plots lacks, and that are drawn as ?: {strange}; a .svg file \
+             shows them"
+        )]);
+    }
 }
 
 /// Parses the name of a plot file.
