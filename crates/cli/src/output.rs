@@ -15,6 +15,9 @@ use std::path::{Path, PathBuf};
 // Files that are complete or absent.
 mod file;
 pub(crate) use file::{Output, abandon};
+// Rows that end when they cannot be written.
+mod rows;
+pub(crate) use rows::RowFile;
 
 /// Where a report goes, and in which form.
 #[derive(Args)]

@@ -1,8 +1,7 @@
 use super::arguments::{Format, OutputArguments};
 use crate::messages;
-use crate::output::{self, Output};
+use crate::output::{self, Output, RowFile};
 use anyhow::Result;
-use dwell_report::csv::Rows;
 use dwell_report::json;
 use dwell_report::openmetrics::Label;
 use dwell_report::owd::samples::{COLUMNS, Sample};
@@ -15,7 +14,7 @@ pub(super) struct Outputs {
     report: Output,
     plot: Option<(Output, Image)>,
     cdf: Option<(Output, Image)>,
-    samples: Option<Rows<Output>>,
+    samples: RowFile,
     format: Format,
     labels: Vec<Label>,
     /// Whether the report includes the intervals.
@@ -36,7 +35,7 @@ impl Outputs {
             report: arguments.report.open()?,
             plot: Output::picture(arguments.plot.as_ref())?,
             cdf: Output::picture(cdf)?,
-            samples: Output::rows(samples, COLUMNS)?,
+            samples: RowFile::open(samples, COLUMNS)?,
             format: arguments.report.format(),
             labels: arguments.metrics.labels.clone(),
             has_intervals: match arguments.report.format() {
@@ -49,8 +48,16 @@ impl Outputs {
     }
 
     pub(super) fn write_samples(&mut self, samples: &[Sample]) -> Result<()> {
-        let Some(rows) = &mut self.samples else { return Ok(()) };
-        Ok(samples.iter().try_for_each(|sample| rows.write(sample))?)
+        samples.iter().try_for_each(|sample| self.samples.write(|rows| rows.write(sample)))
+    }
+
+    /// Whether the samples can no longer be written, so that the run is to end, and what to say about it.
+    pub(super) fn have_failed(&self) -> bool {
+        self.samples.has_failed()
+    }
+
+    pub(super) fn warning(&self) -> Option<String> {
+        self.samples.warning()
     }
 
     pub(super) fn take(&mut self, intervals: Vec<Interval>) -> Result<()> {
@@ -83,7 +90,8 @@ impl Outputs {
         if !self.has_intervals {
             report.intervals = self.intervals;
         }
-        output::finish(self.report, self.samples, self.plot, |image, to| plot::write_owd(&report, image, to))?;
+        let rows = self.samples.into_rows();
+        output::finish(self.report, rows, self.plot, |image, to| plot::write_owd(&report, image, to))?;
         output::draw(self.cdf, |image, to| plot::write_owd_cdf(&report, image, to))
     }
 }
