@@ -4,10 +4,10 @@
 mod common;
 
 use common::{MICROSECONDS, Pcap, Pcapng, gzip};
-use dwell_capture::file::Stop;
+use dwell_capture::file::{Decompressed, Stop};
 use dwell_capture::{CaptureError, CaptureFiles, FrameSource, Input, Warning};
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -83,6 +83,31 @@ fn after_damage_comes_the_next_file() {
     assert_eq!(second.to_string(), format!("{}: {words}", text.display()));
     let words = format!("{second}; the rest of the file was not read");
     assert_eq!(files.warnings()[1].to_string(), words);
+}
+
+/// Compressed files with larger windows than are allowed are sound, and can be read through a pipe.
+#[test]
+fn a_window_that_is_too_large_is_told() {
+    use liblzma::stream::{Action, Check, Filters, LzmaOptions, MatchFinder, Mode, Stream};
+    // A frame with a window of 2 GiB, then its only block: three bytes as they are.
+    let frame = [0x28, 0xb5, 0x2f, 0xfd, 0, 21 << 3, (3 << 3) | 1, 0, 0, b'a', b'b', b'c'];
+    let mut options = LzmaOptions::new_preset(0).unwrap();
+    options.dict_size(96 << 20).mode(Mode::Fast).match_finder(MatchFinder::HashChain3);
+    let mut stream = Stream::new_stream_encoder(Filters::new().lzma2(&options), Check::None).unwrap();
+    let mut packed = Vec::with_capacity(1_000);
+    stream.process_vec(&capture(1, 1), &mut packed, Action::Finish).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    for (name, bytes, most) in [
+        ("large.zst", &frame[..], "zstd data with a window of at most 128 MiB"),
+        ("large.xz", &packed, "xz data with a window of at most 64 MiB"),
+    ] {
+        let path = write(folder.path(), name, bytes);
+        let error = CaptureFiles::open([&path]).unwrap().next_frame().unwrap_err().to_string();
+        assert!(error.contains(&format!("expected {most}, found a larger one: decompress it in a pipe")), "{error}");
+        let mut text = Vec::new();
+        let error = Decompressed::open(&path, None).unwrap().read_to_end(&mut text).unwrap_err().to_string();
+        assert!(error.contains(most), "{error}");
+    }
 }
 
 /// If no file has a frame, damage is an error; a file without frames is not.

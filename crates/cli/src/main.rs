@@ -114,7 +114,7 @@ fn main() -> ExitCode {
     };
     let signals = match Signals::watch() {
         Ok(signals) => signals,
-        Err(error) => return failed(&error.into()),
+        Err(error) => return failed(&anyhow::Error::from(error).context("signals")),
     };
     let result = match arguments.command {
         Command::Rtt(arguments) => rtt::run(&arguments, &signals),
@@ -237,7 +237,7 @@ mod tests {
     use super::*;
 
     /// Value names of options that take anything else; what begins with a minus sign is a flag after these.
-    const TEXTS: [&str; 33] = [
+    const TEXTS: [&str; 34] = [
         "A,B",
         "A,B=SHARE",
         "A,B=TIME",
@@ -256,6 +256,7 @@ mod tests {
         "LIST",
         "METHOD",
         "MORE",
+        "NAME=VALUE",
         "NAME|FILE",
         "POLICY",
         "PREFIX",

@@ -51,9 +51,14 @@ impl Merged {
     pub(crate) fn advance(&mut self, number: usize) -> Result<()> {
         self.0[number].advance()?;
         if self.0[number].is_stopped() {
-            self.0.iter_mut().for_each(Point::read_no_more);
+            self.read_no_more();
         }
         Ok(())
+    }
+
+    /// All points end after the packets that they have read.
+    pub(crate) fn read_no_more(&mut self) {
+        self.0.iter_mut().for_each(Point::read_no_more);
     }
 
     /// First and last time at any point so far.

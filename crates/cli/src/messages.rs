@@ -1,5 +1,6 @@
 //! Messages: one line on standard error, safe for a terminal.
 
+use dwell_report::text::is_command;
 use std::io::{self, Write};
 
 /// Writes a message to standard error as one line. It may contain arbitrary text from files, so control characters are
@@ -13,7 +14,7 @@ fn plain(words: &str) -> String {
     const MOST: usize = 2_000;
     let mut line = String::new();
     for letter in words.chars().take(MOST) {
-        if letter.is_control() {
+        if is_command(letter) {
             line.extend(letter.escape_default());
         } else {
             line.push(letter);

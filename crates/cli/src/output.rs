@@ -1,11 +1,12 @@
 //! Where reports, rows and plots go: the flags, what they must not name, and how the files are completed.
 
-use crate::Failure;
+use crate::{Failure, messages};
 use anyhow::Result;
 use clap::{Arg, Args, Command, CommandFactory, ValueEnum};
 use dwell_capture::Input;
 use dwell_report::csv::Rows;
-use dwell_report::plot::Image;
+use dwell_report::openmetrics::Label;
+use dwell_report::plot::{self, Image};
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
@@ -14,6 +15,9 @@ use std::path::{Path, PathBuf};
 // Files that are complete or absent.
 mod file;
 pub(crate) use file::{Output, abandon};
+// Rows that end when they cannot be written.
+mod rows;
+pub(crate) use rows::RowFile;
 
 /// Where a report goes, and in which form.
 #[derive(Args)]
@@ -71,6 +75,31 @@ impl<F: ValueEnum + Default + Send + Sync + 'static> ReportArguments<F> {
     }
 }
 
+/// What is added to OpenMetrics.
+#[derive(Args)]
+pub(crate) struct LabelArguments {
+    /// Add a label to every line of --format openmetrics, such as interface=eth0, so that Prometheus can read several files.
+    #[arg(long = "label", value_name = "NAME=VALUE", help_heading = "Output")]
+    pub(crate) labels: Vec<Label>,
+}
+
+impl LabelArguments {
+    /// Rejects labels where they would have no effect, and two of the same name.
+    pub(crate) fn check(&self, is_openmetrics: bool) -> Result<(), Failure> {
+        let mut names = Vec::new();
+        for name in self.labels.iter().map(Label::name) {
+            if !is_openmetrics {
+                return Err(Failure::Usage("--label applies only to --format openmetrics".to_owned()));
+            }
+            if names.contains(&name) {
+                return Err(Failure::Usage(format!("--label {name}: is given twice")));
+            }
+            names.push(name);
+        }
+        Ok(())
+    }
+}
+
 /// Whether a command, or one below it, has a format of this name.
 fn has_format(command: &Command, name: &str) -> bool {
     let formats = command.get_arguments().filter(|argument| argument.get_id() == "format");
@@ -104,6 +133,17 @@ pub(crate) fn draw(
     to.finish()
 }
 
+/// Warns of names that a plot cannot show.
+pub(crate) fn warn_of_letters<'a>(image: Image, names: impl IntoIterator<Item = &'a str>) {
+    let strange = names.into_iter().filter(|name| !plot::is_in_png(name)).count();
+    if image == Image::Png && strange > 0 {
+        messages::warn([format!(
+            "--plot: names with letters that the font of PNG plots lacks, and that are drawn as ?: {strange}; a .svg file \
+             shows them"
+        )]);
+    }
+}
+
 /// Parses the name of a plot file.
 pub(crate) fn picture(path: &str) -> Result<(PathBuf, Image), String> {
     let path = PathBuf::from(path);
@@ -118,10 +158,12 @@ pub(crate) fn check_different<'a>(
 ) -> Result<(), Failure> {
     let mut seen = Vec::new();
     for path in inputs {
-        if seen.contains(&path) {
+        let Input { file, interface } = Input::parse(path);
+        let same = (fs::canonicalize(file).unwrap_or_else(|_| file.to_owned()), interface);
+        if seen.contains(&same) {
             return Err(Failure::Usage(format!("expected {expected}, found {} twice", path.display())));
         }
-        seen.push(path);
+        seen.push(same);
     }
     Ok(())
 }
@@ -143,6 +185,7 @@ pub(crate) fn check_apart(
     let place = |path: &Path| match fs::metadata(path) {
         Ok(metadata) => metadata.is_file().then(|| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())),
         Err(_) => {
+            let path = &target(path);
             let folder = fs::canonicalize(Path::new(".").join(path.parent().unwrap_or(path)));
             Some(folder.unwrap_or_default().join(path.file_name().unwrap_or_default()))
         }
@@ -175,6 +218,18 @@ pub(crate) fn check_apart(
 /// Whether a file can appear there in place of another one, or of none.
 pub(crate) fn is_replaceable(path: &Path) -> bool {
     !is_stdout(path) && fs::metadata(path).map_or(true, |old| old.is_file())
+}
+
+/// The file that will be written: that to which a symbolic link leads, also if there is none yet.
+fn target(path: &Path) -> PathBuf {
+    /// As many links as Linux follows, so that a circle ends.
+    const MOST: usize = 40;
+    let mut path = path.to_owned();
+    for _ in 0..MOST {
+        let Ok(next) = fs::read_link(&path) else { break };
+        path = path.with_file_name(next);
+    }
+    path
 }
 
 /// The device of standard output must not be opened by name: it may be a file that is already partly written.

@@ -14,6 +14,7 @@ use dwell_report::owd::{ClockDrift, ClockOffset, Flow, Interval, Line, OwdReport
 use dwell_sketch::owd::Side;
 use dwell_types::{Nanos, Timestamp};
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::process::ExitCode;
 
 // The command-line arguments.
@@ -76,7 +77,8 @@ fn measure(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
             Next::End(side, until) => comparer.end(side, until),
         }
         outputs.write_samples(&comparer.take_samples())?;
-        outputs.take(comparer.take_intervals())
+        outputs.take(comparer.take_intervals())?;
+        Ok(if outputs.have_failed() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     })?;
     let answer = comparer.answer();
     outputs.write_samples(&comparer.take_samples())?;
@@ -88,7 +90,8 @@ fn measure(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
     warnings.extend(gaps.warnings(&pair.paths, &answer));
     warnings.extend(beginning.unreached());
     warnings.extend(points.is_stopped().then(|| signals.warning()));
-    let code = points.code(signals);
+    warnings.extend(outputs.warning());
+    let code = signals.end(points.is_stopped(), points.is_damaged() || outputs.have_failed());
     outputs.finish(report(arguments, &pair, &points, packets, answer, warnings))?;
     Ok(code)
 }

@@ -40,6 +40,9 @@ pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
         outputs.packet(&departure, queued.as_ref(), || source.flow_name(), || meter.rate_change(departure.flow))?;
         outputs.take(meter.take_episodes())?;
         progress.step(|| source.progress().1);
+        if outputs.have_failed() {
+            break;
+        }
     }
 
     progress.end();
@@ -48,7 +51,8 @@ pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
     let mut report = report(arguments, &settings, &source, &meter);
     report.warnings.extend(warnings::of(arguments, &settings.params, &meter, &report.packets));
     report.warnings.extend(source.is_stopped().then(|| signals.warning()));
-    let code = signals.end(source.is_stopped(), source.is_damaged());
+    report.warnings.extend(outputs.warning());
+    let code = signals.end(source.is_stopped(), source.is_damaged() || outputs.have_failed());
     outputs.finish(report)?;
     Ok(code)
 }

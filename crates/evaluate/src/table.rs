@@ -3,6 +3,7 @@
 
 use crate::case::label;
 use crate::metrics::Summary;
+use dwell_report::text;
 use std::io::{self, Write};
 
 /// The summaries of one case.
@@ -33,9 +34,10 @@ pub(crate) fn write(
         let Some(first) = case.first() else { continue };
         if workload.replace(&first.workload) != Some(&first.workload) {
             writeln!(to, "\n{}", first.workload)?;
-            heads(case).iter().try_for_each(|head| writeln!(to, "  {:width$}{head}", ""))?;
+            heads(case).iter().try_for_each(|head| writeln!(to, "  {}{head}", text::blanks("", width)))?;
         }
-        writeln!(to, "  {:width$}{}", name(case), line(case))?;
+        let name = name(case);
+        writeln!(to, "  {name}{}{}", text::blanks(&name, width), line(case))?;
     }
     writeln!(to, "\n{columns}")
 }

@@ -8,6 +8,8 @@
 // CSV lines, their fields, and errors.
 mod lines;
 pub use lines::{Lines, LogError};
+// Other texts, as a whole.
+pub mod text;
 // Names and hashes of groups and flows.
 mod names;
 pub use names::{flow_id, shortened, told_apart};

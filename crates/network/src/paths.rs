@@ -55,7 +55,7 @@ impl Paths {
     /// The paths between all routers with a server, in the order of their sources, then destinations. The limit holds
     /// for the routers on all of them and on their pieces.
     pub fn all(topology: &Topology, mode: Mode, most: usize) -> Result<Self, TooMany> {
-        if fewest_routers(topology) > most {
+        if !fit(topology, mode, most, |router| topology.has_server(router)) {
             return Err(TooMany { most });
         }
         let mut paths = Self { bounds: vec![0], ..Self::default() };
@@ -110,19 +110,7 @@ impl Paths {
     /// Whether one path per pair stays within the limit on routers on all paths, wherever the servers are. Takes time
     /// as [`Paths::all`] does, but no memory.
     pub fn fit_single(topology: &Topology, most: usize) -> bool {
-        if fewest_routers(topology) > most {
-            return false;
-        }
-        let mut routers = 0;
-        for source in topology.graph().node_indices() {
-            let tree = Tree::of(topology, source, Mode::Single);
-            let hops = tree.reached.iter().flatten().map(|&(_, hops)| hops as usize).filter(|&hops| hops > 0);
-            routers += hops.map(|hops| hops + 1).sum::<usize>();
-            if routers > most {
-                return false;
-            }
-        }
-        true
+        fit(topology, Mode::Single, most, |_| true)
     }
 
     /// Adds every path to a destination. Iterative, since paths may be longer than the call stack is deep.
@@ -184,6 +172,23 @@ impl Paths {
     }
 }
 
+/// Whether all paths between these routers stay within the limit on the routers on them.
+fn fit(topology: &Topology, mode: Mode, most: usize, is_end: impl Fn(u32) -> bool) -> bool {
+    if fewest_routers(topology) > most {
+        return false;
+    }
+    let mut routers: usize = 0;
+    for source in topology.graph().node_indices().filter(|source| is_end(source.index() as u32)) {
+        let tree = Tree::of(topology, source, mode);
+        let others = (0..).zip(tree.routers_to()).filter(|&(to, _)| to != tree.source && is_end(to));
+        routers = others.fold(routers, |sum, (_, routers)| sum.saturating_add(routers));
+        if routers > most {
+            return false;
+        }
+    }
+    true
+}
+
 /// A lower bound on the routers on all paths: two on a link, at least three between other routers that reach each other
 /// and have servers.
 fn fewest_routers(topology: &Topology) -> usize {
@@ -230,6 +235,24 @@ impl Tree {
             }
         }
         tree
+    }
+
+    /// The routers on all paths to each router, both ends included; none to one that is not reached.
+    fn routers_to(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.reached.len()).filter(|&router| self.reached[router].is_some()).collect();
+        // Weights are above zero, so all predecessors are nearer.
+        order.sort_unstable_by_key(|&router| self.reached[router]);
+        let mut paths: Vec<usize> = vec![0; self.reached.len()];
+        let mut routers = paths.clone();
+        for router in order {
+            let before = self.before[router].iter().map(|&before| before as usize);
+            paths[router] = match router == self.source as usize {
+                true => 1,
+                false => before.clone().fold(0, |sum: usize, before| sum.saturating_add(paths[before])),
+            };
+            routers[router] = before.fold(paths[router], |sum, before| sum.saturating_add(routers[before]));
+        }
+        routers
     }
 }
 
@@ -292,6 +315,20 @@ mod tests {
         let (topology, one_way) = paths("a b 1\nb c 1\nx y 1\n", Mode::EqualCost);
         assert_eq!(named(&topology, &one_way), ["ab", "abc", "bc", "xy"]);
         assert_eq!(one_way.unreachable(), 20 - 4);
+    }
+
+    /// What is counted beforehand is what is stored.
+    #[test]
+    fn the_routers_on_all_paths_are_counted() {
+        let mut links = vec![("a", "b", "1"), ("b", "d", "2"), ("a", "c", "2"), ("c", "d", "1"), ("d", "e", "1")];
+        links.extend([("b", "e", "3"), ("c", "b", "1")]);
+        for mode in [Mode::EqualCost, Mode::Single] {
+            for map in [both(&links), "a b 1\nb c 1\nx y 1\n".to_owned()] {
+                let (topology, all) = paths(&map, mode);
+                let exact = all.routers.len();
+                assert!(fit(&topology, mode, exact, |_| true) && !fit(&topology, mode, exact - 1, |_| true), "{map}");
+            }
+        }
     }
 
     /// A line is a single path however long it is, and too many long paths are an error; neither overflows the stack.

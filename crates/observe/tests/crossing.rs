@@ -65,7 +65,7 @@ fn acknowledgements_differ_by_what_they_acknowledge_selectively() {
     let segment = |options: &[u8]| {
         let mut bytes = tcp(0, 1);
         bytes.extend(options);
-        (bytes[3], bytes[32]) = (bytes.len() as u8, ((20 + options.len()) / 4 << 4) as u8);
+        (bytes[3], bytes[32]) = (bytes.len() as u8, (((20 + options.len()) / 4) << 4) as u8);
         cross(&Settings::default(), &bytes).packet
     };
     let stamps = [1, 1, 8, 10, 0, 0, 0, 7, 0, 0, 0, 9];

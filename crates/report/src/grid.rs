@@ -72,9 +72,11 @@ impl Grid {
                     let mut line = String::new();
                     for (column, (cell, &width)) in cells.iter().zip(&widths).enumerate() {
                         let gap = if column == 0 { 0 } else { GAP };
+                        line.push_str(&" ".repeat(gap));
+                        let blanks = text::blanks(cell, width);
                         match is_left(column, last) {
-                            true => line.push_str(&format!("{:gap$}{cell:<width$}", "")),
-                            false => line.push_str(&format!("{cell:>0$}", width + gap)),
+                            true => line.extend([cell, blanks.as_str()]),
+                            false => line.extend([blanks.as_str(), cell]),
                         }
                     }
                     writeln!(to, "{}", line.trim_end())?;
@@ -97,5 +99,18 @@ mod tests {
         let mut text = Vec::new();
         grid.write(&mut text).unwrap();
         assert_eq!(String::from_utf8(text).unwrap(), "a?b\nc??[2J  ?d\n");
+    }
+
+    /// Wider than a format string can pad.
+    #[test]
+    fn cells_may_be_of_any_length() {
+        let mut grid = Grid::default();
+        let long = "a".repeat(70_000);
+        grid.row([&long, "b", "c"]);
+        grid.row(["d", &long, "e"]);
+        let mut text = Vec::new();
+        grid.write(&mut text).unwrap();
+        let blanks = " ".repeat(69_999);
+        assert_eq!(String::from_utf8(text).unwrap(), format!("{long}  {blanks}b  c\nd{blanks}  {long}  e\n"));
     }
 }

@@ -23,6 +23,6 @@ pub mod text;
 // Building blocks of the machine-readable formats.
 pub mod csv;
 pub mod json;
-mod openmetrics;
+pub mod openmetrics;
 // Plots.
 pub mod plot;

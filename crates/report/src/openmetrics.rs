@@ -4,6 +4,86 @@ use crate::facts::{Frames, Memory, MethodFacts};
 use crate::round::edge_above;
 use dwell_sketch::estimate::Estimate;
 use std::io::{self, Write};
+use std::str::FromStr;
+
+/// A label that the user adds to every line, so that the files of several runs can be read together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Label {
+    name: String,
+    value: String,
+}
+
+impl Label {
+    /// The names of all labels that reports have themselves.
+    const OWN: [&str; 13] = [
+        "bound",
+        "direction",
+        "exact",
+        "fate",
+        "flow",
+        "group",
+        "le",
+        "leg",
+        "match",
+        "method",
+        "quantile",
+        "state",
+        "statistic",
+    ];
+
+    /// Its name, which no other label of a file may have.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl FromStr for Label {
+    type Err = String;
+
+    /// Reads `name=value`. Names that begin with an underscore are reserved, and an empty value is none.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, value) = text.split_once('=').unwrap_or((text, ""));
+        let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic())
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        if !is_name || value.is_empty() {
+            return Err("expected a name of letters, digits and underscores, a letter first, and a value, such as \
+                        interface=eth0"
+                .to_owned());
+        }
+        if Self::OWN.contains(&name) {
+            return Err(format!("reports have labels of the name {name} themselves: choose another one"));
+        }
+        Ok(Self { name: name.to_owned(), value: value.to_owned() })
+    }
+}
+
+/// Writes what `write` writes, with these labels in every line of a value.
+pub(crate) fn labelled<W: Write>(
+    labels: &[Label],
+    to: &mut W,
+    write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut text = Vec::new();
+    write(&mut text)?;
+    let added: Vec<String> =
+        labels.iter().map(|Label { name, value }| format!("{name}=\"{}\"", escaped(value))).collect();
+    let added = added.join(",");
+    for line in text.split_inclusive(|&byte| byte == b'\n') {
+        // A name is followed by its labels, or by the value.
+        let end = line.iter().position(|byte| b"{ ".contains(byte)).filter(|_| !(added.is_empty() || line[0] == b'#'));
+        let Some(end) = end else {
+            to.write_all(line)?;
+            continue;
+        };
+        to.write_all(&line[..end])?;
+        match line[end] {
+            b'{' => write!(to, "{{{added},")?,
+            _ => write!(to, "{{{added}}} ")?,
+        }
+        to.write_all(&line[end + 1..])?;
+    }
+    Ok(())
+}
 
 /// Writes the metrics common to all reports, frames, memory and the method, and the end of the file; `question` is the
 /// command, such as rtt.
@@ -179,6 +259,22 @@ mod tests {
             assert_eq!(number(value), text);
         }
         assert_eq!(seconds(1_258_925.0), "0.001258925");
+    }
+
+    #[test]
+    fn labels_are_added_to_values() {
+        let labels: Vec<Label> = ["site=a \"b\"=c", "if_0=\\\n"].map(|text| text.parse().unwrap()).into();
+        let written = |labels: &[Label]| {
+            let mut text = Vec::new();
+            labelled(labels, &mut text, |to| write!(to, "# HELP a b {{c}}\na{{d=\"e\"}} 1\nb 2\n# EOF\n")).unwrap();
+            String::from_utf8(text).unwrap()
+        };
+        assert_eq!(written(&[]), "# HELP a b {c}\na{d=\"e\"} 1\nb 2\n# EOF\n");
+        let added = r#"site="a \"b\"=c",if_0="\\\n""#;
+        assert_eq!(written(&labels), format!("# HELP a b {{c}}\na{{{added},d=\"e\"}} 1\nb{{{added}}} 2\n# EOF\n"));
+        for refused in ["", "a", "a=", "=b", "_a=b", "__name__=b", "0a=b", "a-b=c", "ä=b", "le=1", "match=dns"] {
+            assert!(refused.parse::<Label>().is_err(), "{refused}");
+        }
     }
 
     #[test]

@@ -5,10 +5,16 @@ use dwell_sketch::estimate::Estimate;
 use dwell_types::Nanos;
 use std::borrow::Cow;
 
-/// A name from the input as one line that is safe for any terminal and any XML document: control characters and
-/// noncharacters are replaced by question marks.
+/// Whether a character commands a terminal instead of being shown: also one that changes the direction of the text, so
+/// that a name could be shown in another place, or as another one.
+pub fn is_command(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// A name from the input as one line that is safe for any terminal and any XML document: commands and noncharacters are
+/// replaced by question marks.
 pub(crate) fn plain(name: &str) -> Cow<'_, str> {
-    let is_strange = |c: char| c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}');
+    let is_strange = |c: char| is_command(c) || matches!(c, '\u{fffe}' | '\u{ffff}');
     if name.contains(is_strange) { name.replace(is_strange, "?").into() } else { name.into() }
 }
 
@@ -66,6 +72,11 @@ pub(crate) fn short(number: f64) -> String {
 pub(crate) fn significant(number: f64) -> String {
     let decimals = (2 - number.abs().max(1e-9).log10().floor() as i32).clamp(0, 9) as usize;
     without_zeros(&format!("{number:.decimals$}")).to_owned()
+}
+
+/// What follows a text in a column, or precedes it, at any width: that of a format string is limited to 16 bits.
+pub fn blanks(text: &str, width: usize) -> String {
+    " ".repeat(width.saturating_sub(text.chars().count()))
 }
 
 /// At most this many characters: of a longer text the beginning, and `…`.
@@ -347,6 +358,7 @@ mod tests {
     #[test]
     fn names_hold_no_control_characters() {
         assert_eq!(plain("<a> & \"é\""), "<a> & \"é\"");
+        assert_eq!(plain("a\u{202a}\u{202e}b\u{2066}\u{2069}\u{200f}"), "a??b??\u{200f}");
         assert_eq!(plain("\0\u{1b}[31m\r\n\t\u{7f}\u{9b}1m\u{fffe}\u{ffff}"), "??[31m?????1m??");
     }
 

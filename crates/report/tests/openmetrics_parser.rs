@@ -27,7 +27,9 @@ fn the_reference_parser_reads_it() {
         eprintln!("skipped: python3 has no module prometheus_client (pip install prometheus_client)");
         return;
     }
-    for report in [common::exact(), common::sampled(), common::absurd()] {
+    let labels = ["interface=eth0", "site=\"a\\b\"\n, {c}"].map(|label| label.parse().unwrap());
+    let reports = [common::exact(), common::sampled(), common::with_flows(), common::absurd()];
+    for (report, labels) in reports.into_iter().flat_map(|report| [(report.clone(), &[][..]), (report, &labels)]) {
         let mut python = Command::new("python3")
             .args(["-c", READER])
             .stdin(Stdio::piped())
@@ -36,7 +38,7 @@ fn the_reference_parser_reads_it() {
             .spawn()
             .unwrap();
         let mut text = Vec::new();
-        common::openmetrics(&report, &mut text).unwrap();
+        common::labelled_openmetrics(&report, labels, &mut text).unwrap();
         python.stdin.take().unwrap().write_all(&text).unwrap();
         let output = python.wait_with_output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -47,6 +49,10 @@ fn the_reference_parser_reads_it() {
         };
         let written = text.split(|&b| b == b'\n').filter(|l| !l.is_empty() && l[0] != b'#').count();
         assert_eq!(read.lines().count(), written);
+        let added = r#"('interface', 'eth0')"#;
+        let quoted = r#"('site', '"a\\b"\n, {c}')"#;
+        let has_added = |line: &str| line.contains(added) && line.contains(quoted);
+        assert!(read.lines().all(|line| has_added(line) != labels.is_empty()), "{read}");
         assert_eq!(value(&["dwell_memory_state_bytes"]), Some(report.memory.state_bytes as f64));
         assert_eq!(value(&["dwell_frames_total", "('fate', 'decoded')"]), report.frames.map(|f| f.decoded as f64));
         if report.results.len() == 5 {

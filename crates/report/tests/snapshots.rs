@@ -4,7 +4,9 @@
 
 mod common;
 
+use dwell_report::facts::Parameter;
 use dwell_report::json;
+use dwell_report::openmetrics::Label;
 use dwell_report::quantiles::QUANTILES;
 use dwell_report::rtt::{RttReport, csv, table};
 use std::path::PathBuf;
@@ -49,6 +51,24 @@ fn tables() {
     nothing.results.clear();
     nothing.span_ns = None;
     check_table("nothing.txt", &[nothing]);
+}
+
+/// The footing of a series states the parameters of its least accurate interval.
+#[test]
+fn a_series_is_as_accurate_as_its_worst_interval() {
+    let (worst, mut last) = (common::sampled(), common::sampled());
+    last.method.parameters.insert("relative_resolution", Parameter::Real(2.91e-11));
+    last.method.parameters.remove("rules");
+    let (mut alone, mut text) = (Vec::new(), Vec::new());
+    table::write(&worst, &mut alone).unwrap();
+    table::write_series(&[worst.clone(), last.clone()], &mut text).unwrap();
+    let footing = |text: Vec<u8>| {
+        let text = String::from_utf8(text).unwrap();
+        let lines = text.lines().filter(|line| line.contains("resolution") || line.contains("entry probability"));
+        lines.map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let (alone, text) = (footing(alone), footing(text));
+    assert!(alone.len() == 3 && alone == text, "{alone:?}, {text:?}");
 }
 
 #[test]
@@ -130,4 +150,22 @@ fn openmetrics_text() {
     assert!(labels.contains("le=\"+Inf\"") && (total - 4_120.0).abs() < 20.0, "{labels} {total}");
     assert!(!text.contains("dwell_rtt_exchanges{match=\"dns\",leg=\"both\",group=\"10.20.9.0/24\""));
     assert!(text.contains("group=\"say \\\"hi\\\", \\\\ all\""));
+}
+
+/// What users add to lines cannot be confused with what these have.
+#[test]
+fn openmetrics_labels_are_all_reserved() {
+    let mut text = Vec::new();
+    for report in [common::with_flows(), common::sampled()] {
+        common::openmetrics(&report, &mut text).unwrap();
+    }
+    let text = String::from_utf8(text).unwrap();
+    let labels = text.lines().filter_map(|line| line.split_once('{')?.1.split_once('}'));
+    let names = labels.flat_map(|(labels, _)| labels.split("\",")).filter_map(|label| label.split_once("=\""));
+    let mut found = 0;
+    for (name, _) in names.filter(|(name, _)| name.chars().all(|c| c.is_ascii_lowercase())) {
+        assert!(format!("{name}=a").parse::<Label>().is_err(), "{name}");
+        found += 1;
+    }
+    assert!(found > 1_000);
 }

@@ -10,7 +10,7 @@ use std::fmt;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Memory limit for decompressing xz: its strongest preset (`xz -9`) takes 65 MiB.
+/// Memory limit for decompressing xz: its strongest preset (`xz -9`) has a window of 64 MiB and takes 65.
 const XZ_MEMORY_BYTES: u64 = 80 << 20;
 
 /// Number of compressed bytes per read.
@@ -53,8 +53,32 @@ pub(super) enum Unread {
     Io(io::Error),
     /// The file ends inside the compressed stream.
     Cut(Compression),
-    /// The compressed data is corrupt.
-    Corrupt(Compression, String),
+    /// The compressed data cannot be used.
+    Flawed(Compression, Flaw),
+}
+
+/// Why compressed data cannot be used.
+#[derive(Clone)]
+pub(super) enum Flaw {
+    Corrupt(String),
+    /// It needs a larger window than is allowed.
+    TooLarge,
+}
+
+impl Flaw {
+    /// What was expected and what was found.
+    pub(super) fn words(self, compression: Compression) -> (String, String) {
+        let larger = |most: String, program: &str| {
+            let expected = format!("{compression} data with a window of at most {most} MiB");
+            (expected, format!("a larger one: decompress it in a pipe, {program} FILE | dwell … -"))
+        };
+        match (self, compression) {
+            (Self::Corrupt(reason), _) => (format!("sound {compression} data"), reason),
+            (Self::TooLarge, Compression::Zstd) => larger((zstd::WINDOW_BYTES >> 20).to_string(), "zstd -dc --long=31"),
+            // What it needs besides the window is less than one step of the sizes that xz has.
+            (Self::TooLarge, Compression::Xz | Compression::Gzip) => larger("64".to_owned(), "xz -dc"),
+        }
+    }
 }
 
 /// The bytes of a file, decompressed if it is compressed.
@@ -192,8 +216,9 @@ impl From<Unread> for io::Error {
         match unread {
             Unread::Io(error) => error,
             Unread::Cut(how) => Self::new(io::ErrorKind::UnexpectedEof, format!("the {how} data is truncated")),
-            Unread::Corrupt(how, reason) => {
-                Self::new(io::ErrorKind::InvalidData, format!("expected valid {how} data, found {reason}"))
+            Unread::Flawed(how, flaw) => {
+                let (expected, found) = flaw.words(how);
+                Self::new(io::ErrorKind::InvalidData, format!("expected {expected}, found {found}"))
             }
         }
     }
@@ -208,8 +233,8 @@ struct Decompressor {
     position: usize,
     length: usize,
     file_ended: bool,
-    /// Corruption found in the same call as valid bytes, which must be returned first.
-    corrupt: Option<String>,
+    /// What was found in the same call as valid bytes, which must be returned first.
+    flaw: Option<Flaw>,
 }
 
 enum Codec {
@@ -231,7 +256,13 @@ enum State {
     Open,
     /// The data is complete.
     Done,
-    Corrupt(String),
+    Flawed(Flaw),
+}
+
+impl State {
+    fn corrupt(reason: impl Into<String>) -> Self {
+        Self::Flawed(Flaw::Corrupt(reason.into()))
+    }
 }
 
 impl Decompressor {
@@ -242,7 +273,7 @@ impl Decompressor {
             Compression::Zstd => Codec::Zstd(Zstd::new()?),
         };
         let buffer = vec![0; INPUT_BYTES];
-        Ok(Self { compression, codec, buffer, position: 0, length: 0, file_ended: false, corrupt: None })
+        Ok(Self { compression, codec, buffer, position: 0, length: 0, file_ended: false, flaw: None })
     }
 
     fn read(
@@ -251,8 +282,8 @@ impl Decompressor {
         mut read_file: impl FnMut(&mut [u8]) -> io::Result<usize>,
     ) -> Result<usize, Unread> {
         loop {
-            if let Some(reason) = &self.corrupt {
-                return Err(Unread::Corrupt(self.compression, reason.clone()));
+            if let Some(flaw) = &self.flaw {
+                return Err(Unread::Flawed(self.compression, flaw.clone()));
             }
             if self.position == self.length && !self.file_ended {
                 // Only then, so that nothing is decompressed again after an error.
@@ -265,11 +296,11 @@ impl Decompressor {
             self.position += step.consumed;
             let stuck = step.consumed == 0 && step.produced == 0;
             match step.state {
-                State::Corrupt(reason) => self.corrupt = Some(reason),
+                State::Flawed(flaw) => self.flaw = Some(flaw),
                 State::Done if step.produced == 0 => return Ok(0),
                 State::Open if stuck && self.file_ended => return Err(Unread::Cut(self.compression)),
                 State::Open if stuck && self.position < self.length => {
-                    self.corrupt = Some("data that cannot be decompressed".to_owned());
+                    self.flaw = Some(Flaw::Corrupt("data that cannot be decompressed".to_owned()));
                 }
                 _ => {}
             }
@@ -317,7 +348,7 @@ fn gzip_step(member: &mut Option<Decompress>, input: &[u8], output: &mut [u8], f
             State::Open
         }
         Ok(Status::Ok | Status::BufError) => State::Open,
-        Err(error) => State::Corrupt(error.message().unwrap_or("corrupt data").to_owned()),
+        Err(error) => State::corrupt(error.message().unwrap_or("corrupt data")),
     };
     Step { consumed, produced, state }
 }
@@ -329,10 +360,8 @@ fn xz_step(stream: &mut xz::Stream, input: &[u8], output: &mut [u8], file_ended:
     let state = match result {
         Ok(xz::Status::StreamEnd) => State::Done,
         Ok(_) => State::Open,
-        Err(xz::Error::MemLimit) => {
-            State::Corrupt(format!("a window that needs more than {} MiB of memory", XZ_MEMORY_BYTES >> 20))
-        }
-        Err(error) => State::Corrupt(error.to_string()),
+        Err(xz::Error::MemLimit) => State::Flawed(Flaw::TooLarge),
+        Err(error) => State::corrupt(error.to_string()),
     };
     Step {
         consumed: (stream.total_in() - consumed) as usize,

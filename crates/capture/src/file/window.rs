@@ -150,8 +150,9 @@ fn trouble(unread: Unread, offset: u64) -> Trouble {
         Unread::Cut(compression) => {
             Trouble::Cut { offset, expected: format!("{compression} data"), found: "its end".to_owned() }
         }
-        Unread::Corrupt(compression, reason) => {
-            Trouble::Damaged { offset, expected: format!("sound {compression} data"), found: reason }
+        Unread::Flawed(compression, flaw) => {
+            let (expected, found) = flaw.words(compression);
+            Trouble::Damaged { offset, expected, found }
         }
     }
 }

@@ -16,6 +16,7 @@ use dwell_report::text::size_flag;
 use dwell_sketch::lda::{Expected, Params};
 use dwell_sketch::owd::Side;
 use dwell_types::Nanos;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -96,7 +97,7 @@ pub(super) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
             Next::End(Side::Receiver, until) => comparison.end_receiver(until),
             Next::Packet(..) | Next::End(Side::Sender, _) => {}
         }
-        Ok(())
+        Ok(ControlFlow::Continue(()))
     })?;
     let code = points.code(signals);
     let (totals, packets, truth, lines) = comparison.finish();

@@ -3,9 +3,10 @@
 use super::arguments::{ChosenArguments, RoutingArguments};
 use crate::Failure;
 use crate::units::distinct;
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 use dwell_capture::Name;
 use dwell_capture::file::Decompressed;
+use dwell_logs::text;
 use dwell_network::Topology;
 use dwell_network::paths::{Mode, Paths};
 use dwell_network::plan::{self, Limits, Strategy};
@@ -13,7 +14,6 @@ use dwell_network::segments::Segments;
 use dwell_network::topology::Remarks;
 use dwell_report::net::Network;
 use dwell_report::text::{are, of};
-use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -31,7 +31,8 @@ pub(crate) struct Map {
 impl Map {
     pub(crate) fn read(path: &Path, arguments: &RoutingArguments) -> Result<Self, Failure> {
         let (source, name) = (path.display().to_string(), Name(path));
-        let mut topology = Topology::read(&text(path)?).map_err(|error| anyhow!("{name}: {error}"))?;
+        let text = text::whole(path, "the map of a network").map_err(|error| anyhow!(error))?;
+        let mut topology = Topology::read(&text).map_err(|error| anyhow!("{name}: {error}"))?;
         if arguments.both_ways {
             topology.make_both_ways();
         }
@@ -162,19 +163,4 @@ fn routers(topology: &Topology, source: &str, flag: &str, names: &str) -> Result
 /// Opens a file, compressed or not; `-` is standard input.
 pub(super) fn open(path: &Path) -> Result<Decompressed> {
     Decompressed::open(path, None).with_context(|| Name(path).to_string())
-}
-
-/// The text of a map.
-fn text(path: &Path) -> Result<String> {
-    /// Size limit in bytes: millions of links.
-    const MOST: u64 = 256 << 20;
-    let name = Name(path);
-    let mut bytes = Vec::new();
-    let read = open(path)?.take(MOST + 1).read_to_end(&mut bytes);
-    read.with_context(|| name.to_string())?;
-    if bytes.len() as u64 > MOST {
-        bail!("{name}: expected the map of a network, at most {} MiB after decompression, found more", MOST >> 20);
-    }
-    let expected = "expected the map of a network as text, plain or compressed with gzip, xz or zstd";
-    String::from_utf8(bytes).map_err(|_| anyhow!("{name}: not a text file: {expected}"))
 }

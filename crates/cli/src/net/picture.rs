@@ -1,8 +1,7 @@
 //! Plots of a network map.
 
 use super::Map;
-use crate::messages;
-use crate::output::Output;
+use crate::output::{self, Output};
 use anyhow::{Result, bail};
 use dwell_network::layout;
 use dwell_network::segments::Segments;
@@ -76,12 +75,6 @@ pub(super) fn write(
     to: &mut Output,
 ) -> io::Result<()> {
     let picture = draw(map, segments, shade).ok_or(io::ErrorKind::FileTooLarge)?;
-    let strange = picture.routers.iter().filter(|router| !plot::is_in_png(&router.name)).count();
-    if image == Image::Png && strange > 0 {
-        messages::warn([format!(
-            "--plot: names with letters that the font of PNG plots lacks, and that are drawn as ?: {strange}; a .svg file \
-             shows them"
-        )]);
-    }
+    output::warn_of_letters(image, picture.routers.iter().map(|router| router.name.as_str()));
     plot::write_map(&picture, image, to)
 }

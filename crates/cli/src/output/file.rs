@@ -2,12 +2,13 @@
 //! the end, or when the first of the lines is published that are written while a run goes on. A pipe whose reader has gone
 //! ends the run, unless there are files to complete.
 
-use super::is_stdout;
+use super::{is_stdout, target};
 use anyhow::{Context, Result};
 use dwell_report::csv::Rows;
 use dwell_report::plot::Image;
 use std::fs::{self, File};
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, BufWriter, IsTerminal, Seek, Write};
+use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -21,8 +22,15 @@ pub(crate) struct Output {
 
 enum Place {
     Stdout(BufWriter<io::Stdout>),
-    /// A device or pipe, or a file that grows, written directly.
+    /// A device or pipe, written directly.
     Direct(BufWriter<File>, PathBuf),
+    /// A file that grows by whole pieces.
+    Growing {
+        to: File,
+        /// What is to be appended.
+        piece: Vec<u8>,
+        path: PathBuf,
+    },
     /// A file that is being written.
     Whole {
         /// The temporary file.
@@ -73,12 +81,11 @@ impl Output {
             return Err(io::Error::from(io::ErrorKind::NotADirectory)).with_context(cannot);
         }
         // For a symbolic link, the target is replaced, or made, and the link is kept.
-        let missing = || Some(path.parent()?.join(fs::read_link(path).ok()?));
-        let target = || fs::canonicalize(path).ok().or_else(missing);
-        let path = path.is_symlink().then(target).flatten().unwrap_or_else(|| path.to_owned());
+        let path = target(path);
         let (file, partial) = Partial::beside(&path).with_context(cannot)?;
         if let Some(old) = old {
-            // Whoever may read the old file may read the new one, and nobody else.
+            // Whoever may read the old file may read the new one, and nobody else, as far as we may give files away.
+            keep_owner(&file, &old);
             file.set_permissions(old.permissions()).with_context(cannot)?;
         }
         let to = Place::Whole { to: BufWriter::with_capacity(1 << 16, file), partial, path };
@@ -92,22 +99,29 @@ impl Output {
     }
 
     /// Flushes the buffer, and renames the file, which grows in place from then on: for lines that are written while a run
-    /// goes on, so that others can follow them, and which stay if the run fails later.
+    /// goes on, so that others can follow them, and which stay if the run fails later. Where there is no room for all lines
+    /// since the last call, none of them is written.
     pub(crate) fn publish(&mut self) -> Result<()> {
         self.flush()?;
-        if matches!(self.to, Place::Whole { .. })
-            && let Place::Whole { to, partial, path } = std::mem::replace(&mut self.to, Place::Deserted)
-        {
-            partial.rename(&path).with_context(|| path.display().to_string())?;
-            self.to = Place::Direct(to, path);
-        }
+        self.to = match std::mem::replace(&mut self.to, Place::Deserted) {
+            Place::Whole { to, partial, path } => {
+                partial.rename(&path).with_context(|| path.display().to_string())?;
+                Place::Growing { to: to.into_parts().0, piece: Vec::new(), path }
+            }
+            Place::Growing { mut to, mut piece, path } => {
+                append(&mut to, &piece).with_context(|| path.display().to_string())?;
+                piece.clear();
+                Place::Growing { to, piece, path }
+            }
+            same => same,
+        };
         Ok(())
     }
 
     /// Completes the file, and begins one that will replace it.
     pub(crate) fn finish_and_begin_anew(&mut self) -> Result<()> {
         let path = match &self.to {
-            Place::Whole { path, .. } | Place::Direct(_, path) => path.clone(),
+            Place::Whole { path, .. } | Place::Direct(_, path) | Place::Growing { path, .. } => path.clone(),
             Place::Stdout(_) | Place::Deserted => return Ok(self.flush()?),
         };
         let deserted = Self { to: Place::Deserted, is_plain: self.is_plain };
@@ -116,13 +130,9 @@ impl Output {
         Ok(())
     }
 
-    /// Flushes the buffer and renames the file.
+    /// Completes the file.
     pub(crate) fn finish(mut self) -> Result<()> {
-        self.flush()?;
-        match self.to {
-            Place::Whole { partial, path, .. } => partial.rename(&path).with_context(|| path.display().to_string()),
-            Place::Stdout(_) | Place::Direct(..) | Place::Deserted => Ok(()),
-        }
+        self.publish()
     }
 
     /// Accepts that nobody reads a pipe any more, if there are files to complete; `done` is then the result. Adds the name
@@ -134,7 +144,7 @@ impl Output {
         }
         let name = match &self.to {
             Place::Stdout(_) | Place::Deserted => "standard output".into(),
-            Place::Direct(_, path) | Place::Whole { path, .. } => path.to_string_lossy(),
+            Place::Direct(_, path) | Place::Growing { path, .. } | Place::Whole { path, .. } => path.to_string_lossy(),
         };
         Err(io::Error::new(error.kind(), format!("{name}: {error}")))
     }
@@ -156,6 +166,7 @@ impl Write for Place {
         match self {
             Self::Stdout(to) => to.write(bytes),
             Self::Direct(to, _) | Self::Whole { to, .. } => to.write(bytes),
+            Self::Growing { piece, .. } => piece.write(bytes),
             Self::Deserted => Ok(bytes.len()),
         }
     }
@@ -164,16 +175,34 @@ impl Write for Place {
         match self {
             Self::Stdout(to) => to.flush(),
             Self::Direct(to, _) | Self::Whole { to, .. } => to.flush(),
+            // Only whole pieces are written.
+            Self::Growing { .. } => Ok(()),
             Self::Deserted => Ok(()),
         }
     }
+}
+
+/// Appends a piece to a file: all of it, or nothing.
+fn append(to: &mut File, piece: &[u8]) -> io::Result<()> {
+    let before = to.stream_position()?;
+    to.write_all(piece).inspect_err(|_| {
+        // Nothing can be done if this fails.
+        let _ = to.set_len(before);
+    })
+}
+
+/// Gives a file the owner and the group of the one that it replaces: each of them, if the system permits it.
+fn keep_owner(file: &File, old: &fs::Metadata) {
+    let _ = fchown(file, None, Some(old.gid()));
+    let _ = fchown(file, Some(old.uid()), None);
 }
 
 /// A temporary file that is removed unless it has been renamed.
 struct Partial(PathBuf);
 
 impl Partial {
-    /// Creates a file beside one of this path. Nothing that exists is followed or overwritten.
+    /// Creates a file beside one of this path, in place of what a run left behind that was killed. Nothing else that exists
+    /// is followed or overwritten.
     fn beside(path: &Path) -> io::Result<(File, Self)> {
         /// Longer names could not get an ending.
         const LONGEST: usize = 200;
@@ -183,16 +212,25 @@ impl Partial {
         loop {
             let mut name = name.to_owned();
             name.push(match number {
-                0 => format!(".{}.partial", std::process::id()),
-                number => format!(".{}.{number}.partial", std::process::id()),
+                0 => ".dwell.partial".to_owned(),
+                number => format!(".{number}.dwell.partial"),
             });
             let path = path.with_file_name(name);
             match File::create_new(&path) {
                 Ok(file) => {
-                    partials.push(path.clone());
-                    return Ok((file, Self(path)));
+                    // Where there are no locks, nobody takes the file for remains.
+                    let _ = file.lock();
+                    // Before it was locked, somebody may have done so, and have removed it.
+                    if is_at(&file, &path) {
+                        partials.push(path.clone());
+                        return Ok((file, Self(path)));
+                    }
                 }
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < 100 => number += 1,
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < 100 => {
+                    if !remove_remains(&path) {
+                        number += 1;
+                    }
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -216,6 +254,21 @@ impl Drop for Partial {
             let _ = fs::remove_file(&self.0);
         }
     }
+}
+
+/// Removes the temporary file of a run that was killed, whose lock has gone with it.
+fn remove_remains(path: &Path) -> bool {
+    // A pipe would wait for its writer, and a link leads elsewhere.
+    let is_file = fs::symlink_metadata(path).is_ok_and(|at| at.is_file());
+    let Some(file) = is_file.then(|| File::open(path).ok()).flatten() else { return false };
+    file.try_lock().is_ok() && is_at(&file, path) && fs::remove_file(path).is_ok()
+}
+
+/// Whether a path is that of this file.
+fn is_at(file: &File, path: &Path) -> bool {
+    let place = |at: fs::Metadata| (at.dev(), at.ino());
+    let (file, path) = (file.metadata().map(place), fs::symlink_metadata(path).map(place));
+    matches!((file, path), (Ok(file), Ok(path)) if file == path)
 }
 
 /// All temporary files, so that they can be removed when a signal ends the run.
@@ -244,12 +297,13 @@ fn write_plain(bytes: &[u8], to: &mut impl Write) -> io::Result<usize> {
 }
 
 /// Length of the control character that a text starts with, except for a line feed: one byte, or two in UTF-8 (C1),
-/// which some terminals interpret, too.
+/// which some terminals interpret, too, or the three of one that changes the direction of the text.
 fn control(text: &[u8]) -> usize {
     match text {
         [b'\n', ..] => 0,
         [byte, ..] if byte.is_ascii_control() => 1,
         [0xc2, 0x80..=0x9f, ..] => 2,
+        [0xe2, 0x80, 0xaa..=0xae, ..] | [0xe2, 0x81, 0xa6..=0xa9, ..] => 3,
         _ => 0,
     }
 }
@@ -258,12 +312,30 @@ fn control(text: &[u8]) -> usize {
 mod tests {
     use super::*;
 
+    /// What a run that was killed has left behind is replaced; what another one writes, and what is no file, is not.
+    #[test]
+    fn remains_are_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = |name: &str| folder.path().join(name);
+        let (path, remains, second) = (place("a.json"), place("a.json.dwell.partial"), place("a.json.1.dwell.partial"));
+        fs::write(&remains, "half").unwrap();
+        let (file, first) = Partial::beside(&path).unwrap();
+        assert!(first.0 == remains && fs::read(&remains).unwrap().is_empty());
+        let (_other, another) = Partial::beside(&path).unwrap();
+        assert_eq!(another.0, second);
+        drop((file, first, another));
+        assert!(!remains.exists() && !second.exists());
+        std::os::unix::fs::symlink("victim", &remains).unwrap();
+        assert_eq!(Partial::beside(&path).unwrap().1.0, second);
+        assert!(remains.is_symlink());
+    }
+
     #[test]
     fn text_for_people_holds_no_commands() {
-        let (mut bytes, mut text) = ("a\u{1b}[31m\tb\n\u{9b}2J é\u{7f}\u{a0}".as_bytes(), Vec::new());
+        let (mut bytes, mut text) = ("a\u{1b}[31m\tb\n\u{9b}2J é\u{7f}\u{a0}\u{202e}\u{2069}…".as_bytes(), Vec::new());
         while !bytes.is_empty() {
             bytes = &bytes[write_plain(bytes, &mut text).unwrap()..];
         }
-        assert_eq!(String::from_utf8(text).unwrap(), "a?[31m?b\n?2J é?\u{a0}");
+        assert_eq!(String::from_utf8(text).unwrap(), "a?[31m?b\n?2J é?\u{a0}??…");
     }
 }

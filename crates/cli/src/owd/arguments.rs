@@ -3,7 +3,7 @@
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
 use super::Pair;
-use crate::output::ReportArguments;
+use crate::output::{LabelArguments, ReportArguments};
 use crate::points::{NamingArguments, Reading};
 use crate::units::time_flag;
 use crate::{Failure, output};
@@ -97,6 +97,8 @@ impl PointArguments {
 pub(super) struct OutputArguments {
     #[command(flatten)]
     pub(super) report: ReportArguments<Format>,
+    #[command(flatten)]
+    pub(super) metrics: LabelArguments,
     /// Plot delay and loss over time to a .svg or .png file.
     #[arg(long, value_name = "FILE", value_parser = crate::output::picture, help_heading = "Output")]
     pub(super) plot: Option<(PathBuf, Image)>,
@@ -109,6 +111,7 @@ impl OutputArguments {
         inputs: impl IntoIterator<Item = impl AsRef<Path>>,
         others: impl IntoIterator<Item = &'a PathBuf>,
     ) -> Result<(), Failure> {
+        self.metrics.check(self.report.format() == Format::Openmetrics)?;
         self.report.check(inputs, self.plot.as_ref(), others)
     }
 }

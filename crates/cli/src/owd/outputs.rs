@@ -1,9 +1,9 @@
 use super::arguments::{Format, OutputArguments};
 use crate::messages;
-use crate::output::{self, Output};
+use crate::output::{self, Output, RowFile};
 use anyhow::Result;
-use dwell_report::csv::Rows;
 use dwell_report::json;
+use dwell_report::openmetrics::Label;
 use dwell_report::owd::samples::{COLUMNS, Sample};
 use dwell_report::owd::{self as report, Interval, OwdReport};
 use dwell_report::plot::{self, Image};
@@ -14,8 +14,9 @@ pub(super) struct Outputs {
     report: Output,
     plot: Option<(Output, Image)>,
     cdf: Option<(Output, Image)>,
-    samples: Option<Rows<Output>>,
+    samples: RowFile,
     format: Format,
+    labels: Vec<Label>,
     /// Whether the report includes the intervals.
     has_intervals: bool,
     /// The intervals still needed at the end.
@@ -34,8 +35,9 @@ impl Outputs {
             report: arguments.report.open()?,
             plot: Output::picture(arguments.plot.as_ref())?,
             cdf: Output::picture(cdf)?,
-            samples: Output::rows(samples, COLUMNS)?,
+            samples: RowFile::open(samples, COLUMNS)?,
             format: arguments.report.format(),
+            labels: arguments.metrics.labels.clone(),
             has_intervals: match arguments.report.format() {
                 Format::Table => has_intervals,
                 Format::Json | Format::Csv => true,
@@ -46,8 +48,16 @@ impl Outputs {
     }
 
     pub(super) fn write_samples(&mut self, samples: &[Sample]) -> Result<()> {
-        let Some(rows) = &mut self.samples else { return Ok(()) };
-        Ok(samples.iter().try_for_each(|sample| rows.write(sample))?)
+        samples.iter().try_for_each(|sample| self.samples.write(|rows| rows.write(sample)))
+    }
+
+    /// Whether the samples can no longer be written, so that the run is to end, and what to say about it.
+    pub(super) fn have_failed(&self) -> bool {
+        self.samples.has_failed()
+    }
+
+    pub(super) fn warning(&self) -> Option<String> {
+        self.samples.warning()
     }
 
     pub(super) fn take(&mut self, intervals: Vec<Interval>) -> Result<()> {
@@ -75,12 +85,13 @@ impl Outputs {
             Format::Json => json::write(&report, to)?,
             Format::Jsonl => json::write_line(&report, to)?,
             Format::Csv => report::csv::write(&report, to)?,
-            Format::Openmetrics => report::openmetrics::write(&report, to)?,
+            Format::Openmetrics => report::openmetrics::write(&report, &self.labels, to)?,
         }
         if !self.has_intervals {
             report.intervals = self.intervals;
         }
-        output::finish(self.report, self.samples, self.plot, |image, to| plot::write_owd(&report, image, to))?;
+        let rows = self.samples.into_rows();
+        output::finish(self.report, rows, self.plot, |image, to| plot::write_owd(&report, image, to))?;
         output::draw(self.cdf, |image, to| plot::write_owd_cdf(&report, image, to))
     }
 }

@@ -13,6 +13,7 @@ use dwell_observe::crossing::Directions;
 use dwell_observe::group::Grouping;
 use dwell_sketch::owd::Side;
 use dwell_types::{Nanos, Timestamp};
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 /// Two points, and how to read them.
@@ -59,30 +60,32 @@ pub(crate) enum Next<'a> {
 }
 
 /// Calls `each` for everything both points see, in the order of time if the receiver's clock is ahead by this much, until
-/// they end or are stopped. Returns the number of packets of each.
+/// they end or are stopped, or after the packets that they have read once it breaks off. Returns the number of packets of each.
 pub(crate) fn follow(
     points: &mut Merged,
     ahead: Nanos,
-    mut each: impl FnMut(Next<'_>) -> Result<()>,
+    mut each: impl FnMut(Next<'_>) -> Result<ControlFlow<()>>,
 ) -> Result<[u64; 2]> {
     const SIDES: [Side; 2] = [Side::Sender, Side::Receiver];
     let mut progress = Bar::of_bytes(points.progress().0);
     let mut packets = [0; 2];
     for (side, point) in SIDES.into_iter().zip(points.iter()) {
         if point.is_stopped() && point.at().is_none() {
-            each(Next::End(side, point.until()))?;
+            let _ = each(Next::End(side, point.until()))?;
         }
     }
     let by_sender = |number: usize, at| if SIDES[number] == Side::Receiver { at - ahead } else { at };
     while let Some((_, number)) = points.next_by(by_sender) {
         let (side, point) = (SIDES[number], &points[number]);
-        if let Some(seen) = point.peek() {
-            each(Next::Packet(side, seen, point))?;
+        if let Some(seen) = point.peek()
+            && each(Next::Packet(side, seen, point))?.is_break()
+        {
+            points.read_no_more();
         }
         packets[number] += 1;
         points.advance(number)?;
         if points[number].at().is_none() {
-            each(Next::End(side, points[number].until()))?;
+            let _ = each(Next::End(side, points[number].until()))?;
         }
         progress.step(|| points.progress().1);
     }

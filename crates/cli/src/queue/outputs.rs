@@ -1,8 +1,8 @@
 use super::arguments::{Arguments, Format};
 use crate::messages;
-use crate::output::{self, Output};
+use crate::output::{self, Output, RowFile};
 use anyhow::Result;
-use dwell_report::csv::{Rows, text};
+use dwell_report::csv::text;
 use dwell_report::json;
 use dwell_report::plot::{self, Image};
 use dwell_report::queue::{self as report, Episode, QueueReport};
@@ -14,7 +14,7 @@ use dwell_types::{Departure, Nanos};
 pub(super) struct Outputs {
     report: Output,
     plot: Option<(Output, Image)>,
-    packets: Option<Rows<Output>>,
+    packets: RowFile,
     has_rate_change: bool,
     format: Format,
     unit: Unit,
@@ -33,7 +33,7 @@ impl Outputs {
         Ok(Self {
             report: arguments.report.open()?,
             plot: Output::picture(arguments.plot.as_ref())?,
-            packets: Output::rows(arguments.per_packet.as_deref(), columns)?,
+            packets: RowFile::open(arguments.per_packet.as_deref(), columns)?,
             has_rate_change: arguments.rate_change,
             format: arguments.report.format(),
             unit,
@@ -50,7 +50,9 @@ impl Outputs {
         name: impl FnOnce() -> String,
         rate_change: impl FnOnce() -> Option<f64>,
     ) -> Result<()> {
-        let Some(writer) = &mut self.packets else { return Ok(()) };
+        if !self.packets.is_open() {
+            return Ok(());
+        }
         let delay = departure.delay().filter(|_| queued.is_some());
         let rate_change = self.has_rate_change.then(|| text(rate_change()));
         let record = [
@@ -61,7 +63,16 @@ impl Outputs {
             text(queued.and_then(|queued| queued.share)),
             text(queued.map(|queued| queued.is_culprit)),
         ];
-        Ok(writer.write(&record.into_iter().chain(rate_change).collect::<Vec<_>>())?)
+        self.packets.write(|rows| rows.write(&record.into_iter().chain(rate_change).collect::<Vec<_>>()))
+    }
+
+    /// Whether the rows can no longer be written, so that the run is to end, and what to say about it.
+    pub(super) fn have_failed(&self) -> bool {
+        self.packets.has_failed()
+    }
+
+    pub(super) fn warning(&self) -> Option<String> {
+        self.packets.warning()
     }
 
     pub(super) fn take(&mut self, episodes: Vec<queue::Episode>) -> Result<()> {
@@ -92,7 +103,7 @@ impl Outputs {
             Format::Jsonl => json::write_line(&report, to)?,
             Format::Csv => report::csv::write(&report, to)?,
         }
-        output::finish(self.report, self.packets, self.plot, |image, to| {
+        output::finish(self.report, self.packets.into_rows(), self.plot, |image, to| {
             if is_written {
                 report.episodes = self.episodes;
             }

@@ -2,7 +2,7 @@
 
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
-use crate::output::ReportArguments;
+use crate::output::{LabelArguments, ReportArguments};
 use crate::units::{described, one_of};
 use crate::{Failure, output};
 use clap::builder::TypedValueParser;
@@ -161,6 +161,8 @@ pub(crate) struct Arguments {
     pub(super) interval: Option<Nanos>,
     #[command(flatten)]
     pub(super) report: ReportArguments<Format>,
+    #[command(flatten)]
+    pub(super) metrics: LabelArguments,
     /// Plot the distributions, or with --interval the delays over time, to a .svg or .png file.
     #[arg(long, value_name = "FILE", value_parser = crate::output::picture, help_heading = "Output")]
     pub(super) plot: Option<(PathBuf, Image)>,
@@ -299,6 +301,7 @@ impl Arguments {
             }
             _ => {}
         }
+        self.metrics.check(self.report.format() == Format::Openmetrics)?;
         let inputs = self.paths().into_iter().chain(&self.events).chain(&self.prior);
         self.report.check(inputs, self.plot.as_ref(), self.samples.as_ref())
     }

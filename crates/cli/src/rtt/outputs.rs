@@ -1,13 +1,15 @@
 use super::arguments::{Arguments, Format, Writing};
-use crate::output::{self, Output};
+use crate::output::{self, Output, RowFile};
 use anyhow::Result;
 use dwell_report::csv::Rows;
 use dwell_report::json;
+use dwell_report::openmetrics::Label;
 use dwell_report::plot::{self, Image};
 use dwell_report::rtt::{RttReport, csv, openmetrics, ppviz, samples, table};
 use dwell_sketch::Sample;
 use dwell_sketch::distribution::Ambiguous;
 use dwell_types::{FlowKey, Series};
+use std::collections::BTreeSet;
 
 /// The outputs of a run.
 pub(super) struct Outputs {
@@ -17,9 +19,10 @@ pub(super) struct Outputs {
     has_head: bool,
     /// What OpenMetrics has counted, and whether its file is replaced as each interval ends.
     counted: openmetrics::Counted,
+    labels: Vec<Label>,
     is_replaced: bool,
     plot: Option<(Output, Image)>,
-    samples: Option<Rows<Output>>,
+    samples: RowFile,
     ppviz: Option<ppviz::Writer<Output>>,
     ambiguous: Ambiguous,
 }
@@ -35,9 +38,10 @@ impl Outputs {
             format,
             has_head: false,
             counted: openmetrics::Counted::default(),
+            labels: arguments.metrics.labels.clone(),
             is_replaced: arguments.interval.is_some(),
             plot: Output::picture(arguments.plot.as_ref())?,
-            samples: Output::rows(arguments.samples.as_deref(), samples::COLUMNS)?,
+            samples: RowFile::open(arguments.samples.as_deref(), samples::COLUMNS)?,
             ppviz: if is_ppviz { Some(ppviz::Writer::new(report()?)) } else { None },
             ambiguous: arguments.ambiguous,
         })
@@ -61,7 +65,7 @@ impl Outputs {
             Format::Openmetrics => {
                 self.counted.add(report);
                 if self.is_replaced {
-                    self.counted.write(report, &mut self.report)?;
+                    self.counted.write(report, &self.labels, &mut self.report)?;
                     self.report.finish_and_begin_anew()?;
                 }
                 return Ok(());
@@ -72,7 +76,7 @@ impl Outputs {
     }
 
     pub(super) fn wants_samples(&self) -> bool {
-        self.samples.is_some() || self.ppviz.is_some()
+        self.samples.is_open() || self.ppviz.is_some()
     }
 
     /// Writes a sample. An ambiguous one has the delay chosen by `--ambiguous`, or the longer one with both bounds.
@@ -92,9 +96,7 @@ impl Outputs {
             group,
             flow,
         };
-        if let Some(samples) = &mut self.samples {
-            samples.write(&line)?;
-        }
+        self.samples.write(|rows| rows.write(&line))?;
         if let Some(ppviz) = &mut self.ppviz {
             ppviz.write(&line)?;
         }
@@ -103,13 +105,20 @@ impl Outputs {
 
     /// Flushes all samples so far.
     pub(super) fn flush_samples(&mut self) -> Result<()> {
-        if let Some(samples) = &mut self.samples {
-            samples.flush()?;
-        }
+        self.samples.write(Rows::flush)?;
         if let Some(ppviz) = &mut self.ppviz {
             ppviz.flush()?;
         }
         Ok(())
+    }
+
+    /// Whether the samples can no longer be written, so that the run is to end, and what to say about it.
+    pub(super) fn have_failed(&self) -> bool {
+        self.samples.has_failed()
+    }
+
+    pub(super) fn warning(&self) -> Option<String> {
+        self.samples.warning()
     }
 
     /// Writes what can only be written at the end, and completes all files: `reports` are all that are kept, or the
@@ -122,16 +131,20 @@ impl Outputs {
             (Format::Json, [report]) if !is_series => json::write(report, to)?,
             (Format::Json, reports) => json::write_series(reports, to)?,
             // The last interval again, if each replaces the file: another one was begun.
-            (Format::Openmetrics, [.., last]) => self.counted.write(last, to)?,
+            (Format::Openmetrics, [.., last]) => self.counted.write(last, &self.labels, to)?,
             // Jsonl and CSV are written already, and ppviz has no report.
             (Format::Jsonl | Format::Csv | Format::Ppviz | Format::Openmetrics, _) => (),
         }
         if let Some(ppviz) = self.ppviz {
             ppviz.finish()?.finish()?;
         }
-        output::finish(self.report, self.samples, self.plot, |image, to| match reports {
-            [report] if !is_series => plot::write(report, image, to),
-            reports => plot::write_series(reports, image, to),
+        output::finish(self.report, self.samples.into_rows(), self.plot, |image, to| {
+            let lines = reports.iter().flat_map(|report| &report.results);
+            output::warn_of_letters(image, lines.map(|line| line.group.as_str()).collect::<BTreeSet<_>>());
+            match reports {
+                [report] if !is_series => plot::write(report, image, to),
+                reports => plot::write_series(reports, image, to),
+            }
         })
     }
 }

@@ -1,4 +1,4 @@
-use crate::run::{assert_refusal, assert_refused, command, data, dwell, finish, testdata};
+use crate::run::{assert_refusal, assert_refused, command, data, dwell, dwell_in, finish, testdata};
 
 fn plan(arguments: &[&str]) -> serde_json::Value {
     let map = testdata("net/ladder.toml");
@@ -533,4 +533,17 @@ fn names_that_a_picture_cannot_show_are_told() {
     assert!(told.contains("drawn as ?: 1; a .svg file shows them") && told.lines().count() == 1, "{told}");
     assert_eq!(drawn("map.svg"), "");
     assert!(std::fs::read_to_string(folder.path().join("map.svg")).unwrap().contains("東京"));
+}
+
+/// The same of the groups in a plot of response times.
+#[test]
+fn groups_that_a_picture_cannot_show_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = ["東京", "Wien", "大阪"].map(|group| format!("1,request,a,{group}\n2,response,a,{group}\n"));
+    std::fs::write(folder.path().join("log.csv"), format!("at_ns,kind,id,group\n{}", lines.concat())).unwrap();
+    for (plot, told) in [("a.png", 1), ("a.svg", 0)] {
+        let run = dwell_in(folder.path(), &["rtt", "--events", "log.csv", "--plot", plot]);
+        let words = run.err.lines().filter(|line| line.contains("drawn as ?: 2; a .svg file shows them"));
+        assert_eq!((run.code, words.count()), (0, told), "{}", run.err);
+    }
 }

@@ -188,7 +188,7 @@ fn delays_of_a_file() {
 fn what_cannot_be_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("delays"), "1 soon").unwrap();
-    let cases: [(i32, &[&str], &[&str]); 17] = [
+    let cases: [(i32, &[&str], &[&str]); 18] = [
         (2, &["--path", "-w", "new", "--queue", "bursts"], &["--path", "--queue"]),
         (2, &["--path"], &["expected an output"]),
         (2, &["--path", "-w", "new", "--delay", "fast"], &["'fast'", "log-normal:20ms:40ms"]),
@@ -198,6 +198,7 @@ fn what_cannot_be_is_refused() {
         (2, &["--path", "-w", "new", "--delay", "pareto:1ms:0"], &["--delay: shape 0"]),
         (1, &["--path", "-w", "new", "--delay", "file:none"], &["none: "]),
         (1, &["--path", "-w", "new", "--delay", "file:delays"], &["delays: line 1: 'soon'"]),
+        (1, &["--path", "-w", "new", "--delay", "file:/dev/zero"], &["/dev/zero: expected delays", "at most 256 MiB"]),
         (2, &["--path", "-w", "delays", "--delay", "file:delays"], &["delays: is an input"]),
         (2, &["--path", "-w", "new", "--loss", "100%"], &["'100%'", "below 1"]),
         (2, &["--path", "-w", "new", "--loss", "90%", "--loss-run", "2"], &["--loss-run 2: expected at least 9.0"]),

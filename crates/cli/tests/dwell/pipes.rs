@@ -1,8 +1,9 @@
 //! The other end of inputs and outputs: a reader that exits, a full disk, a pipe as input.
 
-use crate::run::{command, dwell_in, finish, lines, names, testdata};
+use crate::run::{Run, assert_refused, command, dwell_in, finish, lines, names, testdata};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
 use std::process::Stdio;
 
 /// Piping into `head` must not cause an error message.
@@ -126,25 +127,73 @@ fn a_file_that_is_replaced_keeps_its_permissions() {
         assert_eq!(fs::metadata(&report).unwrap().permissions().mode() & 0o777, mode);
         assert!(fs::read(&report).unwrap().len() > 100);
     }
+    // Of several groups, if this may change them.
+    use std::os::unix::fs::{MetadataExt, chown};
+    if chown(&report, None, Some(1)).is_ok() {
+        dwell_in(folder.path(), &["rtt", &ntp, "--match", "ntp", "-o", "report.txt"]).ok();
+        assert_eq!(fs::metadata(&report).unwrap().gid(), 1);
+    }
 }
 
-/// A limit for the size of files, as of `ulimit -f`, counts like a full disk, and leaves nothing behind.
-#[test]
-fn a_file_that_may_not_grow_is_told_in_one_line() {
-    let folder = tempfile::tempdir().unwrap();
-    let mixed = testdata("mixed/mixed.pcap.zst");
+/// A run that may not write files of more than so many blocks of 512 bytes, as of `ulimit -f`, which counts like a full
+/// disk.
+#[cfg(unix)]
+fn limited(folder: &Path, blocks: u32, arguments: &[&str]) -> Run {
     let mut limited = std::process::Command::new("sh");
-    limited.args([
-        "-c",
-        "ulimit -f 8; exec \"$0\" rtt \"$1\" --samples samples.csv",
-        env!("CARGO_BIN_EXE_dwell"),
-        &mixed,
-    ]);
-    let run = limited.current_dir(folder.path()).output().unwrap();
-    let words = String::from_utf8(run.stderr).unwrap();
-    assert_eq!((run.status.code(), words.lines().count()), (Some(1), 1), "{words}");
-    assert!(words.contains("samples.csv: File too large"), "{words}");
-    assert_eq!(names(folder.path()), [""; 0]);
+    let script = format!("ulimit -f {blocks}; exec \"$0\" \"$@\"");
+    limited.args(["-c", &script, env!("CARGO_BIN_EXE_dwell")]).args(arguments).current_dir(folder);
+    finish(limited)
+}
+
+/// Samples or rows for which there is no room end the run with a report of what was read until then, and leave nothing.
+#[cfg(unix)]
+#[test]
+fn rows_that_cannot_be_written_cost_no_report() {
+    let [mixed, before, behind] =
+        ["mixed/mixed.pcap.zst", "one-way/near.pcap.xz", "one-way/server.pcap.xz"].map(testdata);
+    let [ingress, egress] = ["queue/ingress.pcap.xz", "queue/egress.pcap.xz"].map(testdata);
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log.csv");
+    let lines = (0..5_000).map(|at| format!("{at},request,{at}\n{at},response,{at}\n"));
+    fs::write(&log, format!("at_ns,kind,id\n{}", lines.collect::<String>())).unwrap();
+    let log = log.to_str().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    for how in [
+        &["rtt", &mixed, "--samples", "rows.csv"][..],
+        &["rtt", "--events", log, "--samples", "rows.csv"],
+        &["owd", &before, &behind, "--samples", "rows.csv"],
+        &["queue", &ingress, &egress, "--per-packet", "rows.csv"],
+    ] {
+        let whole = dwell_in(folder.path(), &[how, &["--format", "json"]].concat()).json();
+        fs::remove_file(folder.path().join("rows.csv")).unwrap();
+        let run = limited(folder.path(), 200, &[how, &["--format", "json"]].concat());
+        assert_eq!(run.code, 1, "{how:?}: {}", run.err);
+        let told = |words: &str| words.contains("rows.csv: File too large (os error 27); stopped there");
+        assert_eq!(run.err.lines().filter(|line| told(line)).count(), 1, "{how:?}: {}", run.err);
+        let report = run.json();
+        assert!(report["warnings"].as_array().unwrap().iter().any(|words| told(words.as_str().unwrap())), "{how:?}");
+        let end = |report: &serde_json::Value| report["span_ns"]["end"].as_i64().unwrap();
+        assert!(end(&report) < end(&whole), "{how:?}");
+        assert_eq!(names(folder.path()), [""; 0], "{how:?}");
+    }
+}
+
+/// A file that grows ends with a whole line, of whatever interval was the last that fitted.
+#[cfg(unix)]
+#[test]
+fn a_full_disk_cuts_no_line() {
+    let (mixed, folder) = (testdata("mixed/mixed.pcap.zst"), tempfile::tempdir().unwrap());
+    for format in ["jsonl", "csv"] {
+        let (name, folder) = (format!("report.{format}"), folder.path());
+        let how = ["rtt", &mixed, "--interval", "1s", "-o", &name];
+        dwell_in(folder, &how).ok();
+        let whole = fs::read_to_string(folder.join(&name)).unwrap();
+        let fits = whole.len() / 2;
+        let run = limited(folder, u32::try_from(fits / 512).unwrap(), &how);
+        assert!(run.code == 1 && run.err.contains(&format!("{name}: File too large")), "{}", run.err);
+        let text = fs::read_to_string(folder.join(&name)).unwrap();
+        assert!(text.len() > 100 && text.len() <= fits && text.ends_with('\n') && whole.starts_with(&text), "{format}");
+    }
 }
 
 #[test]
@@ -156,7 +205,6 @@ fn a_full_disk_is_told_in_one_line() {
     let ntp = testdata("ntp/ntp.pcap");
     for how in [
         &["rtt", &ntp, "--match", "ntp", "-o", "/dev/full"][..],
-        &["rtt", &ntp, "--match", "ntp", "--samples", "/dev/full"],
         &["rtt", &ntp, "--match", "ntp", "--format", "ppviz", "-o", "/dev/full"],
         &["simulate", "-w", "/dev/full"],
     ] {
@@ -388,4 +436,23 @@ fn a_link_is_written_through() {
     .ok();
     assert!(link.is_symlink() && fs::read_to_string(&target).unwrap().contains("dwell.rtt/1"));
     assert_eq!(names(folder.path()), ["link.json", "target.json"]);
+}
+
+/// Two outputs are one if a link leads from the one to the other, also while there is no file yet.
+#[cfg(unix)]
+#[test]
+fn a_link_to_another_output_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    std::os::unix::fs::symlink("report.json", path("link.json")).unwrap();
+    std::os::unix::fs::symlink(path("link.json"), path("far.json")).unwrap();
+    for link in ["link.json", "far.json"] {
+        let (ntp, report, link) = (testdata("ntp/ntp.pcap"), path("report.json"), path(link));
+        let how = ["rtt", &ntp, "--match", "ntp", "-o", &report, "--samples", &link];
+        assert_refused(&how, 2, &[&link, "would be written twice"]);
+    }
+    // What is missing at the end of the links is made, and they are kept.
+    dwell_in(folder.path(), &["rtt", &testdata("ntp/ntp.pcap"), "--match", "ntp", "-o", "far.json"]).ok();
+    assert_eq!(names(folder.path()), ["far.json", "link.json", "report.json"]);
+    assert!(Path::new(&path("far.json")).is_symlink() && Path::new(&path("link.json")).is_symlink());
 }

@@ -107,6 +107,16 @@ fn wrong_flags_are_wrong_usage() {
         (&["rtt", "ntp.pcap", "--interval", "0"], &["--interval", "10s", "(see dwell rtt --help)"]),
         (&["rtt", "ntp.pcap", "--interval", "1s", "--format", "openmetrics"], &["openmetrics", "-o FILE"]),
         (&["rtt", "ntp.pcap", "--interval", "1s", "--format", "ppviz"], &["ppviz", "samples only"]),
+        (&["rtt", "ntp.pcap", "--label", "interface=eth0"], &["--label", "--format openmetrics"]),
+        (&["rtt", "ntp.pcap", "-o", "new.openmetrics", "--label", "leg=a"], &["'leg=a'", "--label", "name leg"]),
+        (&["rtt", "ntp.pcap", "--format", "openmetrics", "--label", "eth0"], &["'eth0'", "interface=eth0"]),
+        (&["owd", "ntp.pcap", "empty", "--label", "a=b"], &["--label", "--format openmetrics"]),
+        (
+            &["owd", "ntp.pcap", "empty", "--format", "openmetrics", "--label", "a=b", "--label", "a=c"],
+            &["--label a", "twice"],
+        ),
+        (&["owd", "ntp.pcap", "./ntp.pcap"], &["two captures", "./ntp.pcap twice"]),
+        (&["owd", "ntp.pcap%1", "directory/../ntp.pcap%1"], &["two captures", "twice"]),
         (&["rtt", "ntp.pcap", "-r", "empty"], &["-r", "CAPTURE"]),
         (&["queue", "ntp.pcap", "empty", "--method", "exact", "--ways", "2"], &["--ways 2", "at least 8"]),
         (&["rtt", "ntp.pcap", "--format", "xml"], &["'xml'", "json"]),
@@ -580,9 +590,9 @@ fn results_get_where_names_lead() {
     assert!(String::from_utf8_lossy(&run.stderr).contains("ntp.pcap: is an input, and would be replaced"));
     assert_eq!((run.status.code(), fs::read(place("ntp.pcap")).unwrap()), (Some(2), capture));
 
-    // Somebody who knows the number of the process has put a link in its way.
+    // Somebody has put a link in the way.
     fs::write(place("victim"), "mine").unwrap();
-    let script = "ln -s victim r.json.$$.partial; exec \"$0\" rtt ntp.pcap --match ntp -o r.json";
+    let script = "ln -s victim r.json.dwell.partial; exec \"$0\" rtt ntp.pcap --match ntp -o r.json";
     let shell =
         Command::new("sh").current_dir(folder.path()).args(["-c", script, env!("CARGO_BIN_EXE_dwell")]).status();
     assert!(shell.unwrap().success());

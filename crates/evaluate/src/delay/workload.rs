@@ -3,11 +3,11 @@ use crate::value::{
     Invalid, LONGEST_MS, MOST_EVENTS, Pair, RATES, SHAPES, delay, lasting, milliseconds, runnable, span, time, whole,
     within,
 };
+use dwell_logs::text;
 use dwell_simulate::Distribution;
 use dwell_simulate::exchange::{Arrivals, Bursts, End, ExchangeWorkload, Settings};
 use dwell_types::Nanos;
 use serde::Deserialize;
-use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -276,7 +276,7 @@ impl DelaysEntry {
 /// out.
 pub fn recorded_delays(path: &Path) -> Result<Vec<Nanos>, String> {
     let name = path.display();
-    let text = fs::read_to_string(path).map_err(|error| format!("{name}: {error}"))?;
+    let text = text::whole(path, "delays in milliseconds")?;
     let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.starts_with('#'));
     let fields = lines.flat_map(|(number, line)| {
         line.split([' ', '\t', ',']).filter(|field| !field.is_empty()).map(move |field| (number, field))

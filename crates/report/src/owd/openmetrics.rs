@@ -1,12 +1,16 @@
 //! OpenMetrics 1.0 text: all packets, and each flow. No timestamps: values are current at the time of the scrape.
 
 use super::{Line, OwdReport};
-use crate::openmetrics::{Histogram, end, escaped, estimate, family, number, seconds};
+use crate::openmetrics::{Histogram, Label, end, escaped, estimate, family, labelled, number, seconds};
 use crate::quantiles::names;
 use std::io::{self, Write};
 
 /// Writes one report.
-pub fn write(report: &OwdReport, to: &mut impl Write) -> io::Result<()> {
+pub fn write(report: &OwdReport, labels: &[Label], to: &mut impl Write) -> io::Result<()> {
+    labelled(labels, to, |to| write_all(report, to))
+}
+
+fn write_all(report: &OwdReport, to: &mut impl Write) -> io::Result<()> {
     let mut lines = vec![("direction=\"forward\",flow=\"\"".to_owned(), &report.total)];
     if let Some(reverse) = &report.reverse {
         lines.push(("direction=\"reverse\",flow=\"\"".to_owned(), reverse));

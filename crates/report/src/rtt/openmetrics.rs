@@ -2,7 +2,7 @@
 
 use super::{Flow, OF_FLOWS, Quic, Requests, Responses, ResultLine, RttReport};
 use crate::facts::Frames;
-use crate::openmetrics::{Histogram, bounds, end, escaped, estimate, family, number, seconds};
+use crate::openmetrics::{Histogram, Label, bounds, end, escaped, estimate, family, labelled, number, seconds};
 use crate::quantiles::QUANTILES;
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -47,7 +47,11 @@ impl Counted {
 
     /// Writes what was counted so far; all that is not counted is that of the last report. No timestamps: values are
     /// current at the time of the scrape.
-    pub fn write(&self, last: &RttReport, to: &mut impl Write) -> io::Result<()> {
+    pub fn write(&self, last: &RttReport, labels: &[Label], to: &mut impl Write) -> io::Result<()> {
+        labelled(labels, to, |to| self.write_all(last, to))
+    }
+
+    fn write_all(&self, last: &RttReport, to: &mut impl Write) -> io::Result<()> {
         self.delay(to)?;
         quantiles(&last.results, to)?;
         exchanges(&last.results, to)?;

@@ -1,14 +1,14 @@
 //! The human-readable table: delays first, then what they are based on. At most 100 columns unless a name is longer.
 
 use super::{self as rtt, Dependent, Flow, OF_FLOWS, Quic, ResultLine, RttReport, histogram};
-use crate::facts::{Frames, Memory, Span};
+use crate::facts::{Frames, Memory, Parameter, Span};
 use crate::footing::{self, WIDTH};
 use crate::grid::Grid;
 use crate::heading;
 use crate::quantiles::{MAIN, QUANTILES, names};
 use crate::text;
 use dwell_types::{Nanos, Series};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 /// Longer names get a line of their own.
@@ -287,8 +287,24 @@ fn footing(reports: &[RttReport], extremes: &str, to: &mut impl Write) -> io::Re
         true => "exact: every exchange was measured".to_owned(),
         false => format!("estimated from a sample, with 95% intervals{extremes}"),
     };
-    footing::method(&last.method, &exact, to)?;
+    let mut method = last.method.clone();
+    reports.iter().for_each(|report| coarsest(&mut method.parameters, &report.method.parameters));
+    footing::method(&method, &exact, to)?;
     footing::warnings(reports.iter().flat_map(|r| &r.warnings), to)
+}
+
+/// Of the parameters that differ between intervals, those of the least accurate one: the coarsest resolution, the smallest
+/// probabilities, the earliest time since which exchanges were sampled.
+fn coarsest(all: &mut BTreeMap<&'static str, Parameter>, of: &BTreeMap<&'static str, Parameter>) {
+    for (&name, value) in of {
+        match (all.entry(name).or_insert_with(|| value.clone()), value) {
+            (Parameter::Map(all), Parameter::Map(of)) => coarsest(all, of),
+            (Parameter::Real(all), Parameter::Real(of)) if name == "relative_resolution" => *all = all.max(*of),
+            (Parameter::Real(all), Parameter::Real(of)) => *all = all.min(*of),
+            (Parameter::Moment(all), Parameter::Moment(of)) => *all = (*all).min(*of),
+            _ => (),
+        }
+    }
 }
 
 /// Requests and responses by fate, summed over groups, without columns that are zero everywhere; as two grids if

@@ -2,6 +2,7 @@
 #![allow(dead_code, unreachable_pub, reason = "every test takes the reports that it needs")]
 
 use dwell_report::facts::{Frames, Memory, MethodFacts, Parameter, Span};
+use dwell_report::openmetrics::Label;
 use dwell_report::quantiles::QUANTILES;
 use dwell_report::rtt::openmetrics::Counted;
 use dwell_report::rtt::{Bin, Delays, Flow, FlowResult, Quic, Requests, Responses, ResultLine, RttReport, SCHEMA};
@@ -337,7 +338,12 @@ pub fn absurd() -> RttReport {
 
 /// Writes one report as OpenMetrics.
 pub fn openmetrics(report: &RttReport, to: &mut impl Write) -> io::Result<()> {
+    labelled_openmetrics(report, &[], to)
+}
+
+/// The same, with more labels.
+pub fn labelled_openmetrics(report: &RttReport, labels: &[Label], to: &mut impl Write) -> io::Result<()> {
     let mut counted = Counted::default();
     counted.add(report);
-    counted.write(report, to)
+    counted.write(report, labels, to)
 }

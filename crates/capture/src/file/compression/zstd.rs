@@ -1,10 +1,11 @@
-use super::{State, Step};
+use super::{Flaw, State, Step};
 use std::io;
 use zstd::stream::raw::{DParameter, Decoder, Operation};
 use zstd::zstd_safe::get_frame_content_size;
 
 /// The largest window accepted, as a power of two: 128 MiB, the limit of the zstd tool by default.
 const WINDOW_LOG: u32 = 27;
+pub(super) const WINDOW_BYTES: u64 = 1 << WINDOW_LOG;
 
 /// Zstd frames. The decoder discards the output of a call that ends in an error, so it is never given enough input at
 /// once for valid data and damage to meet in one call.
@@ -71,7 +72,14 @@ impl Zstd {
     fn run(&mut self, input: &[u8], output: &mut [u8]) -> Step {
         let status = match self.decoder.run_on_buffers(input, output) {
             Ok(status) => status,
-            Err(error) => return Step { consumed: 0, produced: 0, state: State::Corrupt(error.to_string()) },
+            Err(error) => {
+                // The library tells its errors apart by their words only.
+                let state = match error.to_string() {
+                    words if words.starts_with("Frame requires too much memory") => State::Flawed(Flaw::TooLarge),
+                    words => State::corrupt(words),
+                };
+                return Step { consumed: 0, produced: 0, state };
+            }
         };
         self.between_frames = status.remaining == 0;
         self.holds_bytes = status.bytes_written == output.len();
