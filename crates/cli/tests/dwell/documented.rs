@@ -123,6 +123,31 @@ fn every_key_is_on_the_page_of_its_format() {
     assert!(missing.is_empty(), "{missing:#?}");
 }
 
+/// The keys and columns of all committed records.
+#[test]
+fn every_key_of_a_record_is_on_the_page_of_its_format() {
+    let page = read("formats/dwell.evaluate.md");
+    let mut keys = BTreeSet::new();
+    for folder in fs::read_dir(testdata("../experiments/record")).unwrap() {
+        let folder = folder.unwrap().path();
+        let Ok(result) = fs::read_to_string(folder.join("result.json")) else { continue };
+        let facts = fs::read_to_string(folder.join("facts.json")).unwrap();
+        for text in [result, facts] {
+            let mut value: Value = serde_json::from_str(&text).unwrap();
+            // The names of parameters are those of the definition.
+            for summary in value["summaries"].as_array_mut().into_iter().flatten() {
+                summary["parameters"] = Value::Null;
+            }
+            add_keys(&value, &mut keys);
+        }
+        let rows = fs::read_to_string(folder.join("results.csv")).unwrap();
+        keys.extend(rows.lines().next().unwrap().split(',').map(str::to_owned));
+    }
+    assert!(keys.len() > 40, "{keys:?}");
+    let missing: Vec<&String> = keys.iter().filter(|key| !names(&page, key)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
 #[test]
 fn every_column_is_on_the_page_of_its_format() {
     let folder = tempfile::tempdir().unwrap();
