@@ -109,7 +109,7 @@ impl ArraySlot {
     /// Ends the wait. The entry remains only if later equal requests are to be ignored.
     #[inline]
     pub(crate) fn close(&mut self, repeat: Repeat) {
-        self.state = if repeat == Repeat::Ignored { State::Answered } else { State::Free };
+        self.state = if repeat == Repeat::Ambiguous { State::Free } else { State::Answered };
     }
 
     /// The sample of a response, and whether its token resolved which of several requests it answers. Weight and

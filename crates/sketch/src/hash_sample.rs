@@ -223,7 +223,7 @@ impl HashSample {
         let met = self.open.look(at, request.at);
         let fates = &mut self.fates[usize::from(met.tag)];
         match met.meets(self.lifetime, self.exchanges.repeat) {
-            Meets::Ignorable => (),
+            Meets::Ignorable => self.open.ignore(at, &met, request.at, self.exchanges.repeat),
             Meets::Open => {
                 fates.repeat();
                 self.repeat(at, request, now);
@@ -253,11 +253,12 @@ impl HashSample {
 
     /// Drops entries that are too old or not admitted any more; returns how many are kept.
     fn sweep(&mut self, now: Timestamp) -> usize {
-        let (lifetime, expiry, gate, fates) = (self.lifetime, self.exchanges.expiry, self.gate, &mut self.fates);
+        let Self { lifetime, gate, exchanges: Exchanges { expiry, repeat, .. }, .. } = *self;
+        let (remembered, fates) = (repeat.remembers(lifetime), &mut self.fates);
         let mut kept = 0;
         self.open.retain(now, |slots, at, wait| {
             // Branchless, since it is unpredictable which entries are dropped.
-            let is_old = wait.is_older(lifetime);
+            let is_old = wait.is_over(lifetime, remembered);
             let is_kept_out = !is_old & !gate.admits_rank(slots.rank(at));
             let fates = &mut fates[usize::from(wait.tag)];
             let is_expired = wait.is_older(expiry);

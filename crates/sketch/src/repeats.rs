@@ -89,7 +89,7 @@ impl Meets {
     #[inline]
     pub(crate) fn equal(is_open: bool, repeat: Repeat) -> Self {
         match repeat {
-            Repeat::Ignored => Self::Ignorable,
+            Repeat::Ignored | Repeat::IgnoredInTick => Self::Ignorable,
             Repeat::Ambiguous if is_open => Self::Open,
             Repeat::Ambiguous => Self::Other,
         }

@@ -190,7 +190,7 @@ fn the_product_limit_beats_the_plain_fridge() {
 /// entry was gone, it became .29. The samples without weights, the control that must fail, give 1.6%.
 #[test]
 fn responses_that_come_twice_change_nothing() {
-    let (slow, alone) = answered_twice(&mut fridge(1_000, Some(1.0), true, 1));
+    let (slow, alone) = answered_twice(&mut fridge(1_000, Some(1.0), true, 1), 1_000);
     let is_tenth = |share: f64| (share - 0.1).abs() < 6.0 * 0.0014;
     assert!(is_tenth(slow) && !is_tenth(alone), "{slow} {alone}");
 }

@@ -240,6 +240,43 @@ fn equal_requests_are_one_where_the_rule_says_so() {
     assert!(!is_one(seen(Method::Auto, Match::Events)));
 }
 
+const MS: i64 = 1_000_000;
+
+/// An answered TSval is forgotten: 200 a second, each sent four times, are all measured in 16 KiB for as long
+/// as they come. The control that must fail: edges of a spin bit, which are remembered until the expiry.
+#[test]
+fn answered_tsvals_take_no_memory_for_long() {
+    let run = |matching: Match| {
+        let mut meter = RttMeter::new(&settings(Method::Auto, &[matching], 16 << 10)).unwrap();
+        for number in 0..20_000 {
+            for (at, is_request) in [(0, true), (1, true), (2, false), (3, true), (4, true), (4, false)] {
+                let seen = sighting(matching, Leg::Both, number, (5 * number as i64 + at) * MS);
+                meter.take(observation(seen, is_request));
+            }
+        }
+        let is_exact = meter.rules().all(|rule| rule.sampled_since.is_none());
+        (is_exact, meter.estimate()[0].fates)
+    };
+    let (is_exact, fates) = run(Match::TcpTs);
+    assert!(is_exact && (fates.seen, fates.matched) == (20_000, 20_000), "{fates:?}");
+    assert!(!run(Match::QuicSpin).0);
+}
+
+/// A clock that stands still gives one delay as long as no second passes without a segment, also beyond the expiry; after
+/// a pause it gives another.
+#[test]
+fn a_clock_that_stands_still_gives_one_delay() {
+    for (method, memory) in [(Method::Exact, 0), (Method::Auto, 64 << 20)] {
+        let mut meter = RttMeter::new(&settings(method, &[Match::TcpTs], memory)).unwrap();
+        for at in (0..300_000).step_by(100).chain([302_000, 302_500]) {
+            meter.take(observation(sighting(Match::TcpTs, Leg::Both, 1, at * MS), true));
+            meter.take(observation(sighting(Match::TcpTs, Leg::Both, 1, (at + 20) * MS), false));
+        }
+        let fates = meter.estimate()[0].fates;
+        assert_eq!((fates.seen, fates.matched), (2, 2), "{}", method.name());
+    }
+}
+
 /// A request that is not wanted leaves nothing behind: an equal one that is wanted is the first.
 #[test]
 fn unwanted_requests_are_forgotten() {

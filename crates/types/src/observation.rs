@@ -1,4 +1,4 @@
-use crate::Timestamp;
+use crate::{Nanos, Timestamp};
 use core::fmt;
 
 /// A seeded 64-bit hash that a request and its response share, whatever the protocol.
@@ -130,6 +130,20 @@ pub enum Repeat {
     Ambiguous,
     /// It is ignored: only the first of equal requests counts, even after it was answered.
     Ignored,
+    /// Likewise, but an answered id is forgotten [`Repeat::LONGEST_TICK`] after the answer or the last equal request.
+    IgnoredInTick,
+}
+
+impl Repeat {
+    /// A TSval that was seen is not sent for longer, unless its clock stands still: ticks take a millisecond to a second
+    /// (RFC 7323 §5.4).
+    pub const LONGEST_TICK: Nanos = Nanos::from_secs(1);
+
+    /// How long an answered request is remembered, where requests are kept for this long.
+    #[inline]
+    pub fn remembers(self, lifetime: Nanos) -> Nanos {
+        if self == Self::IgnoredInTick { lifetime.min(Self::LONGEST_TICK) } else { lifetime }
+    }
 }
 
 const _: () = assert!(Match::Events as usize + 1 == Match::ALL.len());
@@ -189,8 +203,10 @@ impl Match {
     /// How this rule treats a repeated request.
     pub const fn repeat(self) -> Repeat {
         match self {
-            // Many segments carry the same TSval, and each edge of a spin bit has a number of its own.
-            Self::TcpTs | Self::QuicSpin => Repeat::Ignored,
+            // Many segments carry the same TSval, within a tick.
+            Self::TcpTs => Repeat::IgnoredInTick,
+            // Each edge of a spin bit has a number of its own.
+            Self::QuicSpin => Repeat::Ignored,
             Self::TcpHandshake
             | Self::TcpAck
             | Self::TcpFlow

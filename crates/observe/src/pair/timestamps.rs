@@ -16,8 +16,12 @@
 //!
 //! Ignored: TSval 0 and TSecr 0 (no echo), TSecr without ACK (RFC 7323 §3.2), segments with RST as requests.
 //!
-//! Broken by: clocks that stand still (one delay per connection), that wrap (after 49 days at 1 ms), or that all
-//! connections of a reused port share.
+//! An answered TSval is remembered until no request has carried it for a second, the longest tick (RFC 7323 §5.4). An
+//! older one, delayed by the network, counts as a request again, which nothing answers.
+//!
+//! Broken by: clocks that stand still (one delay per connection and pause of a second or more, too short if the other
+//! side was sending when the pause ended), that wrap (after 49 days at 1 ms), or that all connections of a reused port
+//! share.
 
 use super::ack;
 use super::emitter::Emitter;

@@ -6,7 +6,8 @@
 //! so a delay above the expiry is not measured; the request is counted as `expired`.
 //!
 //! **State**: 24 bytes for each open request, twice that for a repeated one, and 6 to 13 in an index, whose numbers
-//! include bits of the id, so that most absent ids are recognised there. Times do not wrap.
+//! include bits of the id, so that most absent ids are recognised there. Times do not wrap. Where later equal requests
+//! are ignored, answered ones stay for a tick, or until they expire ([`dwell_types::Repeat`]).
 //!
 //! **Cost**: one read of 32 bytes of the index per request or response, and of one entry if it is found or inserted.
 //!
@@ -87,7 +88,8 @@ impl Exact {
     /// Drops expired requests, then grows if that freed little.
     #[cold]
     fn make_room(&mut self, now: Timestamp) {
-        if now - self.swept > Nanos::new(self.exchanges.expiry.get() / 4) {
+        let Exchanges { expiry, repeat, .. } = self.exchanges;
+        if now - self.swept > repeat.remembers(Nanos::new(expiry.get() / 4)) {
             self.sweep(now);
         }
         self.open.grow();
@@ -95,14 +97,14 @@ impl Exact {
 
     fn sweep(&mut self, now: Timestamp) {
         self.swept = now;
-        let expiry = self.exchanges.expiry;
-        let fates = &mut self.fates;
+        let Exchanges { expiry, repeat, .. } = self.exchanges;
+        let (remembered, fates) = (repeat.remembers(expiry), &mut self.fates);
         self.open.retain(now, |wait| {
-            let is_expired = wait.is_older(expiry);
-            if is_expired && wait.is_open() {
+            let is_over = wait.is_over(expiry, remembered);
+            if is_over && wait.is_open() {
                 fates[usize::from(wait.tag)].expired += 1;
             }
-            !is_expired
+            !is_over
         });
     }
 
@@ -121,7 +123,7 @@ impl Exact {
         let met = self.open.look(found, request.at);
         let fates = &mut self.fates[usize::from(met.tag)];
         match met.meets(self.exchanges.expiry, self.exchanges.repeat) {
-            Meets::Ignorable => (),
+            Meets::Ignorable => self.open.ignore(found, request.at, self.exchanges.repeat),
             Meets::Open => {
                 fates.repeat();
                 self.open.repeat(found, request);
@@ -141,7 +143,7 @@ impl Exact {
         let known = known.filter(|wait| wait.is_open() && !wait.is_older(self.exchanges.expiry));
         self.fates[usize::from(response.tag)].respond(known.is_some());
         let wait = known?;
-        self.open.close(found, self.exchanges.repeat);
+        self.open.close(found, response.at, self.exchanges.repeat);
         let (sample, is_resolved) = wait.sample(response);
         self.fates[usize::from(wait.tag)].answer(is_resolved);
         Some(sample)
@@ -263,6 +265,46 @@ mod tests {
         let fates = exact.fates()[0];
         assert_eq!((fates.seen, fates.matched, fates.ambiguous), (1, 1, 0));
         assert!(fates.is_conserved());
+    }
+
+    const MS: i64 = 1_000_000;
+
+    /// A late segment with an answered TSval is ignored within a second of the last one, however long they go on; after
+    /// that it counts as a request, which nothing answers if it was only delayed.
+    #[test]
+    fn an_answered_tsval_is_forgotten_after_a_tick() {
+        let mut exact = exact(Match::TcpTs, 100);
+        take(&mut exact, request(5, 0));
+        assert_eq!(take(&mut exact, response(5, 20 * MS)).unwrap().since_first.get(), 20 * MS);
+        let mut seen_at = |at: i64| {
+            assert_eq!(take(&mut exact, request(5, at * MS)), None);
+            let fates = exact.fates()[0];
+            assert!(fates.is_conserved());
+            (fates.seen, fates.pending)
+        };
+        for at in [900, 1_020, 2_020, 3_000] {
+            assert_eq!(seen_at(at), (1, 0), "{at} ms");
+        }
+        assert_eq!(seen_at(4_001), (2, 1));
+    }
+
+    /// A TSval each millisecond for 200 s, answered after 50 ms: answered ones take memory for two seconds at most, while a
+    /// request that is open for longer stays.
+    #[test]
+    fn answered_tsvals_leave_the_memory() {
+        let (mut exact, mut samples) = (exact(Match::TcpTs, 100), Vec::new());
+        exact.update(&[request(1, 0)], &mut samples);
+        let mut most_bytes = 0;
+        for i in 0..200_000 {
+            let (asked, answered) = (hash::finish(i), hash::finish(i.wrapping_sub(50)));
+            exact.update(&[request(asked, i as i64 * MS), response(answered, i as i64 * MS)], &mut samples);
+            if i == 90_000 {
+                exact.update(&[response(1, i as i64 * MS)], &mut samples);
+            }
+            most_bytes = most_bytes.max(exact.state_bytes());
+        }
+        assert_eq!(samples.len(), 200_001 - 50);
+        assert!(most_bytes < 4_000 * 24, "{most_bytes} bytes");
     }
 
     /// Requests with one id every hour, for longer than slots can represent times: only the last 36 hours count as one

@@ -168,7 +168,7 @@ impl Table {
 
     /// Ends a wait. The entry remains only if later equal requests are to be ignored.
     #[inline(always)]
-    pub(super) fn close(&mut self, found: Found, repeat: Repeat) {
+    pub(super) fn close(&mut self, found: Found, now: Timestamp, repeat: Repeat) {
         self.forget_last(found.at);
         match repeat {
             Repeat::Ambiguous => {
@@ -177,6 +177,18 @@ impl Table {
                 self.free(found.at);
             }
             Repeat::Ignored => self.entries[found.at as usize].kind = Kind::Answered,
+            Repeat::IgnoredInTick => {
+                let entry = &mut self.entries[found.at as usize];
+                (entry.kind, entry.at) = (Kind::Answered, now);
+            }
+        }
+    }
+
+    /// Records that an equal request was ignored, from which on an answered one is remembered for another tick.
+    pub(super) fn ignore(&mut self, found: Found, now: Timestamp, repeat: Repeat) {
+        let entry = &mut self.entries[found.at as usize];
+        if repeat == Repeat::IgnoredInTick && entry.kind == Kind::Answered {
+            entry.at = now;
         }
     }
 
@@ -201,7 +213,7 @@ impl Table {
             let entry = &self.entries[at as usize];
             if entry.kind != Kind::Hidden && !keep(&self.wait(entry, now)) {
                 let (at, slot) = self.index.find(Key::of(entry.id), |other| other == at);
-                self.close(Found { at, slot }, Repeat::Ambiguous);
+                self.close(Found { at, slot }, now, Repeat::Ambiguous);
             }
         }
     }

@@ -17,7 +17,8 @@
 //! enough of the id that an absent one is mistaken for a present one with probability 2⁻²⁸ at most. Then a response
 //! without request gives a delay. A repeated request takes a second slot. In memory larger than the caches requests are
 //! first stored as plain entries of the exact table ([`Roomy`]). In addition: the thresholds; per series 31 counts and
-//! the sums of the product limit; a histogram of delays by octave.
+//! the sums of the product limit; a histogram of delays by octave. Where later equal requests are ignored, answered ones
+//! keep their slots for a tick, or until they expire ([`dwell_types::Repeat`]), but not beyond their horizons.
 //!
 //! **Cost**: one multiplication per event. For events that pass the youngest threshold one read of two times eight
 //! bytes, and of one entry if it is found or inserted; a scan of the table whenever an eighth of its room, or more, was

@@ -206,7 +206,7 @@ impl Horizon {
         let fates = &mut self.fates[usize::from(met.tag)];
         let is_gone = !self.curve.keeps(request.id, met.since_last);
         match met.meets(self.exchanges.expiry, self.exchanges.repeat) {
-            Meets::Ignorable if !is_gone => (),
+            Meets::Ignorable if !is_gone => self.open.ignore(at, &met, request.at, self.exchanges.repeat),
             Meets::Open if !is_gone => {
                 fates.repeat();
                 let is_noted = self.repeat(at, request, request.at);
@@ -289,10 +289,11 @@ impl Horizon {
 
     /// Drops requests beyond their horizons; returns how many stay, by band of age.
     fn sweep(&mut self, now: Timestamp) -> [u32; BANDS] {
-        let (expiry, curve, fates) = (self.exchanges.expiry, &self.curve, &mut self.fates);
+        let Exchanges { expiry, repeat, .. } = self.exchanges;
+        let (remembered, curve, fates) = (repeat.remembers(expiry), &self.curve, &mut self.fates);
         let mut ages = [0; BANDS];
         self.open.retain(now, |slots, at, wait| {
-            let is_expired = wait.is_older(expiry);
+            let is_expired = wait.is_over(expiry, remembered);
             let stays = !is_expired && curve.keeps_rank(slots.rank(at), wait.since_last);
             if stays {
                 ages[curve.band(wait.since_last)] += 1;

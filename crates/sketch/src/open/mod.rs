@@ -279,9 +279,16 @@ impl Open {
         self.remove_last(at, wait);
         match repeat {
             Repeat::Ambiguous => self.buckets.remove(at),
-            Repeat::Ignored => {
-                self.set(at, &Record { state: State::Answered, ..self.get(at, now) });
-            }
+            Repeat::Ignored => self.set(at, &Record { state: State::Answered, ..self.get(at, now) }),
+            Repeat::IgnoredInTick => self.set(at, &Record { state: State::Answered, at: now, ..self.get(at, now) }),
+        }
+    }
+
+    /// Records that an equal request was ignored, from which on an answered one is remembered for another tick.
+    #[inline]
+    pub(crate) fn ignore(&mut self, at: usize, met: &Wait, now: Timestamp, repeat: Repeat) {
+        if repeat == Repeat::IgnoredInTick && !met.is_open() {
+            self.set(at, &Record { at: now, ..self.get(at, now) });
         }
     }
 

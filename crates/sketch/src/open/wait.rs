@@ -47,10 +47,17 @@ impl Wait {
         self.since_last.is_farther_than(age)
     }
 
-    /// How an equal request at that moment relates to this one, which is kept for this long.
+    /// Whether it is older than its kind is kept: requests that wait for `lifetime`, answered ones for `remembered`.
+    #[inline]
+    pub(crate) fn is_over(&self, lifetime: Nanos, remembered: Nanos) -> bool {
+        self.is_older(if self.is_open { lifetime } else { remembered })
+    }
+
+    /// How an equal request at that moment relates to this one, if requests that wait are kept for this long.
     #[inline]
     pub(crate) fn meets(&self, lifetime: Nanos, repeat: Repeat) -> Meets {
-        let is_other = self.is_older(lifetime) || self.since_first > Exchanges::LONGEST_WAIT;
+        let is_over = self.is_over(lifetime, repeat.remembers(lifetime));
+        let is_other = is_over || self.since_first > Exchanges::LONGEST_WAIT;
         if is_other { Meets::Other } else { Meets::equal(self.is_open, repeat) }
     }
 

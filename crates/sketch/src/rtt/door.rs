@@ -105,7 +105,7 @@ impl Door {
     #[inline(always)]
     pub(super) fn is_mere_repeat(&mut self, wanted: bool, request: &Sighting) -> bool {
         // Resolved at compile time: other rules pay nothing.
-        if request.series.matching.repeat() != Repeat::Ignored || !wanted {
+        if request.series.matching.repeat() == Repeat::Ambiguous || !wanted {
             return false;
         }
         match self.futile.as_deref_mut() {

@@ -194,7 +194,7 @@ impl RttMeter {
             if meter.remembers_all() {
                 door.know_futile(matching, exchanges.expiry, settings.door_bytes());
             }
-            if exchanges.repeat == Repeat::Ignored && settings.method.is_bounded() {
+            if exchanges.repeat != Repeat::Ambiguous && settings.method.is_bounded() {
                 door.know_repeats(exchanges.expiry, settings.repeat_bytes());
             }
             for (i, &leg) in legs.iter().enumerate() {

@@ -180,14 +180,14 @@ pub(crate) fn any_event() -> impl Strategy<Value = Event> {
 }
 
 /// The share of slow exchanges that a meter estimates with its product limit, and that of its samples without weights,
-/// if 400,000 are answered twice, 300 requests apart: one in ten after 2,000 requests, the others after 100.
-pub(crate) fn answered_twice(meter: &mut impl Meter) -> (f64, f64) {
+/// if 400,000, this far apart, are answered twice, 300 requests apart: one in ten after 2,000 requests, the others after 100.
+pub(crate) fn answered_twice(meter: &mut impl Meter, apart_ns: i64) -> (f64, f64) {
     let mut events = Vec::new();
     for i in 0..400_000 {
         let id = ExchangeId(hash::finish(i));
         let delay = if i % 10 == 0 { 2_000 } else { 100 };
         for (after, is_request) in [(0, true), (delay, false), (delay + 300, false)] {
-            let at = Timestamp::from_nanos((1_000 * (i + after)) as i64 + i64::from(!is_request));
+            let at = Timestamp::from_nanos(apart_ns * (i + after) as i64 + i64::from(!is_request));
             events.push(Event { id, at, token: 0, tag: 0, mark: 0, is_request });
         }
     }
@@ -197,7 +197,8 @@ pub(crate) fn answered_twice(meter: &mut impl Meter) -> (f64, f64) {
     let mut store = DelayStore::bounded(1, 1 << 16).expect("room for one series");
     samples.iter().for_each(|sample| store.update(0, sample));
     let risk = meter.risk(0).expect("there is a product limit");
-    let counts = store.distribution_at_risk(0, Ambiguous::Bounds, &risk).histogram(&[0, 1_000_000, 10_000_000]);
-    let slow = samples.iter().filter(|sample| sample.since_last.get() > 1_000_000).count();
+    let counts =
+        store.distribution_at_risk(0, Ambiguous::Bounds, &risk).histogram(&[0, 1_000 * apart_ns, 10_000 * apart_ns]);
+    let slow = samples.iter().filter(|sample| sample.since_last.get() > 1_000 * apart_ns).count();
     (counts[1].value / (counts[0].value + counts[1].value), slow as f64 / samples.len() as f64)
 }
