@@ -20,8 +20,9 @@ pub struct CaptureFile<R> {
     format: Format,
     /// The interface whose frames are yielded; `None` for all.
     choice: Option<Choice>,
-    /// Frames of several interfaces that are held until they are next, unless one is chosen.
-    merge: Merge,
+    /// Frames of several interfaces that are held until they are next, unless one is chosen. Boxed, so that what every frame
+    /// needs stays close together.
+    merge: Box<Merge>,
     /// Frames yielded so far.
     frames: u64,
     cut: Option<Cut>,
@@ -62,7 +63,7 @@ impl<R: Read> CaptureFile<R> {
         let path = path.into();
         match recognise(reader) {
             Ok((window, format)) => {
-                let (choice, merge) = (None, Merge::default());
+                let (choice, merge) = (None, Box::default());
                 Ok(Self { path, window, format, choice, merge, frames: 0, cut: None, dropped: 0, missing: None })
             }
             Err(Unreadable::Empty) => Err(CaptureError::Empty { path }),
