@@ -261,7 +261,8 @@ fn feed_captures(
     }
     progress.end();
     let mut warnings: Vec<String> = source.warnings().iter().map(ToString::to_string).collect();
-    warnings.extend(disorder.warning("frame", false));
+    let is_common = disorder.is_common(observer.frames().total);
+    warnings.extend(disorder.warning_of_exchanges(arguments.captures.len(), is_common));
     warnings.extend(undecoded(observer.frames(), observer.unknown_link()));
     warnings.extend(nobody_inside(&observer, &arguments.inside));
     Ok(Fed { warnings, is_stopped: source.is_stopped(), is_damaged: source.is_damaged() })

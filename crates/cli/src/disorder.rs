@@ -59,11 +59,33 @@ impl Disorder {
         }
     }
 
-    /// A warning, if disorder exceeds what several receive queues of one interface cause, or if delays are negative.
-    pub(crate) fn warning(&self, noun: &str, is_any_negative: bool) -> Option<String> {
+    /// Whether so many of these frames are out of order that exchanges are missing which take less time than that. With two
+    /// interfaces whose blocks follow each other in turn, it is half of them.
+    pub(crate) fn is_common(&self, frames: u64) -> bool {
+        self.count > frames / 10
+    }
+
+    /// The largest difference.
+    pub(crate) fn most(&self) -> Nanos {
+        self.most
+    }
+
+    /// A warning, if disorder exceeds what several receive queues of one interface cause, or if there is any and it matters.
+    pub(crate) fn warning(&self, noun: &str, matters: bool) -> Option<String> {
         const USUAL: Nanos = Nanos::new(10_000_000);
         let &Self { count, most, .. } = self;
-        (most > USUAL || is_any_negative && count > 0)
+        (most > USUAL || matters && count > 0)
             .then(|| format!("{} out of time order, by up to {most}", text::are(count, noun)))
+    }
+
+    /// The same for frames of so many captures, with what it means for exchanges, and what to do.
+    pub(crate) fn warning_of_exchanges(&self, captures: usize, matters: bool) -> Option<String> {
+        let words = self.warning("frame", matters)?;
+        let remedy = if captures > 1 {
+            "give captures in chronological order, and merge those that overlap in time (mergecap)"
+        } else {
+            "sort the capture first (reordercap)"
+        };
+        Some(format!("{words}: exchanges across them are missing, or their delays wrong; {remedy}"))
     }
 }

@@ -161,7 +161,7 @@ impl FrameSource for CaptureFiles {
     #[inline(always)]
     fn next_frame(&mut self) -> Result<Option<Frame<'_>>, CaptureError> {
         if let Some(record) = self.current.as_mut().and_then(CaptureFile::next_held) {
-            return Ok(self.current.as_ref().map(|file| file.frame(record)));
+            return Ok(self.current.as_ref().map(|file| file.frame_held(record)));
         }
         let next = self.next()?;
         Ok(self.current.as_ref().zip(next).map(|(file, record)| file.frame(record)))

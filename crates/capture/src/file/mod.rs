@@ -4,6 +4,10 @@
 //! record headers; pcapng with any number of sections and up to 65,536 interfaces in each. Either may be compressed
 //! with gzip, xz or zstd. Format and compression are recognised by the first bytes, never by the file name.
 //!
+//! Frames are yielded in the order of the file, except that those of several interfaces of a pcapng section are merged by
+//! time: programs that capture on several interfaces write blocks of one after blocks of another. To that end frames are
+//! copied and held: at most half a second of them, and at most 32 MiB. Frames of a single interface are not.
+//!
 //! Concatenated files (`cat a b`) in one stream are read to the end if they are of one format.
 //!
 //! The kind of defect decides what happens:
@@ -19,7 +23,8 @@
 //! is missing, unreadable or a directory is always an error, before anything is read.
 //!
 //! Memory is bounded whatever the input claims: a record or block that must be buffered has at most 16 MiB, everything
-//! else is skipped, and buffers grow only with bytes that have really arrived. Decompression may take 8 MiB to 128 MiB
+//! else is skipped, and buffers grow only with bytes that have really arrived. Frames held to be merged take 32 MiB, and an
+//! entry per interface that has any. Decompression may take 8 MiB to 128 MiB
 //! more, depending on the window that the file was compressed with. [`CaptureFiles`] decompress in a thread of their
 //! own, which is at most 1 MiB ahead.
 
@@ -37,6 +42,8 @@ mod pcap;
 mod pcapng;
 // Reading the packets of one interface only.
 mod choice;
+// Merging the packets of several interfaces by time.
+mod merge;
 // Reading one capture.
 mod reader;
 pub use reader::CaptureFile;

@@ -1,4 +1,5 @@
 use super::choice::{Choice, Described};
+use super::merge::Merge;
 use super::pcap::{Kind, Pcap};
 use super::pcapng::{Pcapng, SECTION_HEADER};
 use super::window::Window;
@@ -11,13 +12,17 @@ use std::path::{Path, PathBuf};
 
 /// One capture, read from anything that yields bytes.
 ///
-/// Bytes are read in blocks of up to 256 KiB; a frame is a slice of the block.
+/// Bytes are read in blocks of up to 256 KiB; a frame is a slice of the block, unless the file has frames of several
+/// interfaces: these are copied, and yielded in order of time ([module](super)).
 pub struct CaptureFile<R> {
     path: PathBuf,
     window: Window<R>,
     format: Format,
     /// The interface whose frames are yielded; `None` for all.
     choice: Option<Choice>,
+    /// Frames of several interfaces that are held until they are next, unless one is chosen. Boxed, so that what every frame
+    /// needs stays close together.
+    merge: Box<Merge>,
     /// Frames yielded so far.
     frames: u64,
     cut: Option<Cut>,
@@ -58,7 +63,8 @@ impl<R: Read> CaptureFile<R> {
         let path = path.into();
         match recognise(reader) {
             Ok((window, format)) => {
-                Ok(Self { path, window, format, choice: None, frames: 0, cut: None, dropped: 0, missing: None })
+                let (choice, merge) = (None, Box::default());
+                Ok(Self { path, window, format, choice, merge, frames: 0, cut: None, dropped: 0, missing: None })
             }
             Err(Unreadable::Empty) => Err(CaptureError::Empty { path }),
             Err(Unreadable::NotACapture(found)) => Err(CaptureError::NotACapture { path, found }),
@@ -103,12 +109,12 @@ impl<R: Read> CaptureFile<R> {
         self.window.bytes_read()
     }
 
-    /// Whether every frame that has been read completely was yielded: for a pipe, the next call may block.
+    /// Whether every frame that has been read completely was yielded, or has to wait for one of another interface: for a
+    /// pipe, the next call may block.
     pub fn is_used_up(&self) -> bool {
-        let held = self.window.held();
         match &self.format {
-            Format::Pcap(pcap) => !pcap.is_whole(held),
-            Format::Pcapng(pcapng) => !pcapng.is_whole(held),
+            Format::Pcap(pcap) => !pcap.is_whole(self.window.held()),
+            Format::Pcapng(pcapng) => self.merge.is_used_up(pcapng, &self.window),
             Format::Ended => true,
         }
     }
@@ -147,6 +153,7 @@ impl<R: Read> CaptureFile<R> {
         let next = loop {
             let next = match &mut self.format {
                 Format::Pcap(pcap) => pcap.next(&mut self.window),
+                Format::Pcapng(pcapng) if self.choice.is_none() => self.merge.next(pcapng, &mut self.window),
                 Format::Pcapng(pcapng) => pcapng.next(&mut self.window),
                 Format::Ended => return Ok(None),
             };
@@ -183,9 +190,15 @@ impl<R: Read> CaptureFile<R> {
         self.missing = self.choice.as_ref().and_then(|choice| choice.missing(&self.path, described));
     }
 
+    /// The frame of a record of [`CaptureFile::next_held`].
     #[inline(always)]
-    pub(super) fn frame(&self, record: Record) -> Frame<'_> {
+    pub(super) fn frame_held(&self, record: Record) -> Frame<'_> {
         self.window.frame(record)
+    }
+
+    /// The frame of a record of [`CaptureFile::next`].
+    pub(super) fn frame(&self, record: Record) -> Frame<'_> {
+        self.merge.frame(record).unwrap_or_else(|| self.window.frame(record))
     }
 }
 
@@ -193,7 +206,7 @@ impl<R: Read> FrameSource for CaptureFile<R> {
     #[inline(always)]
     fn next_frame(&mut self) -> Result<Option<Frame<'_>>, CaptureError> {
         if let Some(record) = self.next_held() {
-            return Ok(Some(self.frame(record)));
+            return Ok(Some(self.frame_held(record)));
         }
         Ok(self.next()?.map(|record| self.frame(record)))
     }

@@ -136,7 +136,7 @@ impl Reports {
         let mut last = self.report(answers, meter, observed);
         let mut found = warnings::cut_short(meter, self.is_lifetime_given, &last.results);
         if let Some(frames) = observed.frames() {
-            found.extend(self.doubts.of_order(&self.disorder, self.sources.len()));
+            found.extend(self.doubts.of_order(&self.disorder, &frames, self.sources.len()));
             found.extend(self.doubts.of_frames(&frames));
         }
         found.extend(self.doubts.of_groups());

@@ -17,9 +17,9 @@ use dwell_types::{Match, Series};
 pub(super) struct Doubts {
     /// The matches that packets are examined for.
     matches: Vec<Match>,
-    /// Whether any report has results, and whether any delay in them is negative.
+    /// Whether any report has results, and the shortest delay in them, in nanoseconds.
     has_results: bool,
-    has_negative: bool,
+    shortest: Option<i64>,
     /// Whether packets that were captured twice have been warned of.
     has_copies: bool,
     /// Number of delays, and how many of their requests were seen more than once.
@@ -40,7 +40,7 @@ impl Doubts {
         Self {
             matches: arguments.matches(),
             has_results: false,
-            has_negative: false,
+            shortest: None,
             has_copies: false,
             matched: 0,
             unresolved: 0,
@@ -56,7 +56,8 @@ impl Doubts {
     /// Takes the results of a report.
     pub(super) fn add(&mut self, results: &[ResultLine]) {
         self.has_results |= !results.is_empty();
-        self.has_negative |= results.iter().any(|line| line.delay_ns.min.is_some_and(|min| min.value < 0));
+        let shortest = results.iter().filter_map(|line| line.delay_ns.min.map(|min| min.value));
+        self.shortest = self.shortest.into_iter().chain(shortest).min();
         self.matched += results.iter().map(|line| line.requests.matched).sum::<u64>();
         self.unresolved += results.iter().map(|line| line.ambiguous_samples).sum::<u64>();
         let others = results.iter().filter(|line| line.group == Series::OTHER);
@@ -72,11 +73,13 @@ impl Doubts {
         words
     }
 
-    /// Warns if frames are out of order, in so many captures.
-    pub(super) fn of_order(&self, disorder: &Disorder, captures: usize) -> Option<String> {
-        let words = disorder.warning("frame", self.has_negative)?;
-        let order = if captures > 1 { "; give captures in chronological order" } else { "" };
-        Some(format!("{words}: delays across them may be wrong{order}"))
+    /// Warns if frames are out of order, in so many captures. Little disorder matters if it made delays negative, or if it is
+    /// common and there may be exchanges that take less time.
+    pub(super) fn of_order(&self, disorder: &Disorder, frames: &Frames, captures: usize) -> Option<String> {
+        let is_common = disorder.is_common(frames.total);
+        let matters =
+            self.shortest.map_or(is_common, |shortest| shortest < 0 || is_common && shortest < disorder.most().get());
+        disorder.warning_of_exchanges(captures, matters)
     }
 
     /// Warns if packets seem to have been captured twice, or if none of them was measured.

@@ -451,6 +451,7 @@ fn captures_out_of_order_are_told() {
     let warning = run.json()["warnings"][0].as_str().unwrap().to_owned();
     assert_eq!(run.err, format!("dwell: warning: {warning}\n"));
     assert!(warning.contains("1037 frames are out of time order"), "{warning}");
+    assert!(warning.contains("exchanges across them are missing") && warning.ends_with("(mergecap)"), "{warning}");
 }
 
 #[test]

@@ -45,7 +45,14 @@ pub(super) struct Pcapng {
     dropped_by_others: u64,
     /// The interface of the last packet that [`Pcapng::next`] found.
     last: u32,
+    /// The interface whose packets [`Pcapng::next_held`] finds.
+    direct: u32,
+    /// How many sections there were so far.
+    sections: u64,
 }
+
+/// No interface has this number.
+const NO_INTERFACE: u32 = u32::MAX;
 
 impl Pcapng {
     /// Reads the first section header, whose type has been recognised already.
@@ -56,12 +63,15 @@ impl Pcapng {
             earlier: BTreeMap::new(),
             dropped_by_others: 0,
             last: 0,
+            direct: NO_INTERFACE,
+            sections: 0,
         };
         file.section(window)?;
         Ok(file)
     }
 
-    /// The next packet, if it is in a valid enhanced packet block that is buffered, and none were dropped before it.
+    /// The next packet, if it is of the interface that is read directly, in a valid enhanced packet block that is buffered,
+    /// and none were dropped before it.
     #[inline(always)]
     pub(super) fn next_held<R: Read>(&self, window: &mut Window<R>) -> Option<Record> {
         let held = window.held();
@@ -70,6 +80,9 @@ impl Pcapng {
             return None;
         }
         let trailer = first_words::<1>(held.get(whole as usize - 4..whole as usize)?)?;
+        if interface != self.direct {
+            return None;
+        }
         let interface = self.interfaces.get(interface as usize)?;
         let is_plain = (whole - 32).checked_sub(captured)? < LEAST_OPTIONS;
         if self.order.words(trailer) != [whole] || !(is_plain || self.is_usual(held, whole, captured)) {
@@ -89,9 +102,10 @@ impl Pcapng {
         options.is_some_and(|options| interface::dropped_before(self.order, options) == 0)
     }
 
-    /// Whether these bytes begin with a whole block.
-    pub(super) fn is_whole(&self, held: &[u8]) -> bool {
-        first_words::<2>(held).is_some_and(|words| self.order.words(words)[1] as usize <= held.len())
+    /// Whether these bytes begin with a whole block of a packet.
+    pub(super) fn has_packet(&self, held: &[u8]) -> bool {
+        let words = first_words::<2>(held).map(|words| self.order.words(words));
+        words.is_some_and(|[kind, whole]| is_packet(kind) && whole as usize <= held.len())
     }
 
     /// The next packet of any kind, with every check; skips blocks without a packet.
@@ -131,7 +145,7 @@ impl Pcapng {
                     }
                     window.advance(whole as usize);
                 }
-                OBSOLETE_PACKET | SIMPLE_PACKET | ENHANCED_PACKET => {
+                kind if is_packet(kind) => {
                     let body = self.block(window, offset, whole)?;
                     let record = self.packet(window, kind, offset, body)?;
                     window.advance(whole as usize);
@@ -140,6 +154,21 @@ impl Pcapng {
                 _ => self.skip(window, offset, whole)?,
             }
         }
+    }
+
+    /// Chooses the interface whose packets [`Pcapng::next_held`] finds in this section.
+    pub(super) fn read_directly(&mut self, interface: Option<u32>) {
+        self.direct = interface.unwrap_or(NO_INTERFACE);
+    }
+
+    /// How many sections there were so far.
+    pub(super) fn sections(&self) -> u64 {
+        self.sections
+    }
+
+    /// How many interfaces the current section has declared so far.
+    pub(super) fn interfaces(&self) -> usize {
+        self.interfaces.len()
     }
 
     /// The interface of the last packet that [`Pcapng::next`] found.
@@ -199,6 +228,8 @@ impl Pcapng {
         }
         self.order = order;
         self.close();
+        self.direct = NO_INTERFACE;
+        self.sections += 1;
         self.skip(window, offset, whole)
     }
 
@@ -306,6 +337,10 @@ impl Pcapng {
             length,
         })
     }
+}
+
+fn is_packet(kind: u32) -> bool {
+    matches!(kind, OBSOLETE_PACKET | SIMPLE_PACKET | ENHANCED_PACKET)
 }
 
 fn check_length(offset: u64, whole: u32) -> Result<(), Trouble> {
