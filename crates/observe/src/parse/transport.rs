@@ -64,7 +64,7 @@ fn timestamps(segment: &[u8], length: usize) -> Option<(u32, u32)> {
 /// TSval above TSecr, in one word so that both are returned in registers.
 #[inline(never)]
 fn search(options: &[u8]) -> Option<u64> {
-    option(options, TIMESTAMPS)?.try_into().ok().map(u64::from_be_bytes)
+    option(options, |kind, length| [kind, length] == [TIMESTAMPS, 10])?.try_into().ok().map(u64::from_be_bytes)
 }
 
 /// The options of a header of `length` bytes, as far as captured.
@@ -73,14 +73,14 @@ fn options(segment: &[u8], length: usize) -> &[u8] {
     segment.get(TCP_HEADER..length.min(segment.len())).unwrap_or_default()
 }
 
-/// The value of the first option of a kind, as far as captured, in a list that may be cut or malformed.
+/// The value of the first option of a kind and length, as far as captured, in a list that may be cut or malformed.
 #[inline(always)]
-fn option(mut options: &[u8], kind: u8) -> Option<&[u8]> {
+fn option(mut options: &[u8], is_wanted: impl Fn(u8, u8) -> bool) -> Option<&[u8]> {
     loop {
         options = match *options {
             [NO_OPERATION, ref rest @ ..] => rest,
             [END, ..] | [_, 0 | 1, ..] | [] | [_] => return None,
-            [found, length, ref value @ ..] if found == kind => {
+            [kind, length, ref value @ ..] if is_wanted(kind, length) => {
                 return Some(value.get(..usize::from(length) - 2).unwrap_or(value));
             }
             [_, length, ..] => options.get(usize::from(length)..)?,
@@ -96,7 +96,7 @@ pub(crate) fn selective_acknowledgement<'a>(segment: &Tcp<'a>) -> &'a [u8] {
     if segment.timestamps.is_some() && segment.options.len() <= TIMESTAMPS_ALONE {
         return &[];
     }
-    option(segment.options, SELECTIVE_ACKNOWLEDGEMENT).unwrap_or_default()
+    option(segment.options, |kind, _| kind == SELECTIVE_ACKNOWLEDGEMENT).unwrap_or_default()
 }
 
 /// Source and destination port of a protocol that is not parsed further; zero if it has none.
@@ -160,6 +160,9 @@ mod tests {
         assert_eq!(read(&common[..8], 80), None);
         // Broken lengths: of the option itself, of another, beyond the end.
         assert_eq!(read(&[1, 1, 8, 9, 0, 0, 0, 7, 0, 0, 0, 9], 80), None);
+        for cut in 20..36 {
+            assert_eq!(read(&[1, 1, 8, 14, 0, 0, 0, 7, 0, 0, 0, 9, 0, 0, 0, 0], cut), None, "cut after {cut} bytes");
+        }
         assert_eq!(read(&[2, 0, 8, 10, 0, 0, 0, 7, 0, 0, 0, 9], 80), None);
         assert_eq!(read(&[2, 200, 8, 10, 0, 0, 0, 7, 0, 0, 0, 9], 80), None);
         assert_eq!(read(&[3, 1, 8, 10, 0, 0, 0, 7, 0, 0, 0, 9], 80), None);
