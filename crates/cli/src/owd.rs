@@ -78,7 +78,7 @@ fn measure(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
         }
         outputs.write_samples(&comparer.take_samples())?;
         outputs.take(comparer.take_intervals())?;
-        Ok(if outputs.have_failed() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        Ok(if outputs.samples.has_failed() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     })?;
     let answer = comparer.answer();
     outputs.write_samples(&comparer.take_samples())?;
@@ -90,8 +90,8 @@ fn measure(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
     warnings.extend(gaps.warnings(&pair.paths, &answer));
     warnings.extend(beginning.unreached());
     warnings.extend(points.is_stopped().then(|| signals.warning()));
-    warnings.extend(outputs.warning());
-    let code = signals.end(points.is_stopped(), points.is_damaged() || outputs.have_failed());
+    warnings.extend(outputs.samples.warning());
+    let code = signals.end(points.is_stopped(), points.is_damaged() || outputs.samples.has_failed());
     outputs.finish(report(arguments, &pair, &points, packets, answer, warnings))?;
     Ok(code)
 }

@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
         outputs.packet(&departure, queued.as_ref(), || source.flow_name(), || meter.rate_change(departure.flow))?;
         outputs.take(meter.take_episodes())?;
         progress.step(|| source.progress().1);
-        if outputs.have_failed() {
+        if outputs.packets.has_failed() {
             break;
         }
     }
@@ -51,8 +51,8 @@ pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
     let mut report = report(arguments, &settings, &source, &meter);
     report.warnings.extend(warnings::of(arguments, &settings.params, &meter, &report.packets));
     report.warnings.extend(source.is_stopped().then(|| signals.warning()));
-    report.warnings.extend(outputs.warning());
-    let code = signals.end(source.is_stopped(), source.is_damaged() || outputs.have_failed());
+    report.warnings.extend(outputs.packets.warning());
+    let code = signals.end(source.is_stopped(), source.is_damaged() || outputs.packets.has_failed());
     outputs.finish(report)?;
     Ok(code)
 }

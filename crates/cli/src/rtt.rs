@@ -96,7 +96,7 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
         }
         progress.step(|| source.bytes_read());
         left -= 1;
-        if left == 0 || outputs.have_failed() {
+        if left == 0 || outputs.samples.has_failed() {
             break;
         }
     }
@@ -107,8 +107,8 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
     reports.warn(frames::undecoded(observer.frames(), observer.unknown_link()));
     reports.warn(frames::nobody_inside(&observer, &arguments.inside));
     reports.warn_of_copies(&copies);
-    reports.warn(outputs.warning());
-    let code = reports.see_end(source.is_stopped(), source.is_damaged() || outputs.have_failed(), signals);
+    reports.warn(outputs.samples.warning());
+    let code = reports.see_end(source.is_stopped(), source.is_damaged() || outputs.samples.has_failed(), signals);
     reports.finish(&mut meter, &observed(&observer, &followed), outputs)?;
     Ok(code)
 }
@@ -178,7 +178,7 @@ fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Resu
         if is_used_up {
             outputs.flush_samples()?;
         }
-        if outputs.have_failed() {
+        if outputs.samples.has_failed() {
             break;
         }
     }
@@ -186,8 +186,8 @@ fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Resu
 
     reports.warn(about(&events));
     reports.warn(warnings::reused(&meter, &reuse));
-    reports.warn(outputs.warning());
-    let is_damaged = events.lines().is_damaged() || outputs.have_failed();
+    reports.warn(outputs.samples.warning());
+    let is_damaged = events.lines().is_damaged() || outputs.samples.has_failed();
     let code = reports.see_end(events.lines().is_stopped(), is_damaged, signals);
     reports.finish(&mut meter, &Observed::Events(&events, &reuse), outputs)?;
     Ok(code)

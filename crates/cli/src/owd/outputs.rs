@@ -14,7 +14,7 @@ pub(super) struct Outputs {
     report: Output,
     plot: Option<(Output, Image)>,
     cdf: Option<(Output, Image)>,
-    samples: RowFile,
+    pub(super) samples: RowFile,
     format: Format,
     labels: Vec<Label>,
     /// Whether the report includes the intervals.
@@ -49,15 +49,6 @@ impl Outputs {
 
     pub(super) fn write_samples(&mut self, samples: &[Sample]) -> Result<()> {
         samples.iter().try_for_each(|sample| self.samples.write(|rows| rows.write(sample)))
-    }
-
-    /// Whether the samples can no longer be written, so that the run is to end, and what to say about it.
-    pub(super) fn have_failed(&self) -> bool {
-        self.samples.has_failed()
-    }
-
-    pub(super) fn warning(&self) -> Option<String> {
-        self.samples.warning()
     }
 
     pub(super) fn take(&mut self, intervals: Vec<Interval>) -> Result<()> {

@@ -14,7 +14,7 @@ use dwell_types::{Departure, Nanos};
 pub(super) struct Outputs {
     report: Output,
     plot: Option<(Output, Image)>,
-    packets: RowFile,
+    pub(super) packets: RowFile,
     has_rate_change: bool,
     format: Format,
     unit: Unit,
@@ -64,15 +64,6 @@ impl Outputs {
             text(queued.map(|queued| queued.is_culprit)),
         ];
         self.packets.write(|rows| rows.write(&record.into_iter().chain(rate_change).collect::<Vec<_>>()))
-    }
-
-    /// Whether the rows can no longer be written, so that the run is to end, and what to say about it.
-    pub(super) fn have_failed(&self) -> bool {
-        self.packets.has_failed()
-    }
-
-    pub(super) fn warning(&self) -> Option<String> {
-        self.packets.warning()
     }
 
     pub(super) fn take(&mut self, episodes: Vec<queue::Episode>) -> Result<()> {

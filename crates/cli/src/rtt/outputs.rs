@@ -22,7 +22,7 @@ pub(super) struct Outputs {
     labels: Vec<Label>,
     is_replaced: bool,
     plot: Option<(Output, Image)>,
-    samples: RowFile,
+    pub(super) samples: RowFile,
     ppviz: Option<ppviz::Writer<Output>>,
     ambiguous: Ambiguous,
 }
@@ -110,15 +110,6 @@ impl Outputs {
             ppviz.flush()?;
         }
         Ok(())
-    }
-
-    /// Whether the samples can no longer be written, so that the run is to end, and what to say about it.
-    pub(super) fn have_failed(&self) -> bool {
-        self.samples.has_failed()
-    }
-
-    pub(super) fn warning(&self) -> Option<String> {
-        self.samples.warning()
     }
 
     /// Writes what can only be written at the end, and completes all files: `reports` are all that are kept, or the
