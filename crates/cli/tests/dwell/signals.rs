@@ -53,8 +53,7 @@ impl Live {
     }
 
     fn signal(&self, name: &str) {
-        let pid = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-s", name, &pid]).status().unwrap().success());
+        send(name, &self.child);
     }
 
     /// Waits until the process ends by itself.
@@ -64,6 +63,12 @@ impl Live {
         let err = String::from_utf8(output.stderr).unwrap();
         (Run { code: output.status.code().unwrap(), out: output.stdout, err }, self.folder)
     }
+}
+
+/// The shell's own `kill`: a bare Debian has no program of that name.
+fn send(signal: &str, child: &Child) {
+    let status = Command::new("sh").args(["-c", "kill -s \"$0\" \"$1\"", signal, &child.id().to_string()]).status();
+    assert!(status.unwrap().success());
 }
 
 fn until(what: &str, is_so: impl FnMut() -> bool) {
@@ -145,7 +150,7 @@ fn a_signal_ends_a_run_whose_output_is_blocked() {
         .unwrap();
     // By then the pipe is full.
     thread::sleep(Duration::from_secs(1));
-    assert!(Command::new("kill").args(["-s", "INT", &child.id().to_string()]).status().unwrap().success());
+    send("INT", &child);
     until("it has ended", || child.try_wait().unwrap().is_some());
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert_eq!(names(folder.path()), ["a.pcap"]);
@@ -224,7 +229,7 @@ fn a_hangup_that_is_ignored_ends_nothing() {
     let (before, after) = bytes.split_at(bytes.len() / 2);
     input.write_all(before).unwrap();
     until("its output is open", || !names(folder.path()).is_empty());
-    assert!(Command::new("kill").args(["-s", "HUP", &child.id().to_string()]).status().unwrap().success());
+    send("HUP", &child);
     input.write_all(after).unwrap();
     drop(input);
     assert!(child.wait().unwrap().success());
