@@ -2,7 +2,7 @@
 
 use dwell_simulate::crossing::flows::{FlowSettings, FlowWorkload};
 use dwell_sketch::lds::{Comparison, Figure, FlowEstimate, Lds, Listed, Params, Rule};
-use dwell_types::FlowId;
+use dwell_types::{Crossing, FlowId, PacketId, Timestamp};
 
 /// The true figures of a flow.
 #[derive(Clone, Copy, Default)]
@@ -229,6 +229,56 @@ fn lost_packets_are_told() {
     }
     let is_near = |lost: f64| (lost / truth - 1.0).abs() < 0.01;
     assert!(is_near(decoded) && !is_near(upper), "{decoded} of {truth}, or {upper}");
+}
+
+/// Where a flow has several cells per row, chance decides which of them saw its packets: a cell that lacks none does not
+/// say that none was lost. One flow is alone and loses three of a hundred packets; another sends three.
+#[test]
+fn an_empty_cell_of_several_says_little() {
+    for rates in [vec![1.0; 2], vec![1.0, 0.3, 0.1]] {
+        let params = Params { cells_per_flow: 4, rates, ..one_class(1_024) };
+        let sketch = || Lds::new(params.clone()).unwrap();
+        let (mut sender, mut receiver) = (sketch(), sketch());
+        let crossing = |flow: u64, packet: u64| Crossing {
+            packet: PacketId(dwell_types::hash::word(flow, packet)),
+            flow: FlowId(flow),
+            at: Timestamp::from_nanos(packet as i64),
+            bytes: 1,
+        };
+        (0..100).for_each(|packet| sender.update(&crossing(1, packet)));
+        (3..100).for_each(|packet| receiver.update(&crossing(1, packet)));
+        for packet in 0..3 {
+            sender.update(&crossing(2, packet));
+            receiver.update(&crossing(2, packet));
+        }
+        let of = |flow: u64| Listed { flow: FlowId(flow), class: 0, packets: None };
+        let found = Comparison::new(&sender, &receiver).unwrap().joint(&[of(1), of(2)]);
+        let up_to = |value: f64| Some(Figure { value, interval: Some((0.0, value)) });
+        assert_eq!((found[0].packets, found[0].lost), (up_to(100.0), up_to(3.0)));
+        assert_eq!((found[1].packets, found[1].lost), (up_to(3.0), up_to(0.0)));
+    }
+}
+
+/// Upper ends of counts are the lowest bound of several rows that sample, and hold in 97.5% all the same. 2,000 flows,
+/// hardly any of which shares cells, lose 5% of their packets; four standard deviations of 2,000 trials are 1.4%. Ends
+/// that are lower by a hundredth must fail.
+#[test]
+fn upper_ends_of_counts_hold() {
+    let params = Params::budget(8 << 20, 10.0, 9).unwrap();
+    let streams = streams(&FlowSettings::two_modes(2_000).with_loss(0.05), &params, 9);
+    let found = streams.by_rule(Rule::UpperBound);
+    let held = |part: f64| {
+        let below = |figure: Option<Figure>, truth: u64| {
+            let (_, high) = figure.and_then(|figure| figure.interval).unwrap();
+            usize::from(truth as f64 <= part * high + 1e-9)
+        };
+        let of = |((_, flow), found): (&(FlowId, Flow), &FlowEstimate)| {
+            [below(found.packets, flow.sent), below(found.lost, flow.sent - flow.received)]
+        };
+        streams.flows.iter().zip(&found).map(of).fold([0, 0], |sum, held| [sum[0] + held[0], sum[1] + held[1]])
+    };
+    let (whole, less) = (held(1.0), held(0.99));
+    assert!(whole.iter().all(|&held| held >= 1_922) && less.iter().all(|&held| held < 1_922), "{whole:?} {less:?}");
 }
 
 /// The jitter of packets is exponential with mean and standard deviation 100 µs; 16 degrees of freedom, and a tenth of

@@ -41,7 +41,9 @@ const BANKS: usize = 4;
 const LEAST_CELLS: usize = 64;
 
 impl Params {
-    /// The best sketch of at most this many bytes for [`Expected::default`].
+    /// The best sketch of at most this many bytes for [`Expected::default`], that is, for mean delays of up to 100 µs that
+    /// deviate by up to 10 µs. Sums of longer ones may have too few bits, so that no delay is known: use
+    /// [`Params::budget_for`].
     pub fn budget(bytes: usize) -> Result<Self, ParamsError> {
         Self::budget_for(bytes, &Expected::default())
     }

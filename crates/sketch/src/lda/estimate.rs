@@ -198,6 +198,9 @@ fn counted(cells: &[(Fields, Fields)], bank: &Sampled, bits: u32) -> Option<Vec<
     (total == u128::from(bank.packets)).then_some(rows)
 }
 
+/// Sums that agree no better than random ones would with this probability are not taken for delays.
+const CHANCE: f64 = 1e-3;
+
 /// The usable rows of a bank, whose sums have `bits` bits. `None` if the delays vary too much for that.
 fn summed(cells: &[(Fields, Fields)], packets: &[u64], expected: f64, bits: u32) -> Option<Vec<Option<Row>>> {
     let row = |(&(sent, received), &packets): (&(Fields, Fields), &u64)| {
@@ -207,11 +210,26 @@ fn summed(cells: &[(Fields, Fields)], packets: &[u64], expected: f64, bits: u32)
     };
     let rows: Vec<Option<Row>> = cells.iter().zip(packets).map(row).collect();
     let usable: Vec<Row> = rows.iter().flatten().copied().collect();
-    let own = mean(usable.iter()).unwrap_or(0.0);
-    let square: f64 = usable.iter().map(|row| (row.delay_ns as f64 - row.packets as f64 * own).powi(2)).sum();
-    // Sums spread uniformly over the whole range have a standard deviation of 2^bits/√12.
-    let most = ((1i128 << bits) as f64 / 8.0).powi(2);
-    (square <= most * usable.len() as f64).then_some(rows)
+    let range = (1i128 << bits) as f64;
+    let square = |mean: f64| -> f64 {
+        usable.iter().map(|row| ((row.delay_ns as f64 - row.packets as f64 * mean) / range).powi(2)).sum()
+    };
+    let own = square(mean(usable.iter()).unwrap_or(0.0));
+    // Sums spread uniformly over the whole range have a variance of 1/12.
+    let are_narrow = own <= usable.len() as f64 / 64.0;
+    // Few of them may be near each other, or near what is expected, by chance: the volume of such points in a cube.
+    let number = usable.len() as u32;
+    let near_each_other = || f64::from(number).sqrt() * ball(number - 1, own);
+    let near_expected = || ball(number, square(expected));
+    let is_no_chance = number == 0 || near_each_other().min(near_expected()) <= CHANCE;
+    (are_narrow && is_no_chance).then_some(rows)
+}
+
+/// The volume of a ball of so many dimensions with this squared radius.
+fn ball(dimensions: u32, square: f64) -> f64 {
+    let two_more = |dimensions: u32| std::f64::consts::TAU * square / f64::from(dimensions);
+    let (first, volume) = if dimensions.is_multiple_of(2) { (2, 1.0) } else { (3, 2.0 * square.sqrt()) };
+    (first..=dimensions).step_by(2).map(two_more).fold(volume, |volume, factor| volume * factor)
 }
 
 /// The third central moment. That of a sum of *n* delays is *n* times that of one, and the standard deviation of its

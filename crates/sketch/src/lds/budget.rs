@@ -15,7 +15,7 @@ impl Params {
     pub fn budget(bytes: usize, lost_per_flow: f64, seed: u64) -> Result<Self, LdsError> {
         let has_losses = lost_per_flow > 0.0;
         let cells_per_flow = if has_losses { CELLS_PER_FLOW } else { 1 };
-        let lowest = (f64::from(CELLS_PER_FLOW) / lost_per_flow.max(1.0)).min(1.0);
+        let lowest = (f64::from(CELLS_PER_FLOW) / lost_per_flow.max(1.0)).clamp(Self::LEAST_RATE, 1.0);
         let rate = |row: usize| if has_losses { lowest.powf(row as f64 / (ROWS - 1) as f64) } else { 1.0 };
         let mut params = Self { cells_per_flow, rates: (0..ROWS).map(rate).collect(), ..Self::new(1, 1, seed) };
         let fixed = Lds::fixed_bytes(&params);

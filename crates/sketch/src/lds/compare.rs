@@ -121,24 +121,33 @@ impl<'a> Comparison<'a> {
     }
 
     /// A flow's count by the row with the lowest upper bound (see [`least`]).
-    pub(super) fn least(&self, flow: FlowId, weight: f64, count: impl Fn(usize) -> f64) -> Figure {
+    pub(super) fn least(&self, flow: FlowId, weight: f64, count: impl Fn(usize) -> f64 + Clone) -> Figure {
         least(self.in_rows(flow, weight, count))
     }
 
     /// For each row, the sum of a count over the flow's cells, divided by `weight`, and the row's sampling rate.
-    fn in_rows(&self, flow: FlowId, weight: f64, count: impl Fn(usize) -> f64) -> impl Iterator<Item = (f64, f64)> {
+    fn in_rows(
+        &self,
+        flow: FlowId,
+        weight: f64,
+        count: impl Fn(usize) -> f64 + Clone,
+    ) -> impl Iterator<Item = (f64, f64)> + Clone {
         let rates = self.sender.params().rates.iter().enumerate();
         rates.map(move |(row, &rate)| (self.sender.cells_of(flow, row).map(&count).sum::<f64>() / weight, rate))
     }
 }
 
 /// The count of a flow by the row with the lowest upper bound, since other flows can only raise counts [sanjuas11 §4.3],
-/// from each row's count of sampled packets and its rate: that count divided by the rate, and its upper bound.
-pub(crate) fn least(rows: impl Iterator<Item = (f64, f64)>) -> Figure {
+/// from each row's count of sampled packets and its rate: that count divided by the rate, and its upper bound. The bound
+/// is right in 97.5% although it is the lowest of several: each of *m* rows that sample may fail in 2.5%/*m*.
+pub(crate) fn least(rows: impl Iterator<Item = (f64, f64)> + Clone) -> Figure {
+    let sampling = rows.clone().filter(|(_, rate)| *rate < 1.0).count();
+    // φ(z) falls by the factor m, and the tail beyond z by a little more.
+    let z = Z95.mul_add(Z95, 2.0 * (sampling.max(1) as f64).ln()).sqrt();
     let (mut value, mut high) = (f64::INFINITY, f64::INFINITY);
     for (sampled, rate) in rows {
         let sampled = sampled.max(0.0);
-        let bound = upper(sampled, rate);
+        let bound = upper(sampled, rate, z);
         if bound < high {
             (value, high) = (sampled / rate, bound);
         }
@@ -146,9 +155,11 @@ pub(crate) fn least(rows: impl Iterator<Item = (f64, f64)>) -> Figure {
     Figure::within(value, 0.0, high)
 }
 
-/// An upper 97.5% bound for the number of packets, if `sampled` were sampled at this rate; exact at rate 1.
-pub(super) fn upper(sampled: f64, rate: f64) -> f64 {
-    // Bound for a Poisson mean by the square-root transform; for zero the bound is 3.7 [−ln .025].
-    let missing = (1.0 - rate) * (Z95 * (sampled + 1.0).sqrt() + 0.5 * Z95 * Z95 - 0.2);
-    (sampled + missing) / rate
+/// An upper bound for the number of packets, `z` standard errors above its estimate, if `sampled` were sampled at this
+/// rate; exact at rate 1.
+///
+/// The number of those that were not sampled is negative binomial, with a variance of *s* (1 − *r*)/*r*². The rest is the
+/// bound for a Poisson mean by the square-root transform, which is right at low rates: 3.7 [−ln .025] if none was sampled.
+pub(super) fn upper(sampled: f64, rate: f64, z: f64) -> f64 {
+    (sampled + (1.0 - rate).sqrt() * (z * (sampled + 1.0).sqrt() + 0.5 * z * z - 0.2)) / rate
 }

@@ -1,6 +1,7 @@
 use super::messages::{Normal, System};
 use super::select::spread;
 use super::{Comparison, Figure, FlowEstimate, Lds, Rule};
+use crate::estimate::Z95;
 use dwell_types::FlowId;
 use std::ops::Range;
 
@@ -56,8 +57,24 @@ struct Counts {
     seen: Vec<f64>,
     /// By flow: the number, if it is known.
     given: Vec<Option<f64>>,
-    /// By flow: an upper bound.
-    most: Vec<f64>,
+    /// By flow: the number by the row with the lowest upper bound.
+    least: Vec<Figure>,
+}
+
+impl Counts {
+    /// An upper bound of a flow's number.
+    fn most(&self, flow: usize) -> f64 {
+        let bound = self.least[flow].interval.map_or(0.0, |(_, high)| high);
+        bound.max(self.given[flow].unwrap_or(0.0))
+    }
+
+    /// The number if it is given, or else that by the least row, which may be all those of other flows.
+    fn undecoded(&self, flow: usize) -> Normal {
+        match self.given[flow] {
+            Some(mean) => Normal { mean, variance: 0.0 },
+            None => Normal { mean: self.least[flow].value, variance: (self.most(flow) / (2.0 * Z95)).powi(2) },
+        }
+    }
 }
 
 /// Rounds of reweighting when packet counts are decoded: squares of the last results are the next prior variances.
@@ -76,6 +93,10 @@ impl Comparison<'_> {
     /// Intervals are those of the solution: wide where flows cannot be told apart, and where cells contradict each
     /// other. With numbers of packets given, packets of unlisted flows are detected by their number and widen the
     /// intervals; without, they are attributed to listed flows, and intervals are too narrow.
+    ///
+    /// Numbers of packets and of lost packets are decoded likewise from the rows that sample all packets into one cell per
+    /// flow. Without such a row, chance decides which cell of a flow saw how many of its packets: then the numbers are
+    /// those of [`Comparison::estimate`].
     pub fn joint(&self, listed: &[Listed]) -> Vec<FlowEstimate> {
         let layout = Layout::new(self.sender, listed);
         let sent = self.counts(listed, |cell| self.sent(cell), true);
@@ -83,10 +104,15 @@ impl Comparison<'_> {
         let missing = self.counts(listed, |cell| self.lost(cell).max(0.0), false);
         let lost = self.decode(&layout, &missing);
         let delays = self.delays(listed, &layout, &packets);
+        let has_exact_rows = self.has_exact_rows();
+        let number = |counts: &Counts, flow: usize, found: Normal| match counts.given[flow] {
+            None if !has_exact_rows => counts.least[flow],
+            _ => Figure::normal(found, 0.0, counts.most(flow)),
+        };
         let estimate = |(flow, listed): (usize, &Listed)| FlowEstimate {
             mean_delay_ns: delays.as_ref().map(|delays| Figure::unbounded(delays[flow])),
-            packets: Some(Figure::normal(packets[flow], 0.0, sent.most[flow])),
-            lost: Some(Figure::normal(lost[flow], 0.0, missing.most[flow])),
+            packets: Some(number(&sent, flow, packets[flow])),
+            lost: Some(number(&missing, flow, lost[flow])),
             bytes: self.bytes(listed.flow),
             spread_ns: self.spread(listed),
         };
@@ -105,44 +131,62 @@ impl Comparison<'_> {
         spread(&self.candidates(listed.flow, Rule::UpperBound), weight)
     }
 
-    fn counts(&self, listed: &[Listed], seen: impl Fn(usize) -> f64, may_be_given: bool) -> Counts {
+    fn counts(&self, listed: &[Listed], seen: impl Fn(usize) -> f64 + Clone, may_be_given: bool) -> Counts {
         let given = |listed: &Listed| listed.packets.filter(|_| may_be_given).map(|packets| packets as f64);
-        let most = |listed: &Listed| {
+        let least = |listed: &Listed| {
             let weight = f64::from(self.sender.weight(listed.class));
-            let bound = self.least(listed.flow, weight, &seen).interval.map_or(0.0, |(_, high)| high);
-            bound.max(given(listed).unwrap_or(0.0))
+            self.least(listed.flow, weight, &seen)
         };
         Counts {
             seen: (0..self.sender.cells.len()).map(&seen).collect(),
             given: listed.iter().map(given).collect(),
-            most: listed.iter().map(most).collect(),
+            least: listed.iter().map(least).collect(),
         }
     }
 
-    /// The number of packets of each flow; variance 0 if it is given or must be zero.
+    /// Whether a row samples all packets into one cell per flow: its counts are those of its flows, and nothing is left to
+    /// chance.
+    fn is_exact(&self, row: usize) -> bool {
+        let params = self.sender.params();
+        params.cells_per_flow == 1 && params.rates[row] == 1.0
+    }
+
+    fn has_exact_rows(&self) -> bool {
+        (0..self.sender.params().rows()).any(|row| self.is_exact(row))
+    }
+
+    /// The number of packets of each flow, from the exact rows; variance 0 if it is given or must be zero. Without an exact
+    /// row, what the least row says.
     ///
     /// Few flows have many packets: the prior mean is zero, and its variance at first the square of the excess of the
     /// flow's upper bound over the 90th percentile of these bounds, then of the flow's last estimate.
     fn decode(&self, layout: &Layout, counts: &Counts) -> Vec<Normal> {
+        if !self.has_exact_rows() {
+            return (0..counts.given.len()).map(|flow| counts.undecoded(flow)).collect();
+        }
         let mut left = counts.seen.clone();
         let mut coefficients = layout.shares.clone();
         for (flow, given) in counts.given.iter().enumerate() {
-            let zero = (counts.most[flow] == 0.0).then_some(0.0);
-            let Some(packets) = given.or(zero) else { continue };
-            for edge in layout.edges(flow) {
-                left[layout.cells[edge] as usize] -= packets * layout.shares[edge];
-                coefficients[edge] = 0.0;
+            let zero = (counts.most(flow) == 0.0).then_some(0.0);
+            let known = given.or(zero);
+            for (row, edge) in layout.edges(flow).enumerate() {
+                if !self.is_exact(row) {
+                    coefficients[edge] = 0.0;
+                } else if let Some(packets) = known {
+                    left[layout.cells[edge] as usize] -= packets * layout.shares[edge];
+                    coefficients[edge] = 0.0;
+                }
             }
         }
         let fixed = |flow: usize, found: Normal| match counts.given[flow] {
             Some(mean) => Normal { mean, variance: 0.0 },
-            None if counts.most[flow] == 0.0 => Normal { mean: 0.0, variance: 0.0 },
-            None => Normal { mean: found.mean.clamp(0.0, counts.most[flow]), ..found },
+            None if counts.most(flow) == 0.0 => Normal { mean: 0.0, variance: 0.0 },
+            None => Normal { mean: found.mean.clamp(0.0, counts.most(flow)), ..found },
         };
         let mut found = self.first_guess(counts);
         if coefficients.iter().any(|&a| a > 0.0) {
-            let noise = (0..left.len()).map(|cell| self.chance(cell) * counts.seen[cell]).collect();
             let doubts = vec![0.0; coefficients.len()];
+            let noise = vec![0.0; left.len()];
             let system = System { degree: layout.degree, cells: layout.cells.clone(), coefficients, doubts, noise };
             for _ in 0..=REWEIGHTINGS {
                 let square = |normal: &Normal| Normal { mean: 0.0, variance: normal.mean.powi(2) + normal.variance };
@@ -155,13 +199,14 @@ impl Comparison<'_> {
 
     fn first_guess(&self, counts: &Counts) -> Vec<Normal> {
         const USUAL: f64 = 0.9;
-        let mut sorted = counts.most.clone();
+        let most: Vec<f64> = (0..counts.least.len()).map(|flow| counts.most(flow)).collect();
+        let mut sorted = most.clone();
         sorted.sort_unstable_by(f64::total_cmp);
         let usual = sorted.get((USUAL * sorted.len() as f64) as usize).copied().unwrap_or(0.0);
         let first_row: f64 = counts.seen[self.sender.row(0)].iter().sum();
-        let mean = first_row / self.sender.params().rates[0] / counts.most.len().max(1) as f64;
+        let mean = first_row / self.sender.params().rates[0] / most.len().max(1) as f64;
         let guess = |most: &f64| Normal { mean: (most - usual).max(0.0), variance: (0.1 * mean).powi(2) };
-        counts.most.iter().map(guess).collect()
+        most.iter().map(guess).collect()
     }
 
     /// The share of a cell's count that is random: zero if its row has one cell per flow and samples all packets.

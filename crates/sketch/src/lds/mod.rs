@@ -26,7 +26,8 @@
 //!   all sizes (`tests/lds.rs`). Without, it decodes them as well, which needs few flows per cell: with 8 flows per
 //!   cell it costs a factor of 3 in error; with 80, small flows are lost and `estimate` is better, as it is with
 //!   several cells per flow.
-//! - Packets: the least of the rows' sums, which other flows can only raise; or decoded. Lost packets likewise.
+//! - Packets: the least of the rows' sums, which other flows can only raise; or, with one cell per flow, decoded. Lost
+//!   packets likewise.
 //! - Spread: from that between cells of a row, if a flow has several; other flows in the cells raise it. With 16
 //!   degrees of freedom its error is 12% even for flows that are alone, and the interval covers that.
 //!

@@ -8,7 +8,7 @@ pub struct Params {
     /// Cells of a row that the packets of a flow are spread over, *k*. The more, the more survive losses; but columns
     /// must grow with them, or flows disturb each other *k* times as often.
     pub cells_per_flow: u32,
-    /// Sampling rate of each row, above 0 and at most 1; one entry per row, *R* of them, 1 to [`Params::MOST_ROWS`].
+    /// Sampling rate of each row, from [`Params::LEAST_RATE`] to 1; one entry per row, *R* of them, 1 to [`Params::MOST_ROWS`].
     pub rates: Vec<f64>,
     /// Weight of a packet of each class: how many packets it counts as; 1 to [`Params::MOST_CLASSES`] entries, each
     /// from 1 to [`Params::MOST_WEIGHT`].
@@ -33,7 +33,7 @@ pub enum LdsError {
     },
     /// More cells than [`Params::MOST_CELLS`].
     Cells(u64),
-    /// A sampling rate that is not above 0 and at most 1.
+    /// A sampling rate outside [`Params::LEAST_RATE`] to 1.
     Rate(f64),
     /// Too few or too many classes.
     Classes(usize),
@@ -58,7 +58,7 @@ impl fmt::Display for LdsError {
                 write!(f, "{cells_per_flow} cells per flow in {columns} columns: expected from 1 to as many as columns")
             }
             Self::Cells(cells) => write!(f, "{cells} cells: expected at most {}", Params::MOST_CELLS),
-            Self::Rate(rate) => write!(f, "sampling rate {rate}: expected above 0 and up to 1"),
+            Self::Rate(rate) => write!(f, "sampling rate {rate}: expected from 2^-24 to 1"),
             Self::Classes(classes) => write!(f, "{classes} classes: expected from 1 to {}", Params::MOST_CLASSES),
             Self::Weight(weight) => write!(f, "weight {weight}: expected from 1 to {}", Params::MOST_WEIGHT),
             Self::Error(error) => write!(f, "no sketch up to {} bytes has an error of {error}", Params::MOST_BYTES),
@@ -72,6 +72,8 @@ impl std::error::Error for LdsError {}
 impl Params {
     /// More rows do not help: four are best if 2% of the flows may be disturbed [sanjuas11 §3.1].
     pub const MOST_ROWS: usize = 64;
+    /// Hashes of 32 bits decide what is sampled: this rate is applied to within 2⁻⁸.
+    pub const LEAST_RATE: f64 = 1.0 / (1u32 << 24) as f64;
     /// A class is one byte.
     pub const MOST_CLASSES: usize = 256;
     /// Counts of weighted packets have 32 bits.
@@ -105,7 +107,7 @@ impl Params {
         if self.cells() > Self::MOST_CELLS {
             return Err(LdsError::Cells(self.cells()));
         }
-        if let Some(&rate) = self.rates.iter().find(|&&rate| !(rate > 0.0 && rate <= 1.0)) {
+        if let Some(&rate) = self.rates.iter().find(|&&rate| !(Self::LEAST_RATE..=1.0).contains(&rate)) {
             return Err(LdsError::Rate(rate));
         }
         if !(1..=Self::MOST_CLASSES).contains(&self.weights.len()) {

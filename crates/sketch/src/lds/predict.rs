@@ -7,6 +7,7 @@
 use super::compare::upper;
 use super::messages::{LEAST_VARIANCE, System};
 use super::{LdsError, Params};
+use crate::estimate::Z95;
 use crate::smallest::smallest;
 use dwell_types::hash;
 
@@ -197,7 +198,7 @@ impl<'a> Forecast<'a> {
                 let (others, own) = (self.cells[cell], draws.thinned(packets, self.share(row)));
                 let seen = others.packets + own;
                 if seen > 0.0 && others.is_whole && draws.unit() < (1.0 - self.traffic.loss).powf(own) {
-                    found.push((upper(seen, self.params.rates[row]), own, others));
+                    found.push((upper(seen, self.params.rates[row], Z95), own, others));
                 }
             }
         }

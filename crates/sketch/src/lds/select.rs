@@ -60,7 +60,7 @@ impl Comparison<'_> {
             for cell in self.sender.cells_of(flow, row) {
                 let Some(difference) = self.usable(cell) else { continue };
                 let sampled = f64::from(difference.packets);
-                cells.push((if is_paper { sampled / rate } else { upper(sampled, rate) }, (row, difference)));
+                cells.push((if is_paper { sampled / rate } else { upper(sampled, rate, Z95) }, (row, difference)));
             }
         }
         let fewest = cells.iter().map(|(count, _)| *count).fold(f64::INFINITY, f64::min);

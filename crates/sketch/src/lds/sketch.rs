@@ -295,6 +295,7 @@ mod tests {
             (|p| p.cells_per_flow = 51, LdsError::Columns { columns: 50, cells_per_flow: 51 }),
             (|p| p.columns = u32::MAX, LdsError::Cells(3 * u64::from(u32::MAX))),
             (|p| p.rates[1] = 0.0, LdsError::Rate(0.0)),
+            (|p| p.rates[1] = 1e-9, LdsError::Rate(1e-9)),
             (|p| p.weights.clear(), LdsError::Classes(0)),
             (|p| p.weights[0] = 0, LdsError::Weight(0)),
         ];

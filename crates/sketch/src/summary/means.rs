@@ -48,6 +48,8 @@ struct Sums {
     /// In all joined intervals.
     sent: u64,
     lost: f64,
+    /// Upper bound of `lost`: the same if all rows sample all packets.
+    most_lost: f64,
     /// Packets of its cells that pass in a standard deviation of the delay, maximum over the intervals; zero if none are
     /// known to be reordered.
     passing: f64,
@@ -74,9 +76,11 @@ impl FlowMeans {
             let least = comparison.estimate(listed.flow, listed.class, Rule::UpperBound);
             let sent = listed.packets.unwrap_or(0);
             let lost = least.lost.map_or(0.0, |lost| lost.value.min(sent as f64));
+            let most_lost = least.lost.and_then(|lost| lost.interval).map_or(lost, |(_, high)| high.min(sent as f64));
             let sums = &mut self.flows[number];
             sums.sent += sent;
             sums.lost += lost;
+            sums.most_lost += most_lost;
             let lacking = self.lacking.iter_mut().skip(number * self.rates.len());
             for (sum, (rate, lost, sent)) in lacking.zip(comparison.by_row(listed.flow, listed.class)) {
                 *sum += lost;
@@ -105,7 +109,7 @@ impl FlowMeans {
     /// intervals only those that pass the first and the last border do not cancel.
     fn lost(&self, number: usize, sums: &Sums) -> Estimate<f64> {
         if sums.passing == 0.0 {
-            return Estimate { value: sums.lost, low: 0.0, high: sums.lost };
+            return Estimate { value: sums.lost, low: 0.0, high: sums.most_lost };
         }
         let rows = self.lacking.iter().skip(number * self.rates.len()).zip(&self.rates);
         let Figure { value, interval } = least(rows.map(|(&lacking, &rate)| (lacking, rate)));
