@@ -1,5 +1,4 @@
-//! Packets seen at one point, from a log instead of a capture: CSV with the columns `at_ns,packet` and, optionally,
-//! `flow` and `bytes`.
+//! Logs of packets seen at one point.
 
 use crate::names::{flow_of, flows_of, shortened};
 use crate::{Lines, LogError};
@@ -8,7 +7,12 @@ use dwell_types::{Crossing, PacketId, Timestamp, hash};
 use std::borrow::Cow;
 use std::path::Path;
 
-/// A log, read line by line.
+/// Packets seen at one point, from a log instead of a capture, read line by line: CSV with these columns, in any order.
+///
+/// - `at_ns`: when the packet passed, by the clock of this point, in whole nanoseconds.
+/// - `packet`: any text, the same at both points.
+/// - `flow`, optional: any text, the name of its flow.
+/// - `bytes`, optional: its length, a whole number.
 #[derive(Debug)]
 pub struct CrossingLog {
     lines: Lines,

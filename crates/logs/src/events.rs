@@ -1,4 +1,4 @@
-//! Requests and responses from a log instead of packets: CSV with the columns `at_ns,kind,id` and, optionally, `group`.
+//! Logs of requests and responses.
 
 use crate::names::group_told_apart;
 use crate::{Lines, LogError};
@@ -6,7 +6,12 @@ use dwell_capture::file::Stop;
 use dwell_types::{ExchangeId, Leg, Match, Observation, Series, Sighting, Timestamp, hash};
 use std::path::Path;
 
-/// A log, read line by line.
+/// Requests and responses from a log instead of packets, read line by line: CSV with these columns, in any order.
+///
+/// - `at_ns`: when it was seen, in whole nanoseconds.
+/// - `kind`: `request` or `response`.
+/// - `id`: any text, the same for a request and its response.
+/// - `group`, optional: any text, the name of the group of a request.
 #[derive(Debug)]
 pub struct EventLog {
     lines: Lines,

@@ -1,4 +1,4 @@
-//! Packets that passed through a queue, from a log: CSV with the columns `arrived_ns,departed_ns,flow,bytes`.
+//! Logs of packets that passed through a queue.
 
 use crate::names::{shortened, told_apart};
 use crate::{Lines, LogError};
@@ -7,7 +7,13 @@ use dwell_capture::file::Stop;
 use dwell_types::{Departure, FlowId, Timestamp, hash};
 use std::path::Path;
 
-/// A log, read line by line.
+/// Packets that passed through a queue, from a log, read line by line in the order of departure: CSV with these columns, in
+/// any order.
+///
+/// - `arrived_ns`: when the packet arrived, in whole nanoseconds; empty if unknown.
+/// - `departed_ns`: when it departed, in whole nanoseconds.
+/// - `flow`: any text, the name of its flow.
+/// - `bytes`: its length, a whole number.
 #[derive(Debug)]
 pub struct SojournLog {
     lines: Lines,

@@ -52,6 +52,9 @@ pub struct Granularity {
 
 impl Segments {
     /// Every path as one segment, in a network of this many routers.
+    ///
+    /// # Panics
+    /// If the paths are of a network of more routers.
     pub fn new(paths: impl Into<Arc<Paths>>, routers: usize) -> Self {
         let paths = paths.into();
         let mut numbers = vec![0; routers];
@@ -106,11 +109,10 @@ impl Segments {
         self.hops = by(self.hops, hops as u64);
     }
 
-    /// Instruments a router.
+    /// Instruments a router, if there is one of this number.
     pub fn cut(&mut self, router: u32) {
-        if std::mem::replace(&mut self.instrumented[router as usize], true) {
-            return;
-        }
+        let Some(is_instrumented @ false) = self.instrumented.get_mut(router as usize) else { return };
+        *is_instrumented = true;
         let through = Arc::clone(&self.through);
         for &path in &through[router as usize] {
             if self.cuts[path as usize] == 0 {
@@ -123,9 +125,8 @@ impl Segments {
 
     /// Undoes the instrumentation of a router.
     pub fn join(&mut self, router: u32) {
-        if !std::mem::replace(&mut self.instrumented[router as usize], false) {
-            return;
-        }
+        let Some(is_instrumented @ true) = self.instrumented.get_mut(router as usize) else { return };
+        *is_instrumented = false;
         let through = Arc::clone(&self.through);
         for &path in &through[router as usize] {
             self.cuts[path as usize] -= 1;
@@ -163,7 +164,8 @@ impl Segments {
     /// The probe hops that instrumenting a router would save: those of the segments through it, less those of the pieces
     /// that become segments.
     pub fn saving(&self, router: u32) -> u64 {
-        self.hops_through[router as usize] - self.hops_added[router as usize]
+        let router = router as usize;
+        self.hops_through.get(router).map_or(0, |through| through - self.hops_added[router])
     }
 
     /// The number of links on paths: each is on some segment, whichever routers are instrumented.
@@ -173,7 +175,7 @@ impl Segments {
 
     /// Whether a router is instrumented.
     pub fn is_instrumented(&self, router: u32) -> bool {
-        self.instrumented[router as usize]
+        self.instrumented.get(router as usize) == Some(&true)
     }
 
     /// The number of segments.
@@ -250,6 +252,16 @@ mod tests {
             }
         }
         segments
+    }
+
+    #[test]
+    fn what_is_no_router_changes_nothing() {
+        let topology = topology(&[(0, 1, 0), (1, 2, 0)]).unwrap();
+        let mut segments = Segments::new(Paths::all(&topology, Mode::EqualCost, Paths::MOST).unwrap(), 3);
+        let hops = segments.hops();
+        segments.cut(3);
+        segments.join(3);
+        assert_eq!((segments.hops(), segments.saving(3), segments.is_instrumented(3)), (hops, 0, false));
     }
 
     proptest! {

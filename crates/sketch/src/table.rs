@@ -66,12 +66,12 @@ impl<E: Entry> Table<E> {
     /// The number of slots that this many entries fill.
     pub(crate) const fn slots_for(entries: usize) -> usize {
         let (share, of) = FULLEST;
-        entries * of / share
+        entries.saturating_mul(of) / share
     }
 
     /// Bytes of a table with this many slots.
     pub(crate) const fn bytes_of(slots: usize) -> usize {
-        (if slots < WINDOW { WINDOW } else { slots }) * Self::SLOT_BYTES + WINDOW
+        (if slots < WINDOW { WINDOW } else { slots }).saturating_mul(Self::SLOT_BYTES).saturating_add(WINDOW)
     }
 
     /// Slots that fit this many bytes.

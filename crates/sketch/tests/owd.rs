@@ -690,6 +690,18 @@ fn too_little_memory_is_said() {
     assert!(OwdMeter::new(&Settings { memory: Some(error.needed), ..flows }).is_ok());
 }
 
+/// Of more flows than there can be, as many are counted.
+#[test]
+fn any_number_of_flows_may_be_asked_for() {
+    let all = Settings { flows: usize::MAX, ..EXACT };
+    let most = Settings { flows: OwdMeter::MOST_FLOWS, ..EXACT };
+    let [error, same] =
+        [all, most].map(|settings| OwdMeter::new(&Settings { memory: Some(10_000), ..settings }).unwrap_err());
+    assert_eq!(error, same);
+    assert!(OwdMeter::new(&Settings { memory: Some(error.needed), ..all }).is_ok());
+    assert!(OwdMeter::new(&all).is_ok());
+}
+
 /// One packet per millisecond, and 200 ms after every tenth a second one with the same id, like retransmissions without
 /// timestamps; a fiftieth of the others is lost.
 fn with_retransmissions() -> Vec<Packet> {

@@ -146,6 +146,14 @@ fn snapshots_are_compared_with_the_truth() {
 }
 
 #[test]
+fn more_flows_than_any_memory_holds_are_refused() {
+    for method in Method::ALL {
+        let all = Settings { flows: usize::MAX, ..settings(method, usize::MAX - 1) };
+        assert!(matches!(QueueMeter::new(&all), Err(SettingsError::Memory { needed: usize::MAX })), "{method:?}");
+    }
+}
+
+#[test]
 fn too_little_memory_is_refused_with_what_would_do() {
     for method in [Method::Auto, Method::Conquest] {
         let Err(SettingsError::Memory { needed }) = QueueMeter::new(&settings(method, 1_000)) else {

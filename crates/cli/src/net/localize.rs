@@ -10,7 +10,9 @@ use crate::output;
 use anyhow::anyhow;
 use dwell_capture::Name;
 use dwell_network::localize::file::{self, Names};
-use dwell_network::localize::{Apart, Kind, Localization, LossVerdict, Reading, Readings, Routes, Settings, Verdict};
+use dwell_network::localize::{
+    Apart, Kind, Localization, LossVerdict, Reading, Readings, ReadingsError, Routes, Settings, Verdict,
+};
 use dwell_report::json;
 use dwell_report::net::{
     self as report, ChangeLine, DelayShift, Intervals, LOCALIZE_SCHEMA, LocalizeReport, LossShift, PathLine, Probe,
@@ -132,7 +134,8 @@ fn read(
         })?;
     }
     let step_ns = arguments.interval.map_or(1, Nanos::get);
-    let readings = Readings::new(&read, step_ns).map_err(|twice| {
+    let readings = Readings::new(&read, step_ns).map_err(|error| {
+        let ReadingsError::Twice(twice) = error else { return error.into() };
         let Probe { from, to, .. } = probe(&map.topology, routes.routers(twice.segment));
         let [(first, line), (second, other)] = twice.readings.map(|reading| places[reading]);
         let at = moment(twice.start_ns);

@@ -1,7 +1,7 @@
 //! What is known of the delays beforehand (`--prior`).
 
 use dwell_logs::{Lines, LogError};
-use dwell_sketch::timebloom::Cdf;
+use dwell_sketch::timebloom::{Cdf, CdfError};
 use dwell_types::Nanos;
 use std::path::Path;
 
@@ -22,5 +22,8 @@ pub(super) fn read(path: &Path) -> Result<Cdf, LogError> {
         delays.push((Nanos::new(delay), number));
     }
     lines.whole()?;
-    Cdf::of_delays(delays).map_err(|_| lines.error("expected at least one delay"))
+    Cdf::of_delays(delays).map_err(|error| match error {
+        CdfError::Weight(_) => lines.error(error.to_string()),
+        _ => lines.error("expected at least one delay"),
+    })
 }

@@ -88,7 +88,7 @@ fn at_fault(stream: &Stream, seed: u64) -> (Vec<u32>, usize) {
 fn by_segments(stream: &Stream, run: &Run, until: usize, at_fault: &[u32]) -> Result<Answer, String> {
     let routes = &stream.bed.routes;
     let links = routes.segments();
-    let readings = Readings::new(&run.readings[..until * links], 1).map_err(|twice| format!("{twice:?}"))?;
+    let readings = Readings::new(&run.readings[..until * links], 1).map_err(|error| error.to_string())?;
     let all: Vec<usize> = (0..routes.paths()).collect();
     let settings = Settings { baseline: BASELINE, false_alarms: stream.false_alarms };
     let found = Localization::new(routes, &readings, &all, &settings);

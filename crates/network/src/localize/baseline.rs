@@ -9,7 +9,7 @@ pub const LEAST_BASELINE: usize = 3;
 /// The measured value of an interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Value {
-    /// The value, in any unit.
+    /// The value, in any unit; finite.
     pub value: f64,
     /// Its squared standard error due to the number of packets alone; above zero.
     pub variance: f64,

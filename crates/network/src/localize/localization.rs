@@ -11,7 +11,8 @@ use std::ops::{Range, RangeInclusive};
 pub struct Settings {
     /// The first intervals, this many, define what is usual.
     pub baseline: usize,
-    /// The share of intervals with any false alarm in the whole network is at most this.
+    /// The share of intervals with any false alarm in the whole network is at most this, between 0 and 1. Nothing is in
+    /// alarm by a share of 0, less than 0, or NaN.
     pub false_alarms: f64,
 }
 
@@ -157,6 +158,9 @@ impl Localization {
         let (from, alarm) = (self.baseline, self.segment_alarm);
         let of = readings.of(segment);
         let before = Tally::of(&of[..from]);
+        if !before.is_baseline() {
+            return;
+        }
         self.losses[segment as usize] = LossVerdict::new(of, from, last, bursts);
         self.changes.extend(changes(segment, Kind::Loss, from..=last, alarm, |at| {
             if LossVerdict::is_quiet(&before, of, from, at, bursts, alarm) {
@@ -220,7 +224,7 @@ impl Localization {
 
     /// Whether a segment is on a path that was judged.
     pub fn is_asked(&self, segment: u32) -> bool {
-        self.asked[segment as usize]
+        self.asked.get(segment as usize) == Some(&true)
     }
 
     /// Whether the path with this verdict is slower than usual.
@@ -358,6 +362,7 @@ mod tests {
     use crate::paths::{Mode, Paths};
     use crate::segments::Segments;
     use proptest::prelude::*;
+    use std::time::{Duration, Instant};
 
     const SETTINGS: Settings = Settings { baseline: 10, false_alarms: 0.05 };
 
@@ -377,7 +382,7 @@ mod tests {
 
     fn reading(segment: u32, interval: usize, extra: f64, lost: u64) -> (u32, Reading) {
         let mean_ns = 1_000.0 * f64::from(segment + 1) + noise(segment, interval) + extra;
-        let delay = Some(Delay { samples: 10_000, mean_ns, std_ns: 30.0 });
+        let delay = Some(Delay { samples: 900, mean_ns, std_ns: 30.0 });
         (segment, Reading { start_ns: interval as i64, received: 1_000 - lost, lost, delay })
     }
 
@@ -413,7 +418,7 @@ mod tests {
         assert_eq!(state.suspects[0].segment, 1);
         assert!((state.suspects[0].excess_ns - 60.0).abs() < 8.0, "{state:?}");
         let (mean, variance) = state.delay.unwrap();
-        assert!((mean - 6_060.0).abs() < 15.0 && (variance - 3.0 * 901.0 / 10_000.0 / 2.0).abs() < 1e-9);
+        assert!((mean - 6_060.0).abs() < 15.0 && (variance - 3.0 * 901.0 / 900.0 / 2.0).abs() < 1e-9);
         assert!((state.std_ns.unwrap() - 2_700f64.sqrt()).abs() < 1e-9);
         assert!((state.loss.unwrap() - (1.0 - 0.999f64.powi(3))).abs() < 1e-12);
     }
@@ -496,6 +501,42 @@ mod tests {
         assert!(early.delays.iter().all(Option::is_none) && early.paths.len() == 1, "nothing behind the baseline");
     }
 
+    /// Of a baseline that is too short nothing is known, and no time is spent on it: milliseconds, where judging every
+    /// interval takes a minute.
+    #[test]
+    fn too_short_a_baseline_is_none() {
+        let (_, routes) = line();
+        let all: Vec<usize> = (0..routes.paths()).collect();
+        let read: Vec<_> = (0..3).flat_map(|segment| (0..20_000).map(move |i| reading(segment, i, 0.0, 1))).collect();
+        let readings = Readings::new(&read, 1).unwrap();
+        let begin = Instant::now();
+        for baseline in 0..3 {
+            let found = Localization::new(&routes, &readings, &all, &Settings { baseline, ..SETTINGS });
+            assert_eq!((&found.delays[..], &found.losses[..]), (&[None; 3][..], &[None; 3][..]));
+            assert!(found.changes.is_empty() && found.paths.iter().all(|(_, verdict)| verdict.is_none()));
+        }
+        assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
+    }
+
+    #[test]
+    fn what_is_unknown_is_no_path() {
+        let (_, routes) = line();
+        let found = Localization::new(&routes, &until(20), &[usize::MAX], &SETTINGS);
+        assert_eq!(found.paths, [(usize::MAX, None)]);
+        assert!(found.changes.is_empty() && !found.is_asked(0) && !found.is_asked(u32::MAX));
+    }
+
+    #[test]
+    fn no_share_of_false_alarms_is_no_alarm() {
+        let (_, routes) = line();
+        let all: Vec<usize> = (0..routes.paths()).collect();
+        for false_alarms in [0.0, -1.0, f64::NAN] {
+            let found = Localization::new(&routes, &until(14), &all, &Settings { false_alarms, ..SETTINGS });
+            assert!(found.changes.is_empty() && found.ranking()[0] == 1, "{false_alarms}");
+            assert!(found.paths.iter().all(|(_, verdict)| !found.is_slow(&verdict.unwrap())), "{false_alarms}");
+        }
+    }
+
     /// Only a level that wanders gives a correlation of neighbouring intervals that is significantly above zero.
     #[test]
     fn wandering_levels_show() {
@@ -522,6 +563,7 @@ mod tests {
         fn any_reading()(received in packets(), lost in packets(), samples in packets(), mean in -1e18..1e18f64, std in 0.0..1e18f64, scale in 0i32..19)
             -> Reading {
             let by = 10f64.powi(-scale);
+            let samples = samples.min(received);
             let delay = Delay { samples, mean_ns: mean * by, std_ns: std * by };
             Reading { start_ns: 0, received, lost, delay: (samples > 0).then_some(delay) }
         }

@@ -85,6 +85,11 @@ impl Tally {
         sum
     }
 
+    /// Whether enough intervals have packets.
+    pub(super) fn is_baseline(self) -> bool {
+        self.intervals >= LEAST_BASELINE as f64
+    }
+
     fn share(self) -> f64 {
         if self.packets > 0.0 { self.lost / self.packets } else { 0.0 }
     }
@@ -207,7 +212,7 @@ impl LossVerdict {
     /// burst of its own: so a segment with few packets that has died is found after four intervals.
     pub fn new(readings: &[Option<Reading>], from: usize, last: usize, assumed: Bursts) -> Option<Self> {
         let before = Tally::of(&readings[..from]);
-        if before.intervals < LEAST_BASELINE as f64 {
+        if !before.is_baseline() {
             return None;
         }
         let windows: Vec<(usize, Tally)> = windows(readings, from, last).collect();

@@ -53,7 +53,7 @@ mod verdict;
 pub use verdict::Verdict;
 // Measurements by segment and interval.
 mod readings;
-pub use readings::{Apart, Delay, Reading, Readings, Twice};
+pub use readings::{Apart, Delay, Reading, Readings, ReadingsError, Twice};
 // Readings from CSV and JSON files.
 pub mod file;
 // Change detection for losses.

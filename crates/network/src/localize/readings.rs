@@ -2,6 +2,7 @@
 
 use super::baseline::Value;
 use std::collections::HashMap;
+use std::fmt;
 
 /// The measurements of one segment in one interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,15 +20,32 @@ pub struct Reading {
 /// The delay of the packets of an interval, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Delay {
-    /// Number of packets with a known delay, at least one.
+    /// Number of packets with a known delay, at least one; at most those received.
     pub samples: u64,
-    /// Arithmetic mean.
+    /// Arithmetic mean, between −10¹⁸ and 10¹⁸.
     pub mean_ns: f64,
-    /// Standard deviation.
+    /// Standard deviation, from 0 to less than 10¹⁸.
     pub std_ns: f64,
 }
 
+/// Limit for times in nanoseconds, 31 years, so that their squares and sums stay finite.
+const LONGEST_NS: f64 = 1e18;
+
 impl Delay {
+    /// Says what is impossible about it, where so many packets were received.
+    pub(super) fn check(&self, received: u64) -> Result<(), String> {
+        let &Self { samples, mean_ns, std_ns } = self;
+        if !(1..=received).contains(&samples) {
+            return Err(format!("expected a delay of 1 to {received} samples, as many as received, found {samples}"));
+        }
+        if mean_ns.abs() < LONGEST_NS && (0.0..LONGEST_NS).contains(&std_ns) {
+            return Ok(());
+        }
+        Err(format!(
+            "a delay of {mean_ns} ns with a deviation of {std_ns} ns: expected up to 1e18 ns, the deviation from 0"
+        ))
+    }
+
     /// Degrees of freedom of the standard deviation: none for one packet, which has no deviation.
     fn freedom(&self) -> f64 {
         self.samples.saturating_sub(1) as f64
@@ -60,7 +78,7 @@ impl Reading {
     }
 }
 
-/// Error: a segment has two readings of the same interval.
+/// Two readings of the same interval of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Twice {
     /// Number of the segment.
@@ -70,6 +88,39 @@ pub struct Twice {
     /// Positions of both among the readings given, in their order.
     pub readings: [usize; 2],
 }
+
+/// Why readings cannot be collected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReadingsError {
+    /// A segment has two readings of the same interval.
+    Twice(Twice),
+    /// A delay is impossible.
+    Delay {
+        /// Position of its reading among those given.
+        reading: usize,
+        /// What is wrong.
+        what: String,
+    },
+    /// Readings within less than a nanosecond cannot belong together.
+    Step(i64),
+}
+
+impl fmt::Display for ReadingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Twice(Twice { segment, start_ns, readings: [first, second] }) => {
+                write!(
+                    f,
+                    "readings {first} and {second} are of the same interval of segment {segment}, at {start_ns} ns"
+                )
+            }
+            Self::Delay { reading, what } => write!(f, "reading {reading}: {what}"),
+            Self::Step(step_ns) => write!(f, "intervals of {step_ns} ns: expected at least 1"),
+        }
+    }
+}
+
+impl std::error::Error for ReadingsError {}
 
 /// Two moments at which intervals begin that lie closer together than intervals do, since segments were not measured
 /// at the same times.
@@ -113,7 +164,14 @@ struct Measured {
 impl Readings {
     /// Collects readings, each given with the number of its segment, in any order. Readings that start within `step_ns`
     /// (at least 1) belong to one interval, which begins with the first of them.
-    pub fn new(read: &[(u32, Reading)], step_ns: i64) -> Result<Self, Twice> {
+    pub fn new(read: &[(u32, Reading)], step_ns: i64) -> Result<Self, ReadingsError> {
+        if step_ns < 1 {
+            return Err(ReadingsError::Step(step_ns));
+        }
+        for (reading, (_, Reading { received, delay, .. })) in read.iter().enumerate() {
+            let checked = delay.map_or(Ok(()), |delay| delay.check(*received));
+            checked.map_err(|what| ReadingsError::Delay { reading, what })?;
+        }
         let cut_ns = cut(read.iter().map(|(_, reading)| reading.start_ns.rem_euclid(step_ns)).collect(), step_ns);
         let interval = |reading: &Reading| reading.start_ns.saturating_sub(cut_ns).div_euclid(step_ns);
         let mut begun: Vec<(i64, i64)> =
@@ -128,7 +186,8 @@ impl Readings {
             if measured.readings[at].replace(Reading { start_ns: begun[at].1, ..reading }).is_some() {
                 let is_same = |other: &(u32, Reading)| other.0 == segment && interval(&other.1) == interval(&reading);
                 let first = read.iter().position(is_same).unwrap_or(number);
-                return Err(Twice { segment, start_ns: reading.start_ns, readings: [first, number] });
+                let twice = Twice { segment, start_ns: reading.start_ns, readings: [first, number] };
+                return Err(ReadingsError::Twice(twice));
             }
         }
         of.values_mut().for_each(|measured| measured.usual = usual_variance(&measured.readings));
@@ -228,7 +287,28 @@ mod tests {
             assert_eq!(readings.starts().len(), 5, "{:?}", readings.starts());
         }
         let twice = Readings::new(&[(0, reading(3)), (1, reading(5)), (1, reading(8))], 10);
-        assert_eq!(twice, Err(Twice { segment: 1, start_ns: 8, readings: [1, 2] }));
+        assert_eq!(twice, Err(ReadingsError::Twice(Twice { segment: 1, start_ns: 8, readings: [1, 2] })));
+    }
+
+    #[test]
+    fn impossible_readings_are_refused() {
+        let sound = Delay { samples: 1, mean_ns: 5.0, std_ns: 0.0 };
+        let read = |delay, step_ns| {
+            let of = |start_ns, delay| (0, Reading { delay: Some(delay), ..reading(start_ns) });
+            Readings::new(&[of(0, sound), of(1, delay)], step_ns).map_err(|error| error.to_string())
+        };
+        assert!(read(sound, 1).is_ok());
+        for (mean_ns, std_ns) in [(f64::NAN, 0.0), (f64::INFINITY, 0.0), (-1e19, 0.0), (5.0, f64::NAN), (5.0, -1.0)] {
+            let error = read(Delay { mean_ns, std_ns, ..sound }, 1).unwrap_err();
+            assert!(error.starts_with(&format!("reading 1: a delay of {mean_ns} ns")), "{error}");
+        }
+        for samples in [0, 2] {
+            let error = read(Delay { samples, ..sound }, 1).unwrap_err();
+            assert!(error.starts_with("reading 1: expected a delay of 1 to 1 samples"), "{error}");
+        }
+        for step_ns in [0, -1] {
+            assert_eq!(read(sound, step_ns), Err(format!("intervals of {step_ns} ns: expected at least 1")));
+        }
     }
 
     /// One packet has no deviation, which does not make it exact; that of two counts little. Where no interval has
@@ -236,7 +316,14 @@ mod tests {
     #[test]
     fn few_packets_are_not_exact() {
         let with = |start_ns, samples, std_ns| {
-            (0, Reading { delay: Some(Delay { samples, mean_ns: 5e6, std_ns }), ..reading(start_ns) })
+            (
+                0,
+                Reading {
+                    delay: Some(Delay { samples, mean_ns: 5e6, std_ns }),
+                    received: samples,
+                    ..reading(start_ns)
+                },
+            )
         };
         let deviations = |read: &[(u32, Reading)]| {
             let readings = Readings::new(read, 1).unwrap();

@@ -40,9 +40,9 @@ impl Routes {
         self.segments.len()
     }
 
-    /// A segment as its list of routers.
+    /// A segment as its list of routers; none if there is no such segment.
     pub fn routers(&self, segment: u32) -> &[u32] {
-        &self.segments[segment as usize]
+        self.segments.get(segment as usize).map_or(&[], Vec::as_slice)
     }
 
     /// The segment through exactly these routers.
@@ -63,9 +63,12 @@ impl Routes {
         self.bounds.len() - 1
     }
 
-    /// A path as its segments.
+    /// A path as its segments; none if there is no such path.
     pub fn path(&self, path: usize) -> &[u32] {
-        &self.parts[self.bounds[path]..self.bounds[path + 1]]
+        match self.bounds.get(path..) {
+            Some(&[begin, end, ..]) => &self.parts[begin..end],
+            _ => &[],
+        }
     }
 
     /// A path as its list of routers.
@@ -119,5 +122,9 @@ mod tests {
         }
         assert!(routes.between(b, d).eq(ways) && routes.between(a, d).next().is_none());
         assert_eq!(routes.find(&[a, b, c]), None, "b cuts it");
+        assert!(routes.routers(u32::MAX).is_empty());
+        for unknown in [routes.paths(), usize::MAX] {
+            assert!(routes.path(unknown).is_empty() && routes.path_routers(unknown).is_empty());
+        }
     }
 }

@@ -209,7 +209,8 @@ impl Topology {
 
     /// Whether a router has a measurement server: the shortest paths between these are to be measured.
     pub fn has_server(&self, router: u32) -> bool {
-        self.servers.as_ref().is_none_or(|servers| servers.contains(&router))
+        let is_router = (router as usize) < self.routers();
+        is_router && self.servers.as_ref().is_none_or(|servers| servers.contains(&router))
     }
 
     /// The number of routers with a measurement server.
@@ -217,9 +218,10 @@ impl Topology {
         self.servers.as_ref().map_or_else(|| self.routers(), BTreeSet::len)
     }
 
-    /// Leaves measurement servers at these routers only.
+    /// Leaves measurement servers at these routers only; what is no router has none.
     pub fn set_servers(&mut self, routers: impl IntoIterator<Item = u32>) {
-        self.servers = Some(routers.into_iter().collect());
+        let number = self.routers();
+        self.servers = Some(routers.into_iter().filter(|&router| (router as usize) < number).collect());
     }
 
     /// The routers that are instrumented according to the file, in its order.
@@ -560,6 +562,14 @@ mod tests {
         let (a, b) = (NodeIndex::new(0), NodeIndex::new(1));
         assert_eq!(map.graph()[map.graph().find_edge(a, b).unwrap()], Weight(2 * MILLION));
         assert_eq!((map.find("b"), map.name(0), map.find("c")), (Some(1), "a", None));
+    }
+
+    #[test]
+    fn what_is_no_router_has_no_server() {
+        let mut map = Topology::read("a b 3\n").unwrap();
+        assert!(map.has_server(1) && !map.has_server(2));
+        map.set_servers([0, 99]);
+        assert!(map.servers() == 1 && map.has_server(0) && !map.has_server(99));
     }
 
     #[test]

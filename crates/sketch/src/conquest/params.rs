@@ -184,7 +184,8 @@ impl Params {
     /// An hour.
     pub const LONGEST_WINDOW: Nanos = Nanos::from_secs(3_600);
 
-    /// One group, whose snapshots together last for `span`; bytes, Count-Min of 4 rows, [`Rule::Interpolated`], and the
+    /// One group, whose *h* snapshots together last for `span`, so that delays up to (*h* − 1)/*h* of it are answered
+    /// ([`Params::longest`]; [`Params::budget`] takes that instead); bytes, Count-Min of 4 rows, [`Rule::Interpolated`], and the
     /// paper's culprits: more than 1% of a queue that takes an eighth of the span [conquest §6.1].
     pub fn new(snapshots: u32, span: Nanos, columns: u32, seed: u64) -> Self {
         Self {

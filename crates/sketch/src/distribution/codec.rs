@@ -25,7 +25,8 @@ const SERIES_BYTES: usize = 1 + PARTS * PART_BYTES;
 const CELL_BYTES: usize = 16;
 
 impl DelayStore {
-    /// Serializes the store; equal contents give equal bytes.
+    /// Serializes the store; equal sums of weights give equal bytes. The same samples in another order give the same sums
+    /// if these are not rounded: see Merge in the [module](super).
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut to = Writer::new(Kind::Delays);
         to.u64(self.most.map_or(UNBOUNDED, |most| most.get().into()));
@@ -241,6 +242,34 @@ mod tests {
         }
         let median = store.distribution(0, Ambiguous::Drop).quantile(0.5).unwrap();
         assert!(median.low <= 0 && 0 <= median.high, "{median:?}");
+    }
+
+    #[test]
+    fn no_share_has_no_quantile() {
+        let distribution = store(&[(700, 2)]).distribution(0, Ambiguous::Bounds);
+        assert!(distribution.quantile(1.0).is_some() && distribution.quantile_ends(1.0).is_some());
+        assert!(distribution.quantile(f64::NAN).is_none() && distribution.quantile_ends(f64::NAN).is_none());
+    }
+
+    /// Whole weights add up to the same bytes in any order; of others, sums differ by their rounding.
+    #[test]
+    fn orders_make_no_difference_to_whole_weights() {
+        let weights = [1.0, 3.0, 7.0, 11.0];
+        let samples = |weight: f64| (0..400).map(move |i| (i % 5, weight * weights[i as usize % 4]));
+        let of = |samples: &mut dyn Iterator<Item = (i64, f64)>| {
+            let mut store = DelayStore::bounded(1, 6_000).unwrap();
+            let sample = |delay| Sample::of(Timestamp::from_nanos(0), Nanos::new(delay));
+            samples.for_each(|(delay, weight)| store.update(0, &sample(delay).weighted(weight)));
+            store
+        };
+        let [forwards, backwards] = [of(&mut samples(1.0)), of(&mut samples(1.0).rev())];
+        assert_eq!(forwards.to_bytes(), backwards.to_bytes());
+        let [forwards, backwards] = [of(&mut samples(1.1)), of(&mut samples(1.1).rev())];
+        assert_ne!(forwards.to_bytes(), backwards.to_bytes());
+        for (a, b) in forwards.binned().bins.iter().zip(backwards.binned().bins.iter()) {
+            let most = 80.0 * 0.5f64.powi(23);
+            assert!((a.weight() / b.weight() - 1.0).abs() < most && (a.excess() / b.excess() - 1.0).abs() < most);
+        }
     }
 
     /// Bytes of version 4 as they were first written: old files must remain readable.

@@ -24,7 +24,9 @@
 //! weights of its neighbours; the interval includes the bin. Its sampling part is Woodruff's: the distribution
 //! function's standard error at the estimate is converted to two ranks, and the delays at these ranks are the ends.
 //!
-//! **Merge**: bins of equal series are added, at the coarser of both resolutions, with the same result in any order.
+//! **Merge**: bins of equal series are added, at the coarser of both resolutions. While all fits, the result is the same
+//! in any order where weights are whole numbers and their sums and those of their squares at most 2²⁴; of others each
+//! addition rounds a sum, up or down by less than 1 part in 2²³.
 //!
 //! **Source**: the bins are those of `HdrHistogram` with adaptive resolution, as in `UDDSketch` (Epicoco et al. 2020,
 //! uniform collapse); intervals: Woodruff 1952, Särndal et al. 1992 §5.11.

@@ -104,9 +104,10 @@ impl Distribution {
         self.samples == 0 || self.value.total.weight <= 0.0
     }
 
-    /// The delay that a share `q` of the exchanges did not exceed, in nanoseconds; `None` without usable samples.
+    /// The delay that a share `q` of the exchanges did not exceed, in nanoseconds; `None` without usable samples or
+    /// if the share is NaN.
     pub fn quantile(&self, q: f64) -> Option<Estimate<i64>> {
-        if self.tells_nothing() {
+        if self.tells_nothing() || q.is_nan() {
             return None;
         }
         let estimate = self.value.quantile(q, self.samples);
@@ -119,7 +120,7 @@ impl Distribution {
     /// them, apart from sampling. Equal unless both delays count.
     pub fn quantile_ends(&self, q: f64) -> Option<[i64; 2]> {
         let ends = || [self.low(), self.high()].map(|curve| curve.quantile(q, self.samples).value);
-        (!self.tells_nothing()).then(ends)
+        (!self.tells_nothing() && !q.is_nan()).then(ends)
     }
 
     /// The mean delay in nanoseconds; `None` without usable samples.
@@ -180,7 +181,7 @@ impl Distribution {
 
     /// Number of exchanges between ascending edges: `edges[i] ≤ delay < edges[i + 1]`, each with its interval. A bin
     /// that contains an edge counts on both sides, divided as quantiles within it are, and the intervals allow for all
-    /// of it on either.
+    /// of it on either. Between edges that descend there are none.
     pub fn histogram(&self, edges: &[i64]) -> Vec<Estimate<f64>> {
         let (curve, rounding) = (&self.value, self.rounding);
         // The numbers of bins that are entirely, and at least partly, below an edge.

@@ -151,7 +151,7 @@ impl DelayStore {
 
     /// The least memory that [`DelayStore::bounded`] accepts for this many series.
     pub fn least_bytes(series: usize) -> usize {
-        series.max(1) * Self::SERIES_BYTES
+        series.max(1).saturating_mul(Self::SERIES_BYTES)
     }
 
     /// A store with these sorted bins and at most this many cells; `None` for no bound.
@@ -480,6 +480,11 @@ mod tests {
 
     fn sample(delay: i64, weight: f64) -> Sample {
         Sample::of(Timestamp::from_nanos(0), Nanos::new(delay)).weighted(weight)
+    }
+
+    #[test]
+    fn no_memory_holds_all_series() {
+        assert_eq!(DelayStore::least_bytes(usize::MAX), usize::MAX);
     }
 
     fn nearest_rank(delays: &[i64], q: f64) -> i64 {

@@ -2,7 +2,8 @@
 /// if the number of ids in it is Poisson with mean `load`: Σⱼ P(j) E[(set bits/*n*)^*k* | *j* ids].
 ///
 /// The thesis's .6185^(*n*/*load*) (eq. 4.5) assumes the mean load in every filter and *k* unrounded: too low, by a
-/// factor of 2,000 at *n* = 1,024, *k* = 36 and 19.6 ids. `load` must be above zero and at most 10⁹.
+/// factor of 2,000 at *n* = 1,024, *k* = 36 and 19.6 ids. `bits` and `load`
+/// must be above zero, and `load` at most 10⁹.
 pub fn false_positive_probability(bits: u32, hashes: u32, load: f64) -> f64 {
     let spread = 12.0 * load.sqrt() + 40.0;
     let (first, last) = ((load - spread).max(0.0).floor(), (load + spread).ceil());
@@ -13,7 +14,8 @@ pub fn false_positive_probability(bits: u32, hashes: u32, load: f64) -> f64 {
         ids += 1.0;
         ln_probability += (load / ids).ln();
     }
-    sum
+    // Rounding, and no bits.
+    sum.min(1.0)
 }
 
 /// E[(set bits/*n*)^*k*] for a given number of ids, by the mean *f* and the variance of the share of set bits:
@@ -55,6 +57,14 @@ mod tests {
         let mixture = false_positive_probability(1024, 36, load);
         assert!((mixture / 2.455e-8 - 1.0).abs() < 0.001, "{mixture}");
         assert!((0.6185f64.powf(1024.0 / load) / 1.2e-11 - 1.0).abs() < 0.05);
+    }
+
+    #[test]
+    fn no_probability_is_above_one() {
+        for (bits, hashes, load) in [(1024, 7, 1e9), (0, 1, 1.0), (0, 7, 1e3), (1, 1, 1e6)] {
+            let probability = false_positive_probability(bits, hashes, load);
+            assert!((0.999..=1.0).contains(&probability), "{bits} {hashes} {load}: {probability}");
+        }
     }
 
     #[test]

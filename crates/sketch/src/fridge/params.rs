@@ -28,7 +28,8 @@ impl Params {
         Self { slots, fingerprint_bits: None, has_tokens: false, entry_probability: None, product_limit: false }
     }
 
-    /// The same with as many slots as fit this many bytes.
+    /// The same with as many slots as fit this many bytes, with all that grows with them or with changes of *p*. What is
+    /// kept besides them is not counted: about 1 kB and 80 bytes per series, with the product limit 1.4 kB and 600 bytes.
     pub fn fitting(self, bytes: usize, exchanges: &Exchanges) -> Self {
         let fits = |slots: u32| Self { slots, ..self }.table_bytes(exchanges).is_ok_and(|needed| needed <= bytes);
         let (mut slots, mut step) = (0, 1 << 31);

@@ -38,8 +38,8 @@ pub struct Settings {
     pub longest: Nanos,
     /// Length of an interval; `None` for no intervals.
     pub interval: Option<Nanos>,
-    /// Number of flows that are counted individually, those with the most bytes; all others are summed up. Zero for no
-    /// flows.
+    /// Number of flows that are counted individually, those with the most bytes, at most [`OwdMeter::MOST_FLOWS`]; all
+    /// others are summed up. Zero for no flows.
     pub flows: usize,
     /// Seed of the hash that samples packets when memory is short.
     pub seed: u64,
@@ -128,7 +128,7 @@ impl Shares {
     fn least(settings: &Settings) -> Self {
         Self {
             matching: Matching::LEAST_BYTES,
-            delays: DelayStore::least_bytes(series(settings)),
+            delays: DelayStore::least_bytes(series(settings.flows)),
             interval: if settings.interval.is_some() { DelayStore::least_bytes(1) } else { 0 },
         }
     }
@@ -152,8 +152,8 @@ impl Shares {
 }
 
 /// Number of distributions: all packets, each flow, and all other flows.
-const fn series(settings: &Settings) -> usize {
-    if settings.flows > 0 { settings.flows + 2 } else { 1 }
+const fn series(flows: usize) -> usize {
+    if flows > 0 { flows + 2 } else { 1 }
 }
 
 impl OwdMeter {
@@ -163,9 +163,14 @@ impl OwdMeter {
     /// Minimum number of bytes per flow.
     pub const FLOW_BYTES: usize = Flows::FLOW_BYTES + DelayStore::SERIES_BYTES;
 
+    /// The most flows that are counted individually: each has a distribution of delays, as all packets and all other
+    /// flows have.
+    pub const MOST_FLOWS: usize = DelayStore::MOST_SERIES - 2;
+
     /// A meter that has seen nothing.
     pub fn new(settings: &Settings) -> Result<Self, SettingsError> {
-        let shares = settings.memory.map(|memory| Shares::new(settings, memory)).transpose()?;
+        let settings = Settings { flows: settings.flows.min(Self::MOST_FLOWS), ..*settings };
+        let shares = settings.memory.map(|memory| Shares::new(&settings, memory)).transpose()?;
         let store = |series, bytes: Option<usize>| {
             let bounded = |bytes| DelayStore::bounded(series, bytes).ok_or(SettingsError { needed: bytes });
             bytes.map_or_else(|| Ok(DelayStore::unbounded(series)), bounded)
@@ -181,7 +186,7 @@ impl OwdMeter {
             received: Sum::default(),
             total: Tally::default(),
             reuse: Reuse::new(),
-            delays: store(series(settings), shares.as_ref().map(|s| s.delays))?,
+            delays: store(series(settings.flows), shares.as_ref().map(|s| s.delays))?,
             flows: (settings.flows > 0).then(|| Box::new(Flows::new(settings.flows))),
             intervals: settings.interval.map(intervals).transpose()?,
         })

@@ -117,7 +117,8 @@ impl Flows {
 
     /// Heap bytes of a table of this many flows, without names.
     pub(super) const fn bytes(flows: usize) -> usize {
-        Table::<Flow>::bytes_of(Self::slots(flows)) + flows * (size_of::<Reverse<Size>>() + size_of::<String>())
+        const FLOW_BYTES: usize = size_of::<Reverse<Size>>() + size_of::<String>();
+        Table::<Flow>::bytes_of(Self::slots(flows)).saturating_add(flows.saturating_mul(FLOW_BYTES))
     }
 
     pub(super) fn heap_bytes(&self) -> usize {

@@ -43,7 +43,7 @@ pub struct Settings {
     pub params: Params,
     /// Packets that waited for *τ* belong to one episode if they depart at most this far apart.
     pub quiet: Nanos,
-    /// Flows kept per episode; if there are more, bytes of flows are bounds.
+    /// Flows kept per episode, in memory that is taken at once; if there are more, bytes of flows are bounds.
     pub flows: usize,
     /// Maximum number of culprits reported per episode.
     pub top: usize,
@@ -140,18 +140,20 @@ impl QueueMeter {
 
     /// Bytes for this many flows of an episode.
     pub const fn flow_bytes(flows: usize) -> usize {
-        Episodes::bytes(flows) + flows * FlowKey::NAME_BYTES
+        Episodes::bytes(flows).saturating_add(flows.saturating_mul(FlowKey::NAME_BYTES))
     }
 
     /// A meter that has seen nothing.
     pub fn new(settings: &Settings) -> Result<Self, SettingsError> {
         let Settings { method, longest, ref params, .. } = *settings;
         let timeline = if settings.has_timeline { Timeline::HEAP_BYTES } else { 0 };
-        let besides = size_of::<Self>() + Self::flow_bytes(settings.flows) + timeline;
+        let besides = Self::flow_bytes(settings.flows).saturating_add(size_of::<Self>() + timeline);
         // During the handover the exact reference and the snapshots exist at the same time.
-        let taken = besides + Conquest::bytes(params);
-        let needed = taken + if method == Method::Auto { Self::LEAST_EXACT } else { 0 };
-        if method != Method::Exact && settings.memory < needed {
+        let taken = besides.saturating_add(Conquest::bytes(params));
+        let needed = taken.saturating_add(if method == Method::Auto { Self::LEAST_EXACT } else { 0 });
+        // No memory has room for more than the latter.
+        let memory = if method == Method::Exact { isize::MAX as usize } else { settings.memory };
+        if memory < needed {
             return Err(SettingsError::Memory { needed });
         }
         let snapshots = || Conquest::new(params).map_err(SettingsError::Snapshots);

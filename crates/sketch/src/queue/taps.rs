@@ -8,7 +8,7 @@ use std::ops::Range;
 /// the processor's caches.
 #[derive(Clone, Debug)]
 pub struct Taps {
-    /// `sets` × `ways`, with capacity for `most_sets`.
+    /// `sets` × `ways`, if possible with capacity for `most_sets`.
     slots: Vec<Slot>,
     sets: u32,
     /// `sets` times a power of two; `None` for no limit.
@@ -139,7 +139,9 @@ impl Taps {
             doublings += 1;
         }
         let most_sets = bytes.map(|_| sets << doublings);
-        let mut slots = Vec::with_capacity(most_sets.unwrap_or(sets) * ways);
+        let mut slots = Vec::new();
+        // With room for all of them nothing is ever copied; but what is never used need not fit.
+        let _ = slots.try_reserve_exact(most_sets.unwrap_or(sets).saturating_mul(ways));
         slots.resize(sets * ways, Slot::EMPTY);
         Self {
             slots,
@@ -456,6 +458,16 @@ mod tests {
         let are_near =
             |load: f64| single.iter().zip([load, 2.0 * load]).all(|(share, load)| (share - (-load).exp()).abs() < 0.01);
         assert!(are_near(1.0 / 8.0) && !are_near(1.0 / 4.0), "{single:?}");
+    }
+
+    /// There need be no room for what a table may grow to.
+    #[test]
+    fn any_memory_may_be_given() {
+        for (bytes, ways) in [(1 << 40, Taps::WAYS), (usize::MAX, 1 << 12)] {
+            let mut taps = Taps::new(Some(bytes), ways, Nanos::from_secs(1));
+            (0..10_000).for_each(|packet| taps.insert(&crossing(packet, packet as i64)));
+            (0..10_000).for_each(|packet| assert!(taps.take(&crossing(packet, 20_000)).is_some()));
+        }
     }
 
     #[test]

@@ -40,6 +40,8 @@ pub enum CdfError {
     Share(f64),
     /// The last share must be 1.
     Total(f64),
+    /// Weights must be above zero, and their sum finite.
+    Weight(f64),
 }
 
 impl fmt::Display for CdfError {
@@ -48,6 +50,7 @@ impl fmt::Display for CdfError {
             Self::Delay(delay) => write!(f, "delay {delay}: expected zero or more, and not less than the one before"),
             Self::Share(share) => write!(f, "share {share}: expected 0 to 1, and not less than the one before"),
             Self::Total(share) => write!(f, "the shares end with {share} instead of 1"),
+            Self::Weight(weight) => write!(f, "weight {weight}: expected a number above zero, with a finite sum"),
         }
     }
 }
@@ -83,7 +86,12 @@ impl Cdf {
         const EVEN: u32 = 64;
         const HALVINGS: i32 = 7;
         delays.sort_unstable_by_key(|&(delay, _)| delay);
-        let total: f64 = delays.iter().map(|&(_, weight)| weight).sum();
+        let weights = || delays.iter().map(|&(_, weight)| weight);
+        let total: f64 = weights().sum();
+        let is_weight = |weight: &f64| *weight > 0.0 && total.is_finite();
+        if let Some(weight) = weights().find(|weight| !is_weight(weight)) {
+            return Err(CdfError::Weight(weight));
+        }
         let even = (0..EVEN).map(|share| f64::from(share) / f64::from(EVEN));
         let tail = (1..=HALVINGS).map(|halving| 1.0 - 2f64.powi(-halving) / f64::from(EVEN));
         let mut left = delays.iter();
@@ -287,6 +295,10 @@ mod tests {
 
     #[test]
     fn what_is_no_distribution_is_refused() {
+        for weight in [0.0, -1.0, f64::INFINITY, f64::NAN] {
+            let error = Cdf::of_delays(points(&[(5, 1.0), (7, weight)])).unwrap_err();
+            assert!(matches!(error, CdfError::Weight(_)), "{weight}: {error}");
+        }
         let error = |pairs: &[(i64, f64)]| Cdf::linear(&points(pairs)).unwrap_err();
         assert_eq!(error(&[(-1, 1.0)]), CdfError::Delay(Nanos::new(-1)));
         assert_eq!(error(&[(5, 0.5), (4, 1.0)]), CdfError::Delay(Nanos::new(4)));
