@@ -569,3 +569,18 @@ fn intervals_hold_where_ids_are_used_again() {
         assert!(without < LEAST, "{}: {held:?} of {SEEDS}", method.name());
     }
 }
+
+/// A gate does not have much lower probabilities: all estimates would be off.
+#[test]
+fn probabilities_that_no_gate_has_are_refused() {
+    for method in [Method::Fridge, Method::Km, Method::Mis, Method::HashSample] {
+        for (wrong, text) in [(1e-12, "1e-12"), (1e-300, "1e-300"), (5e-8, "5e-8"), (1.5, "1.5")] {
+            let wrong = Settings { entry_probabilities: vec![wrong], ..settings(method, &[Match::Dns], 64 << 10) };
+            let error = RttMeter::new(&wrong).expect_err("no gate has it").to_string();
+            assert!(error.contains("at least 2^-24 (6e-8) and at most 1") && error.ends_with(text), "{error}");
+        }
+        let least = vec![2f64.powi(-24)];
+        let least = Settings { entry_probabilities: least, ..settings(method, &[Match::Dns], 64 << 10) };
+        assert!(RttMeter::new(&least).is_ok(), "{method:?}");
+    }
+}

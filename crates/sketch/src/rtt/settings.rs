@@ -30,7 +30,7 @@ pub struct Settings {
     /// Slots of a rule's table (with [`Method::Mis`], of all its fridges together), instead of as many as fit the
     /// memory. [`Method::HashSample`] rounds down to a number that it can reach by doubling.
     pub slots: Option<u32>,
-    /// Entry probabilities of a rule's fridges, instead of those that they find while running: one for
+    /// Entry probabilities of a rule's fridges, 2⁻²⁴ or more, instead of those that they find while running: one for
     /// [`Method::Fridge`] and [`Method::Km`]; for [`Method::Mis`] those of as many fridges, with equal shares of the
     /// slots. Or that with which [`Method::HashSample`] begins, instead of 1.
     pub entry_probabilities: Vec<f64>,
