@@ -18,7 +18,8 @@ pub struct Settings {
     pub matches: Vec<Match>,
     /// Whether legs are distinguished by inside and outside.
     pub has_inside: bool,
-    /// Number of groups, including "other"; 1 without grouping.
+    /// Number of groups, including "other", the first; 1 without grouping. 0 counts as 1, and more than
+    /// [`Series::GROUPS`] as that many.
     pub groups: u16,
     /// The method by which delays are measured.
     pub method: Method,
