@@ -10,6 +10,9 @@ use std::fmt::Debug;
 /// except that a meter may adapt its parameters only between batches.
 pub trait Meter: Debug + Send {
     /// Processes the next events; appends a sample for each response whose request is known, in order.
+    ///
+    /// # Panics
+    /// If a tag is not below [`Exchanges::tags`]: of many events, so that none pays for a check of its own.
     fn update(&mut self, events: &[Event], samples: &mut Vec<Sample>);
 
     /// Sets the present time, at which [`Meter::fates`] are counted. A meter sees only events that pass the gate, and
@@ -222,7 +225,7 @@ impl Event {
 /// The parameters of the exchanges, common to all meters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exchanges {
-    /// Number of series.
+    /// Number of series: above the largest [`Event::tag`], so at least 1.
     pub tags: u16,
     /// How a request that repeats the id of an open one is treated.
     pub repeat: Repeat,

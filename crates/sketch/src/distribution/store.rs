@@ -137,8 +137,12 @@ impl DelayStore {
     /// The least bytes per series: these bins and the rest of its data.
     pub(crate) const SERIES_BYTES: usize = size_of::<PerSeries>() + Self::LEAST_BINS * size_of::<Cell>();
 
-    /// A store for `series` distributions, at most [`DelayStore::MOST_SERIES`], that grows as needed and stays exact.
+    /// A store for `series` distributions that grows as needed and stays exact.
+    ///
+    /// # Panics
+    /// If there are more than [`DelayStore::MOST_SERIES`].
     pub fn unbounded(series: usize) -> Self {
+        assert!(series <= Self::MOST_SERIES, "{series} series: at most {}", Self::MOST_SERIES);
         Self::of(Vec::new(), None, vec![PerSeries::EMPTY; series])
     }
 
@@ -203,6 +207,9 @@ impl DelayStore {
     }
 
     /// The finest relative width of the bins that hold a series' samples: 2^−*k*.
+    ///
+    /// # Panics
+    /// If there is no such series.
     pub fn resolution(&self, series: usize) -> f64 {
         0.5f64.powi(i32::from(self.series[series].bits))
     }
@@ -212,6 +219,9 @@ impl DelayStore {
     /// Weights count as the nearest from 2⁻⁴⁸ to 2⁴⁸, and what is no number as the least. One below 1 is that of a part
     /// of an exchange, as where several estimates are averaged: it counts as that, without variance, but
     /// [`exchanges`](super::Distribution::exchanges) are no fewer than samples. Bands from 32 on count as 31.
+    ///
+    /// # Panics
+    /// If there is no such series.
     #[inline]
     pub fn update(&mut self, series: usize, sample: &Sample) {
         self.update_for(Ambiguous::Bounds, series, sample);
@@ -219,6 +229,9 @@ impl DelayStore {
 
     /// Adds a sample to a series of which only this will be asked. With [`Ambiguous::Drop`] a repeated request stands
     /// for others at the delay since the last one, and that since the first is not kept.
+    ///
+    /// # Panics
+    /// If there is no such series.
     #[inline]
     pub fn update_for(&mut self, ambiguous: Ambiguous, series: usize, sample: &Sample) {
         let &Sample { since_first, since_last, weight, repeat_weight, band, repeat_band, .. } = sample;
@@ -940,6 +953,12 @@ mod tests {
             assert_eq!(bytes(beyond), bytes(last), "{beyond}");
         }
         assert_ne!(bytes(last), bytes(last - 1));
+    }
+
+    #[test]
+    #[should_panic(expected = "131073 series: at most 131072")]
+    fn too_many_series_are_refused() {
+        _ = DelayStore::unbounded(DelayStore::MOST_SERIES + 1);
     }
 
     /// Samples that are moved to other bands are the same as if added there, and those of other series stay.
