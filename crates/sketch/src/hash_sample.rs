@@ -86,7 +86,7 @@ impl fmt::Display for HashSampleError {
             Self::Multiple(multiple) => {
                 write!(f, "a lifetime is at least 1 times the 99.9th percentile, not {multiple}")
             }
-            Self::Probability(p) => write!(f, "a sampling probability is at least 2^-24 and at most 1, not {p}"),
+            Self::Probability(p) => write!(f, "a sampling probability is {}, not {p:?}", Gate::RANGE),
         }
     }
 }
@@ -167,9 +167,10 @@ impl HashSample {
         })
     }
 
-    /// The same, sampling each id with this probability from the start. The gate still closes if memory requires it.
+    /// The same, sampling each id with this probability, 2⁻²⁴ or more, from the start. The gate still closes if memory
+    /// requires it.
     pub fn with_probability(self, probability: f64) -> Result<Self, HashSampleError> {
-        if !(steps::probability(steps::LAST)..=1.0).contains(&probability) {
+        if !Gate::can_have(probability) {
             return Err(HashSampleError::Probability(probability));
         }
         let gate = self.gate.with_probability(probability);
@@ -518,7 +519,7 @@ mod tests {
         }
         let (closed, _) = sampled(128, 0.3);
         assert!(closed < 0.1, "{closed}");
-        for wrong in [0.0, 1.1, f64::NAN] {
+        for wrong in [0.0, 0.999 * Gate::LEAST, 1.1, f64::NAN] {
             let refused = table(1 << 10, LONG, Match::Dns).with_probability(wrong);
             assert!(matches!(refused, Err(HashSampleError::Probability(_))));
         }

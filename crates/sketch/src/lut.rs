@@ -21,6 +21,7 @@
 //!
 //! **Source**: zheng22 §6.2 (`docs/papers/zheng22-fridge.md`).
 
+use crate::Gate;
 use std::fmt;
 
 /// Rounded weights by the number of insertions since the request.
@@ -33,7 +34,7 @@ pub struct WeightTable {
 /// Why a table of weights cannot be built.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum WeightTableError {
-    /// A probability must be above 0 and at most 1; fridges have none below 2⁻³².
+    /// A probability must be at least 2⁻²⁴, as those of fridges, and at most 1.
     EntryProbability(f64),
     /// Survival is judged by what happens to other slots: at least two are needed.
     Slots(u32),
@@ -44,7 +45,7 @@ pub enum WeightTableError {
 impl fmt::Display for WeightTableError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::EntryProbability(p) => write!(f, "an entry probability is at least 2^-32 and at most 1, not {p}"),
+            Self::EntryProbability(p) => write!(f, "an entry probability is {}, not {p:?}", Gate::RANGE),
             Self::Slots(slots) => write!(f, "a fridge needs at least 2 slots, not {slots}"),
             Self::Increment(by) => write!(f, "weights grow by a factor from 1.001 to 2, not {by}"),
         }
@@ -62,7 +63,7 @@ impl WeightTable {
 
     /// The table of an (*M*, *p*)-fridge for up to `longest` insertions; the last row also holds beyond.
     pub fn new(slots: u32, entry_probability: f64, increment: f64, longest: u32) -> Result<Self, WeightTableError> {
-        if !(2f64.powi(-32)..=1.0).contains(&entry_probability) {
+        if !Gate::can_have(entry_probability) {
             return Err(WeightTableError::EntryProbability(entry_probability));
         }
         if slots < 2 {
@@ -160,7 +161,9 @@ mod tests {
     #[test]
     fn nonsense_parameters_are_refused() {
         assert_eq!(WeightTable::new(1, 0.5, 1.1, 9), Err(WeightTableError::Slots(1)));
-        assert_eq!(WeightTable::new(2, 0.0, 1.1, 9), Err(WeightTableError::EntryProbability(0.0)));
+        for wrong in [0.0, 0.999 * Gate::LEAST] {
+            assert_eq!(WeightTable::new(2, wrong, 1.1, 9), Err(WeightTableError::EntryProbability(wrong)));
+        }
         assert_eq!(WeightTable::new(2, 0.5, 1.0, 9), Err(WeightTableError::Increment(1.0)));
         assert!(WeightTable::new(2, 0.5, f64::NAN, 9).is_err());
         assert!(WeightTable::new(2, 0.5, 1.1, u32::MAX).is_ok_and(|table| table.weight(u64::MAX) > 1 << 52));

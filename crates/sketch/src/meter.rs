@@ -10,6 +10,9 @@ use std::fmt::Debug;
 /// except that a meter may adapt its parameters only between batches.
 pub trait Meter: Debug + Send {
     /// Processes the next events; appends a sample for each response whose request is known, in order.
+    ///
+    /// # Panics
+    /// If a tag is not below [`Exchanges::tags`]: of many events, so that none pays for a check of its own.
     fn update(&mut self, events: &[Event], samples: &mut Vec<Sample>);
 
     /// Sets the present time, at which [`Meter::fates`] are counted. A meter sees only events that pass the gate, and
@@ -126,8 +129,20 @@ impl Gate {
     /// Admits everything.
     pub const OPEN: Self = Self { factor: 1, threshold: u32::MAX };
 
-    /// The least probability, and the resolution of all.
+    /// The resolution of probabilities, and the least that a gate can close to.
     pub(crate) const STEP: f64 = 1.0 / (1u64 << 32) as f64;
+
+    /// The least probability that may be given: a gate has it, and any above, to within .2%. Samples are weighted by the
+    /// given one.
+    pub(crate) const LEAST: f64 = 1.0 / (1u64 << 24) as f64;
+
+    /// The probabilities that may be given, for users.
+    pub(crate) const RANGE: &str = "at least 2^-24 (6e-8) and at most 1";
+
+    /// Whether a probability may be given.
+    pub(crate) fn can_have(probability: f64) -> bool {
+        (Self::LEAST..=1.0).contains(&probability)
+    }
 
     /// Admits each id with this probability, at least [`Gate::STEP`]. Gates with different seeds are independent.
     pub(crate) fn new(seed: u64, probability: f64) -> Self {
@@ -210,7 +225,7 @@ impl Event {
 /// The parameters of the exchanges, common to all meters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exchanges {
-    /// Number of series.
+    /// Number of series: above the largest [`Event::tag`], so at least 1.
     pub tags: u16,
     /// How a request that repeats the id of an open one is treated.
     pub repeat: Repeat,
@@ -229,5 +244,22 @@ impl Exchanges {
     #[inline]
     pub(crate) fn is_expired(&self, since_last: Nanos) -> bool {
         since_last.is_farther_than(self.expiry)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::steps;
+
+    /// Below the least probability, the control, gates are off by up to a half.
+    #[test]
+    fn gates_have_the_probabilities_that_may_be_given() {
+        assert_eq!(Gate::LEAST, steps::probability(steps::LAST));
+        let off = |p: f64| (Gate::new(1, p).probability() / p - 1.0).abs();
+        let worst = |least: f64| (0..10_000).map(|k| off(least * (1.0 + f64::from(k) / 1e3))).fold(0.0, f64::max);
+        assert!(worst(Gate::LEAST) < 0.002 && worst(1e-3 * Gate::LEAST) > 0.3);
+        assert!([Gate::LEAST, 0.5, 1.0].into_iter().all(Gate::can_have));
+        assert!(![0.0, 0.999 * Gate::LEAST, 1.001, f64::NAN].into_iter().any(Gate::can_have));
     }
 }

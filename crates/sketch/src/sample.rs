@@ -11,7 +11,8 @@ pub struct Sample {
     /// Time from the last request with this id to the response. Less than `since_first` where the request was repeated
     /// and it is not known which copy was answered.
     pub since_last: Nanos,
-    /// One over the probability that this exchange was sampled; at least 1.
+    /// One over the probability that this exchange was sampled; at least 1. What a store makes of others is said at
+    /// [`DelayStore::update`](crate::distribution::DelayStore::update).
     pub weight: f64,
     /// Where it is not known which of several requests was answered: one over the probability that all were seen, and
     /// not only the last. At least `weight`, and equal to it where repeated requests stay in the table.
@@ -19,7 +20,7 @@ pub struct Sample {
     /// Requests inserted between the request and the response; zero for methods that do not count them.
     pub inserted_since: u64,
     /// How many insertions (or, with horizons, what age) it survived, as a band of the product limit of its series;
-    /// zero if the weight alone is enough.
+    /// zero if the weight alone is enough. Up to 31.
     pub band: u8,
     /// The same for the delay since the first request, where it is ambiguous. Zero with horizons: there would be many
     /// bins by band and delay, and their bands add little to the weight.

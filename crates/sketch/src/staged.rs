@@ -35,7 +35,7 @@ pub struct Params {
     pub slots: u32,
     /// *D*, from one stage, which is a fridge, to 64.
     pub stages: u32,
-    /// *p*, above 0 and at most 1.
+    /// *p*, from 2⁻²⁴ to 1.
     pub entry_probability: f64,
 }
 
@@ -51,7 +51,7 @@ pub enum StagedError {
         /// Slots needed at least.
         needed: u32,
     },
-    /// A probability must be above 0 and at most 1.
+    /// A probability must be at least 2⁻²⁴ and at most 1.
     EntryProbability(f64),
 }
 
@@ -60,7 +60,7 @@ impl fmt::Display for StagedError {
         match self {
             Self::Stages(stages) => write!(f, "a fridge has 1 to {MOST_STAGES} stages, not {stages}"),
             Self::Slots { slots, needed } => write!(f, "{slots} slots: these stages need at least {needed}"),
-            Self::EntryProbability(p) => write!(f, "an entry probability is above 0 and at most 1, not {p}"),
+            Self::EntryProbability(p) => write!(f, "an entry probability is {}, not {p:?}", Gate::RANGE),
         }
     }
 }
@@ -104,7 +104,7 @@ impl Staged {
         if slots < 2 * stages {
             return Err(StagedError::Slots { slots, needed: 2 * stages });
         }
-        if !(entry_probability > 0.0 && entry_probability <= 1.0) {
+        if !Gate::can_have(entry_probability) {
             return Err(StagedError::EntryProbability(entry_probability));
         }
         let each = slots / stages;
@@ -262,6 +262,7 @@ mod tests {
             (Params { stages: 65, ..good }, StagedError::Stages(65)),
             (Params { slots: 7, ..good }, StagedError::Slots { slots: 7, needed: 8 }),
             (Params { entry_probability: 0.0, ..good }, StagedError::EntryProbability(0.0)),
+            (Params { entry_probability: 1e-12, ..good }, StagedError::EntryProbability(1e-12)),
         ] {
             assert_eq!(Staged::new(params, 0).unwrap_err(), error);
         }

@@ -1,5 +1,6 @@
 //! The complete meter for one point: properties that all methods share.
 
+use dwell_sketch::distribution::Ambiguous;
 use dwell_sketch::exact::Exact;
 use dwell_sketch::reuse::Reuse;
 use dwell_sketch::rtt::{Answer, Method, RttMeter, Settings, SettingsError};
@@ -568,4 +569,55 @@ fn intervals_hold_where_ids_are_used_again() {
         assert!(with.into_iter().all(|held| held >= LEAST), "{}: {held:?} of {SEEDS}", method.name());
         assert!(without < LEAST, "{}: {held:?} of {SEEDS}", method.name());
     }
+}
+
+/// A gate does not have much lower probabilities: all estimates would be off.
+#[test]
+fn probabilities_that_no_gate_has_are_refused() {
+    for method in [Method::Fridge, Method::Km, Method::Mis, Method::HashSample] {
+        for (wrong, text) in [(1e-12, "1e-12"), (1e-300, "1e-300"), (5e-8, "5e-8"), (1.5, "1.5")] {
+            let wrong = Settings { entry_probabilities: vec![wrong], ..settings(method, &[Match::Dns], 64 << 10) };
+            let error = RttMeter::new(&wrong).expect_err("no gate has it").to_string();
+            assert!(error.contains("at least 2^-24 (6e-8) and at most 1") && error.ends_with(text), "{error}");
+        }
+        let least = vec![2f64.powi(-24)];
+        let least = Settings { entry_probabilities: least, ..settings(method, &[Match::Dns], 64 << 10) };
+        assert!(RttMeter::new(&least).is_ok(), "{method:?}");
+    }
+}
+
+/// Sightings of a group beyond those of the settings are of "other", whatever number of groups is asked for; those of a
+/// leg that the rule does not have are of its first.
+#[test]
+fn unknown_groups_are_other() {
+    for (groups, known) in [(0, 1), (3, 3), (u16::MAX, Series::GROUPS)] {
+        let settings = Settings { groups, ..settings(Method::Exact, &[Match::Events], 0) };
+        let mut meter = RttMeter::new(&settings).expect("it is unbounded");
+        for (number, group) in (0..).zip([known - 1, known, known + 700]) {
+            let seen = sighting(Match::Events, Leg::Sum, number, 0);
+            meter.take(Observation::Request(Sighting { series: Series { group, ..seen.series }, ..seen }));
+        }
+        let answers = meter.estimate();
+        let seen = |group: u16| answers.iter().find(|answer| answer.series.group == group).map(|a| a.fates.seen);
+        assert!(answers.iter().all(|answer| answer.series.leg == Leg::Both));
+        assert_eq!(seen(0), Some(if known == 1 { 3 } else { 2 }), "{groups}");
+        assert_eq!(seen(known - 1), Some(if known == 1 { 3 } else { 1 }), "{groups}");
+    }
+}
+
+/// The store has the delays of events that are still queued, in the order of answers.
+#[test]
+fn the_store_is_complete() {
+    let settings = Settings { groups: 3, ..settings(Method::Exact, &[Match::Ntp, Match::Dns], 0) };
+    let mut meter = RttMeter::new(&settings).expect("it is unbounded");
+    for (matching, group, exchanges) in [(Match::Dns, 1, 10), (Match::Ntp, 2, 7)] {
+        for number in 0..exchanges {
+            let mut seen = sighting(matching, Leg::Both, number, 0);
+            seen.series.group = group;
+            meter.take(observation(seen, true));
+            meter.take(observation(Sighting { at: Timestamp::from_nanos(5), ..seen }, false));
+        }
+    }
+    let samples = |series| meter.store().distribution(series, Ambiguous::Bounds).samples();
+    assert_eq!((0..6).map(samples).collect::<Vec<_>>(), [0, 10, 0, 0, 0, 7]);
 }

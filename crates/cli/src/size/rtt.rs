@@ -203,7 +203,7 @@ fn sampled(arguments: &Arguments, traffic: &Traffic, delays: &[Nanos]) -> Vec<Si
     let asked = arguments.asked.memory;
     let mut sizes = Vec::new();
     for bytes in asked.into_iter().chain(memories().filter(|_| asked.is_none())) {
-        let Some((slots, meter)) = arguments.fridge(bytes) else { continue };
+        let Some((slots, mut meter)) = arguments.fridge(bytes) else { continue };
         let probability = traffic.best_probability(slots);
         let samples = traffic.samples(slots, probability);
         let stored = &delays[..(samples.ceil() as usize).clamp(1, MANY).min(delays.len())];

@@ -80,6 +80,10 @@ fn wrong_flags_are_wrong_usage() {
         (&["rtt", "ntp.pcap", "--method", "fridge", "--entry-probability", "2"], &["--entry-probability", "up to 1"]),
         (&["rtt", "ntp.pcap", "--method", "fridge", "--entry-probability", "NaN"], &["--entry-probability", "up to 1"]),
         (
+            &["rtt", "ntp.pcap", "--method", "fridge", "--entry-probability", "1e-12"],
+            &["an entry probability is at least 2^-24", "1e-12"],
+        ),
+        (
             &["rtt", "ntp.pcap", "--method", "fridge", "--fingerprint-bits", "33"],
             &["--fingerprint-bits", "from 1 to 32"],
         ),

@@ -63,6 +63,10 @@ pub(super) struct Cell {
     pub(super) excess: f32,
 }
 
+/// The least and the largest weight of a sample, 2⁻⁴⁸ and 2⁴⁸: sums of their squares stay finite.
+const LIGHTEST: f64 = 1.0 / HEAVIEST;
+const HEAVIEST: f64 = (1u64 << 48) as f64;
+
 const PART_BITS: u32 = 2;
 /// Bits of a key below the number of the series.
 pub(super) const BIN_BITS: u32 = CODE_BITS + PART_BITS + BAND_BITS;
@@ -73,11 +77,12 @@ impl Cell {
         (series as u64) << BIN_BITS | code << (PART_BITS + BAND_BITS) | (part as u64) << BAND_BITS | u64::from(band)
     }
 
-    /// One sample with this weight.
+    /// One sample with this weight, or the nearest that is allowed. A part of an exchange has no variance of its own.
     #[inline]
     pub(super) fn new(key: u64, weight: f64) -> Self {
-        let nearest = |sum: f64| sum.min(f64::from(f32::MAX)) as f32;
-        Self { key, weight: nearest(weight), excess: nearest(weight * weight - weight) }
+        // What is no number becomes the least.
+        let weight = if weight > LIGHTEST { weight.min(HEAVIEST) } else { LIGHTEST };
+        Self { key, weight: weight as f32, excess: (weight * weight - weight).max(0.0) as f32 }
     }
 
     /// One sample with weight 1.
@@ -257,8 +262,8 @@ mod tests {
 
     #[test]
     fn sums_stay_finite() {
-        let mut cell = Cell::new(0, 1e30);
-        cell.add(&Cell::new(0, 1e300), &mut Dither(u64::MAX));
+        let mut cell = Cell { key: 0, weight: f32::MAX, excess: f32::MAX };
+        cell.add(&Cell::new(0, f64::INFINITY), &mut Dither(u64::MAX));
         assert!(cell.weight().is_finite() && cell.excess().is_finite());
     }
 }

@@ -172,6 +172,27 @@ mod tests {
             prop_assert!(DelayStore::from_bytes(&bytes).is_err());
         }
 
+        /// What was written can be read, whatever was added, and be asked for.
+        #[test]
+        fn anything_can_be_added(samples in prop::collection::vec(
+            (any::<(i64, i64)>(), prop::num::f64::ANY, prop::num::f64::ANY, any::<(u8, u8)>()), 1..60)) {
+            for mut store in [DelayStore::unbounded(1), DelayStore::bounded(1, 1_000).unwrap()] {
+                for &((first, last), weight, repeat_weight, (band, repeat_band)) in &samples {
+                    let sample = Sample::of(Timestamp::from_nanos(0), Nanos::new(first));
+                    let since_last = Nanos::new(if last % 2 == 0 { first } else { last });
+                    store.update(0, &Sample { since_last, weight, repeat_weight, band, repeat_band, ..sample });
+                }
+                let bytes = store.to_bytes();
+                let read = DelayStore::from_bytes(&bytes).unwrap();
+                prop_assert_eq!(read.to_bytes(), bytes);
+                for ambiguous in Ambiguous::ALL {
+                    let distribution = store.distribution(0, ambiguous);
+                    _ = (distribution.quantile(0.5), distribution.mean(), distribution.extremes(), distribution.cdf(10));
+                    prop_assert!(distribution.exchanges().is_none_or(|all| all.high.is_finite()));
+                }
+            }
+        }
+
         /// Even with a valid checksum, bytes that are accepted never cause a panic in a query.
         #[test]
         fn hostile_bytes_do_not_panic(at in any::<prop::sample::Index>(), value in any::<u8>(), cut in 0usize..40) {

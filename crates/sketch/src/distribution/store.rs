@@ -3,6 +3,7 @@ use super::code::{self, CLEAR, COARSEST, FINEST, PARTS, SINCE_FIRST, SINCE_LAST}
 use super::ones::{Ones, plain};
 use super::view::Sorted;
 use crate::Sample;
+use crate::survival::BANDS;
 use std::borrow::Cow;
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -87,9 +88,10 @@ pub(super) struct Part {
 impl PerSeries {
     pub(super) const EMPTY: Self = Self { bits: FINEST, parts: [Part::EMPTY; PARTS] };
 
-    /// The key of the bin for a delay in this part; `number` is that of the series.
+    /// The key of the bin for a delay in this part; `number` is that of the series. Bands beyond the last are the last.
     #[inline]
     fn key(&self, number: usize, part: usize, band: u8, delay: i64) -> u64 {
+        let band = band.min(BANDS as u8 - 1);
         if self.bits == FINEST && code::FINE.contains(&delay) {
             return Cell::key(number, code::fine(delay), part, band);
         }
@@ -135,8 +137,12 @@ impl DelayStore {
     /// The least bytes per series: these bins and the rest of its data.
     pub(crate) const SERIES_BYTES: usize = size_of::<PerSeries>() + Self::LEAST_BINS * size_of::<Cell>();
 
-    /// A store for `series` distributions, at most [`DelayStore::MOST_SERIES`], that grows as needed and stays exact.
+    /// A store for `series` distributions that grows as needed and stays exact.
+    ///
+    /// # Panics
+    /// If there are more than [`DelayStore::MOST_SERIES`].
     pub fn unbounded(series: usize) -> Self {
+        assert!(series <= Self::MOST_SERIES, "{series} series: at most {}", Self::MOST_SERIES);
         Self::of(Vec::new(), None, vec![PerSeries::EMPTY; series])
     }
 
@@ -201,11 +207,21 @@ impl DelayStore {
     }
 
     /// The finest relative width of the bins that hold a series' samples: 2^−*k*.
+    ///
+    /// # Panics
+    /// If there is no such series.
     pub fn resolution(&self, series: usize) -> f64 {
         0.5f64.powi(i32::from(self.series[series].bits))
     }
 
     /// Adds a sample to a series of which anything but [`Ambiguous::Drop`] may be asked.
+    ///
+    /// Weights count as the nearest from 2⁻⁴⁸ to 2⁴⁸, and what is no number as the least. One below 1 is that of a part
+    /// of an exchange, as where several estimates are averaged: it counts as that, without variance, but
+    /// [`exchanges`](super::Distribution::exchanges) are no fewer than samples. Bands from 32 on count as 31.
+    ///
+    /// # Panics
+    /// If there is no such series.
     #[inline]
     pub fn update(&mut self, series: usize, sample: &Sample) {
         self.update_for(Ambiguous::Bounds, series, sample);
@@ -213,6 +229,9 @@ impl DelayStore {
 
     /// Adds a sample to a series of which only this will be asked. With [`Ambiguous::Drop`] a repeated request stands
     /// for others at the delay since the last one, and that since the first is not kept.
+    ///
+    /// # Panics
+    /// If there is no such series.
     #[inline]
     pub fn update_for(&mut self, ambiguous: Ambiguous, series: usize, sample: &Sample) {
         let &Sample { since_first, since_last, weight, repeat_weight, band, repeat_band, .. } = sample;
@@ -474,6 +493,7 @@ fn combine(bins: &mut [Cell], dither: &mut Dither) -> usize {
 mod tests {
     use super::*;
     use crate::NewBands;
+    use crate::estimate::{Estimate, Z95};
     use crate::survival::{FOLLOWED, Loss, Risk};
     use dwell_types::{Nanos, Timestamp, hash};
     use proptest::prelude::*;
@@ -896,6 +916,54 @@ mod tests {
             }
             store.reset();
         }
+    }
+
+    #[test]
+    fn weights_are_limited() {
+        let all = |weight: f64| {
+            let mut store = DelayStore::unbounded(1);
+            (0..4).for_each(|_| store.update(0, &sample(7, weight)));
+            let read = DelayStore::from_bytes(&store.to_bytes()).unwrap();
+            let [ours, theirs] =
+                [store, read].map(|store| store.distribution(0, Ambiguous::Bounds).histogram(&[0, 10]));
+            assert_eq!(ours, theirs, "{weight}");
+            ours[0]
+        };
+        let exactly = |value: f64| Estimate { value, low: value, high: value };
+        let least = 2f64.powi(-48);
+        assert_eq!([0.25, 1.0, least].map(all), [1.0, 4.0, 4.0 * least].map(exactly));
+        for none in [0.0, -1.0, f64::NAN, f64::NEG_INFINITY] {
+            assert_eq!(all(none), all(least), "{none}");
+        }
+        for heavy in [1e30, f64::INFINITY] {
+            assert_eq!(all(heavy), all(2f64.powi(48)), "{heavy}");
+        }
+        // Two standard deviations of four such samples are all of them.
+        let Estimate { value, low, high } = all(1e30);
+        assert_eq!((value, low), (2f64.powi(50), 2f64.powi(50) * (1.0 - 0.5 * Z95)));
+        assert!((high / value - 1.0 - 0.5 * Z95).abs() < 1e-6);
+    }
+
+    #[test]
+    fn bands_are_limited() {
+        let last = BANDS as u8 - 1;
+        let bytes = |band: u8| {
+            let mut store = DelayStore::unbounded(1);
+            let ambiguous = Sample { since_last: Nanos::new(3), band, repeat_band: band, ..sample(7, 2.0) };
+            [sample(5, 1.0), ambiguous].iter().for_each(|sample| store.update(0, &Sample { band, ..*sample }));
+            assert_eq!(store.distribution(0, Ambiguous::Last).exchanges().unwrap().value, 3.0);
+            store.to_bytes()
+        };
+        for beyond in [last + 1, 64, 255] {
+            assert_eq!(bytes(beyond), bytes(last), "{beyond}");
+        }
+        assert_ne!(bytes(last), bytes(last - 1));
+    }
+
+    #[test]
+    #[should_panic(expected = "131073 series: at most 131072")]
+    fn too_many_series_are_refused() {
+        _ = DelayStore::unbounded(DelayStore::MOST_SERIES + 1);
     }
 
     /// Samples that are moved to other bands are the same as if added there, and those of other series stay.

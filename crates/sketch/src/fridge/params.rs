@@ -1,7 +1,7 @@
 use super::history::History;
 use super::repeated::Repeated;
 use super::slot::Layout;
-use crate::Exchanges;
+use crate::{Exchanges, Gate};
 use dwell_types::Repeat;
 use std::fmt;
 
@@ -15,7 +15,7 @@ pub struct Params {
     pub fingerprint_bits: Option<u32>,
     /// Whether requests carry tokens that distinguish equal ones: a byte of each entry.
     pub has_tokens: bool,
-    /// *p*, or `None` to find it while running.
+    /// *p*, from 2⁻²⁴ to 1, or `None` to find it while running.
     pub entry_probability: Option<f64>,
     /// Whether responses that do not find their entry count: the samples must then be weighted by
     /// [`crate::Meter::risk`].
@@ -71,7 +71,7 @@ pub enum FridgeError {
         /// Most bits that fit.
         most: u32,
     },
-    /// A probability must be above 0 and at most 1.
+    /// A probability must be at least 2⁻²⁴ and at most 1.
     EntryProbability(f64),
 }
 
@@ -80,7 +80,7 @@ impl fmt::Display for FridgeError {
         match self {
             Self::Slots(slots) => write!(f, "a fridge needs at least 2 slots, not {slots}"),
             Self::FingerprintBits { bits, most } => write!(f, "a fingerprint has 1 to {most} bits here, not {bits}"),
-            Self::EntryProbability(p) => write!(f, "an entry probability is above 0 and at most 1, not {p}"),
+            Self::EntryProbability(p) => write!(f, "an entry probability is {}, not {p:?}", Gate::RANGE),
         }
     }
 }

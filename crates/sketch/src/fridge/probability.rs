@@ -1,5 +1,6 @@
 //! The entry probability *p*, and the search for it.
 
+use crate::Gate;
 use crate::codec::{CodecError, Reader, Writer};
 use crate::scouts::{LIVED, Scouts};
 use crate::steps;
@@ -43,9 +44,9 @@ impl EntryProbability {
         Self { base: 1.0, step: step as u8 }
     }
 
-    /// A fixed probability, in `(0, 1]`.
+    /// A fixed probability, from 2⁻²⁴ to 1.
     pub fn fixed(probability: f64) -> Option<Self> {
-        (probability > 0.0 && probability <= 1.0).then_some(Self { base: probability, step: 0 })
+        Gate::can_have(probability).then_some(Self { base: probability, step: 0 })
     }
 
     /// The probability.
@@ -365,6 +366,8 @@ mod tests {
         assert!((steps.value() - 2f64.powf(-2.5)).abs() < 1e-15);
         assert!(EntryProbability::fixed(0.0).is_none() && EntryProbability::fixed(1.1).is_none());
         assert!(EntryProbability::fixed(f64::NAN).is_none());
+        assert!(EntryProbability::fixed(0.999 * Gate::LEAST).is_none());
+        assert!(EntryProbability::fixed(Gate::LEAST).is_some());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Lifetimes of several fridges, and the weights that follow from them.
 
+use crate::Gate;
 use std::fmt;
 
 /// One fridge of several.
@@ -7,8 +8,8 @@ use std::fmt;
 pub struct Rung {
     /// *M*ₖ, at least 2.
     pub slots: u32,
-    /// *r*ₖ: the probability that a request enters this fridge, above 0; at most 1 over all rungs. The entries'
-    /// lifetime is *M*ₖ/*r*ₖ offered requests.
+    /// *r*ₖ: the probability that a request enters this fridge, at least 2⁻²⁴; at most 1 over all rungs. The
+    /// entries' lifetime is *M*ₖ/*r*ₖ offered requests.
     pub probability: f64,
 }
 
@@ -36,7 +37,7 @@ pub enum LadderError {
     Rungs(usize),
     /// Survival can only be judged by what happens to other slots: at least two are needed per rung.
     Slots(u32),
-    /// Each rung's probability is above 0 (2⁻³²), their sum at most 1: this one, or this sum, is not.
+    /// Each rung's probability is at least 2⁻²⁴, their sum at most 1: this one, or this sum, is not.
     Probability(f64),
 }
 
@@ -45,7 +46,7 @@ impl fmt::Display for LadderError {
         match self {
             Self::Rungs(rungs) => write!(f, "there are 1 to {} fridges, not {rungs}", Ladder::MOST_RUNGS),
             Self::Slots(slots) => write!(f, "a fridge needs at least 2 slots, not {slots}"),
-            Self::Probability(p) => write!(f, "entry probabilities are above 0 and at most 1 together, not {p}"),
+            Self::Probability(p) => write!(f, "entry probabilities are {} together, not {p:?}", Gate::RANGE),
         }
     }
 }
@@ -74,7 +75,7 @@ impl Ladder {
             if rung.slots < 2 {
                 return Err(LadderError::Slots(rung.slots));
             }
-            if !(2f64.powi(-32)..=1.0).contains(&rung.probability) {
+            if !Gate::can_have(rung.probability) {
                 return Err(LadderError::Probability(rung.probability));
             }
         }
@@ -192,7 +193,10 @@ mod tests {
         assert_eq!(Ladder::new(Vec::new()), Err(LadderError::Rungs(0)));
         assert_eq!(Ladder::new(vec![rung(2, 0.1); 5]), Err(LadderError::Rungs(5)));
         assert_eq!(two(rung(1, 0.1), rung(2, 0.1)), Err(LadderError::Slots(1)));
-        assert_eq!(two(rung(2, 0.0), rung(2, 0.1)), Err(LadderError::Probability(0.0)));
+        for wrong in [0.0, 0.999 * Gate::LEAST] {
+            assert_eq!(two(rung(2, wrong), rung(2, 0.1)), Err(LadderError::Probability(wrong)));
+        }
+        assert!(two(rung(2, Gate::LEAST), rung(2, 0.1)).is_ok());
         assert_eq!(two(rung(2, 0.75), rung(2, 0.5)), Err(LadderError::Probability(1.25)));
         assert!(Ladder::new(vec![rung(2, f64::NAN)]).is_err());
         assert!(Ladder::new(vec![rung(2, 0.1), rung(2, 0.2), rung(2, 0.7)]).is_ok());

@@ -1,6 +1,7 @@
 //! The search for the lifetimes with the least predicted variance.
 
 use super::{Ladder, Rung};
+use crate::Gate;
 use crate::targets::{error_of_weighted, slowest, survival};
 
 impl Ladder {
@@ -94,8 +95,9 @@ impl Search {
         if slots < Self::LEAST_SLOTS {
             return None;
         }
-        // Lifetimes shorter than the array's at p = 1, or much longer than the longest delay, are of no use.
-        let most = (16.0 * longest).max(f64::from(slots)).max(2.0 * least);
+        // Lifetimes shorter than the array's at p = 1, or much longer than the longest delay, are of no use; those of
+        // fridges that hardly anything enters are not possible.
+        let most = (16.0 * longest).max(f64::from(slots)).max(2.0 * least).min(f64::from(slots / 16) / Gate::LEAST);
         let lifetimes: Vec<f64> = (0..Delays::MOST_OCTAVES)
             .map(|octave| f64::from(slots) * 2f64.powi(octave) / 16.0)
             .take_while(|&lifetime| lifetime <= most)

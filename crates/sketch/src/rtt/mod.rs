@@ -47,6 +47,9 @@ pub struct RttMeter {
 
 const ABSENT: u8 = u8::MAX;
 
+/// The group of sightings of a group that there is none of.
+const OTHER: u16 = 0;
+
 /// One pairing rule with its meter and its series: legs × groups.
 #[derive(Debug)]
 struct Rule {
@@ -384,8 +387,11 @@ impl RttMeter {
         answers
     }
 
-    /// The store of all delays.
-    pub const fn store(&self) -> &DelayStore {
+    /// The store of all delays so far: of the current interval, if there are any. Its series are numbered as answers are
+    /// ordered, those without observations included: by match, then by leg ([`Match::legs`]), then by group. It does not
+    /// know what [`crate::Meter::risk`] says of a method with a product limit, nor an expiry or rounding.
+    pub fn store(&mut self) -> &DelayStore {
+        self.flush();
         &self.store
     }
 
@@ -422,7 +428,9 @@ impl RttMeter {
 }
 
 impl Sink for RttMeter {
-    /// Takes one observation. Observations of rules that are not measured are ignored.
+    /// Takes one observation. Observations of rules that are not measured are ignored; those of groups beyond
+    /// [`Settings::groups`] count as [`Series::OTHER`], and those of a leg that its rule does not have
+    /// ([`Match::legs`]) as of its first.
     ///
     /// Inlined where the rule is known, this is a count and a comparison for everything that is not admitted.
     #[inline(always)]
@@ -466,7 +474,8 @@ impl RttMeter {
     #[inline(always)]
     fn door(&mut self, series: Series) -> (&mut Door, u16) {
         let door = &mut self.doors[series.matching as usize];
-        let tag = door.first_tag[series.leg as usize] + series.group.min(self.groups - 1);
+        let group = if series.group < self.groups { series.group } else { OTHER };
+        let tag = door.first_tag[series.leg as usize] + group;
         (door, tag)
     }
 }

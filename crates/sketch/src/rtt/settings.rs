@@ -18,7 +18,8 @@ pub struct Settings {
     pub matches: Vec<Match>,
     /// Whether legs are distinguished by inside and outside.
     pub has_inside: bool,
-    /// Number of groups, including "other"; 1 without grouping.
+    /// Number of groups, including "other", the first; 1 without grouping. 0 counts as 1, and more than
+    /// [`Series::GROUPS`] as that many.
     pub groups: u16,
     /// The method by which delays are measured.
     pub method: Method,
@@ -30,7 +31,7 @@ pub struct Settings {
     /// Slots of a rule's table (with [`Method::Mis`], of all its fridges together), instead of as many as fit the
     /// memory. [`Method::HashSample`] rounds down to a number that it can reach by doubling.
     pub slots: Option<u32>,
-    /// Entry probabilities of a rule's fridges, instead of those that they find while running: one for
+    /// Entry probabilities of a rule's fridges, 2⁻²⁴ or more, instead of those that they find while running: one for
     /// [`Method::Fridge`] and [`Method::Km`]; for [`Method::Mis`] those of as many fridges, with equal shares of the
     /// slots. Or that with which [`Method::HashSample`] begins, instead of 1.
     pub entry_probabilities: Vec<f64>,

@@ -10,6 +10,9 @@ use std::sync::Arc;
 
 impl DelayStore {
     /// Moves all samples of some series to other bands, as required by their meter ([`crate::Meter::take_new_bands`]).
+    ///
+    /// # Panics
+    /// If there is no such series.
     pub fn rearrange(&mut self, series: Range<usize>, bands: &NewBands) {
         self.settle();
         self.sort_all_in();

@@ -11,6 +11,9 @@ use std::sync::Arc;
 
 impl DelayStore {
     /// The estimated distribution of a series.
+    ///
+    /// # Panics
+    /// If there is no such series.
     pub fn distribution(&self, series: usize, ambiguous: Ambiguous) -> Distribution {
         self.settled().distribution_of(series, ambiguous, None, 1.0)
     }
@@ -22,6 +25,9 @@ impl DelayStore {
     }
 
     /// The same where the samples are weighted by a product limit, given the responses of the series that were at risk.
+    ///
+    /// # Panics
+    /// If there is no such series.
     pub fn distribution_at_risk(&self, series: usize, ambiguous: Ambiguous, risk: &Risk) -> Distribution {
         self.settled().distribution_of(series, ambiguous, Some(risk), 1.0)
     }
