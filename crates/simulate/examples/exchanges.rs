@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p dwell-simulate --example exchanges`
 
-use dwell_simulate::exchange::{ExchangeWorkload, Settings, SettingsError, Truth, Workload};
+use dwell_simulate::exchange::{ExchangeWorkload, Settings, SettingsError, Truth};
 use dwell_types::Nanos;
 
 /// CPU time of this thread so far, in seconds; more meaningful than wall time on a busy machine.

@@ -7,7 +7,7 @@ mod common;
 
 use common::{assert_near, assert_share, is_near, is_share};
 use dwell_simulate::Distribution;
-use dwell_simulate::exchange::{Arrivals, Bursts, End, ExchangeWorkload, Settings, SettingsError, Truth, Workload};
+use dwell_simulate::exchange::{Arrivals, Bursts, End, ExchangeWorkload, Settings, SettingsError, Truth};
 use dwell_types::{Nanos, Observation, Timestamp};
 use std::collections::HashMap;
 

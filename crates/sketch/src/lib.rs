@@ -45,16 +45,19 @@ mod meter;
 pub use meter::{Event, Exchanges, Gate, Meter, Rounding};
 mod structure;
 pub use structure::Structure;
+// The default: every exchange while all fit, and of those that are slow or rare enough after that.
+pub mod exact;
+pub mod horizon;
+// Fridges, with the product limit and in pairs of several lifetimes.
+pub mod fridge;
+pub mod mis;
+// What they are compared with.
 pub mod ale;
 pub mod bloomtime;
 pub mod dart;
 pub mod ddbf;
-pub mod exact;
-pub mod fridge;
 pub mod hash_sample;
-pub mod horizon;
 pub mod lut;
-pub mod mis;
 pub mod simple;
 pub mod staged;
 pub mod timebloom;

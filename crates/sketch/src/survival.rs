@@ -80,18 +80,6 @@ impl Risk {
         Self { at_risk: [0.0; BANDS], each: [1.0; BANDS], loss, responses: None }
     }
 
-    /// Adds the counts of a meter of the same kind and of about the same size over other traffic.
-    pub fn merge(&mut self, other: &Self) {
-        for band in 0..BANDS {
-            let (ours, theirs) = (self.at_risk[band], other.at_risk[band]);
-            if theirs > 0.0 {
-                self.each[band] = (ours * self.each[band] + theirs * other.each[band]) / (ours + theirs);
-            }
-            self.at_risk[band] = ours + theirs;
-        }
-        self.responses = self.responses.zip(other.responses).map(|(ours, theirs)| ours + theirs);
-    }
-
     /// The same, with the total number of responses.
     pub(crate) fn among(self, responses: u64) -> Self {
         Self { responses: Some(responses as f64), ..self }

@@ -5,7 +5,7 @@ mod common;
 
 use common::{estimate, exchanges};
 use dwell_simulate::Distribution;
-use dwell_simulate::exchange::{ExchangeWorkload, Settings, Workload};
+use dwell_simulate::exchange::{ExchangeWorkload, Settings};
 use dwell_sketch::Sample;
 use dwell_sketch::distribution::{Ambiguous, DelayStore};
 use dwell_sketch::fridge::{Fridge, Params};

@@ -8,7 +8,7 @@ use common::{
     nearest_rank, ratios, run,
 };
 use dwell_simulate::Distribution;
-use dwell_simulate::exchange::{Bursts, End, ExchangeWorkload, Settings, Workload};
+use dwell_simulate::exchange::{Bursts, End, ExchangeWorkload, Settings};
 use dwell_sketch::Meter;
 use dwell_sketch::fridge::{Fridge, Params};
 use dwell_types::{Nanos, Timestamp};

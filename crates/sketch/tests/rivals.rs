@@ -6,7 +6,7 @@ mod common;
 
 use common::{any_event, event};
 use dwell_simulate::Distribution;
-use dwell_simulate::exchange::{End, ExchangeWorkload, Settings, Workload};
+use dwell_simulate::exchange::{End, ExchangeWorkload, Settings};
 use dwell_sketch::ale::{self, Ale, Widths};
 use dwell_sketch::bloomtime;
 use dwell_sketch::ddbf::{self, Ddbf};

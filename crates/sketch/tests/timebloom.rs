@@ -7,7 +7,7 @@ mod common;
 
 use common::{any_event, event};
 use dwell_simulate::Distribution;
-use dwell_simulate::exchange::{End, ExchangeWorkload, Settings, Workload};
+use dwell_simulate::exchange::{End, ExchangeWorkload, Settings};
 use dwell_sketch::distribution::{Ambiguous, DelayStore};
 use dwell_sketch::fridge::{self, Fridge};
 use dwell_sketch::timebloom::{Cdf, Params, Policy, Prior, Reference, TimeBloom, TimeBloomError};

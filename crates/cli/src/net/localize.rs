@@ -7,6 +7,7 @@ use super::{granularity, probe};
 use crate::Failure;
 use crate::messages;
 use crate::output;
+use crate::units::time_flag;
 use anyhow::anyhow;
 use dwell_capture::Name;
 use dwell_network::localize::file::{self, Names};
@@ -167,17 +168,8 @@ fn misaligned(apart: &Apart) -> anyhow::Error {
          --interval {}",
         moment(first),
         Nanos::new(second.saturating_sub(first)),
-        flag(step)
+        time_flag(step)
     )
-}
-
-/// A time as `--interval` takes it.
-fn flag(time: Nanos) -> String {
-    match time.get() {
-        ns if ns % 1_000_000_000 == 0 => format!("{}s", ns / 1_000_000_000),
-        ns if ns % 1_000_000 == 0 => format!("{}ms", ns / 1_000_000),
-        ns => format!("{ns}ns"),
-    }
 }
 
 /// The results, and how they are reported.

@@ -5,7 +5,7 @@
 use super::{Answer, Asked, usage};
 use crate::Failure;
 use crate::owd::memory_flag;
-use crate::units;
+use crate::units::{self, time_flag};
 use clap::Args;
 use dwell_report::size::{Bank, Parameters, Size, SizeError, Traffic};
 use dwell_sketch::lda::{Expected, Params};
@@ -80,7 +80,7 @@ fn size(params: &Params, expected: &Expected, arguments: &Arguments) -> Size {
     let longest = if arguments.longest == Expected::LONGEST {
         String::new()
     } else {
-        format!(" --longest {}ns", arguments.longest.get())
+        format!(" --longest {}", time_flag(arguments.longest))
     };
     let command = format!(
         "dwell owd --method lda --sketch-bytes {bytes} --packets-per-interval {} --loss {low}..{high}{longest}{}",

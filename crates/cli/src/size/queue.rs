@@ -4,7 +4,7 @@
 
 use super::{Answer, Asked, usage};
 use crate::Failure;
-use crate::units::{self, share};
+use crate::units::{self, share, time_flag};
 use clap::Args;
 use dwell_report::size::{Parameters, Size, SizeError, Traffic};
 use dwell_simulate::queue::{Background, Bursts, Discipline, Passages, Settings};
@@ -160,10 +160,10 @@ fn size(params: &Params, expected: &Expected, culprit: Culprit, longest: Nanos) 
         memory_bytes: bytes as u64,
         // With the counter, since dwell queue warns of few counters where nobody chose them, and here --senders did.
         command: Some(format!(
-            "dwell queue --method conquest --sketch-bytes {bytes} --counter {} --longest {}ns --threshold {}ns --share {}",
+            "dwell queue --method conquest --sketch-bytes {bytes} --counter {} --longest {} --threshold {} --share {}",
             params.counter.name(),
-            longest.get(),
-            culprit.delay.get(),
+            time_flag(longest),
+            time_flag(culprit.delay),
             culprit.share
         )),
         parameters: Parameters::Conquest {

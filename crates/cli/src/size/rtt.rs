@@ -5,13 +5,13 @@
 use super::{Answer, Asked, usage};
 use crate::Failure;
 use crate::rtt::matching;
-use crate::units::{self, share};
+use crate::units::{self, share, time_flag};
 use clap::Args;
 use dwell_observe::Observer;
 use dwell_report::size::{self, Exact, Parameters, Size, SizeError};
 use dwell_report::text::size_flag;
 use dwell_simulate::Distribution;
-use dwell_simulate::exchange::{Arrivals, End, ExchangeWorkload, Settings as Stream, Workload};
+use dwell_simulate::exchange::{Arrivals, End, ExchangeWorkload, Settings as Stream};
 use dwell_sketch::Structure;
 use dwell_sketch::fridge::Traffic;
 use dwell_sketch::rtt::{Method, RttMeter, Settings, SettingsError};
@@ -136,7 +136,7 @@ impl Arguments {
 
     /// The command that measures such traffic in `memory` bytes, with these flags.
     fn command(&self, flags: &str, memory: usize) -> String {
-        let expiry = self.expiry.map(|expiry| format!(" --expiry {}ns", expiry.get())).unwrap_or_default();
+        let expiry = self.expiry.map(|expiry| format!(" --expiry {}", time_flag(expiry))).unwrap_or_default();
         format!("dwell rtt --match {}{flags}{expiry} --memory {}", self.matching.name(), size_flag(memory))
     }
 

@@ -5,7 +5,7 @@ use super::{LARGEST, QUANTILES, SHOWN};
 use crate::case::{Measurement, Quantity, STATE_BYTES, Scale, Shown};
 use crate::grid::{BLOCK, Measured, compared, methods_seed, numbered, values};
 use dwell_simulate::Delays;
-use dwell_simulate::exchange::{ExchangeWorkload, Workload};
+use dwell_simulate::exchange::ExchangeWorkload;
 use dwell_sketch::distribution::Distribution;
 use dwell_sketch::estimate::Estimate;
 use dwell_types::{Nanos, Observation};

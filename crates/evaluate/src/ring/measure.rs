@@ -2,7 +2,7 @@ use super::method::Configuration;
 use super::workload::Stream;
 use crate::case::{Measurement, Quantity, STATE_BYTES, Scale};
 use crate::grid::{Measured, methods_seed, numbered, plain, shares, values};
-use dwell_simulate::exchange::{ExchangeWorkload, Workload};
+use dwell_simulate::exchange::ExchangeWorkload;
 use dwell_sketch::timebloom::{TimeBloom, false_positive_probability};
 use dwell_sketch::{Event, Meter, Sample};
 use dwell_types::{Nanos, Observation, Sighting, Timestamp};

@@ -1,7 +1,7 @@
 //! Streams of requests and responses with hashed ids and known true delays.
 //!
 //! ```
-//! use dwell_simulate::exchange::{ExchangeWorkload, Settings, Truth, Workload};
+//! use dwell_simulate::exchange::{ExchangeWorkload, Settings, Truth};
 //! use dwell_types::Nanos;
 //!
 //! let settings = Settings::fridge_synthetic(Nanos::new(64_000_000)).with_requests(10_000);
@@ -27,12 +27,3 @@ pub use workload::ExchangeWorkload;
 // Exact counts and delays of a stream.
 mod truth;
 pub use truth::Truth;
-
-use dwell_types::{Nanos, Observation};
-
-/// A stream of observations in time order, whose true delays are known.
-pub trait Workload: Iterator<Item = Observation> {
-    /// The true delay of the exchange that the last observation belongs to: `None` for a request that is never answered
-    /// and for a response without an observed request. The response to a request may come after the end of the stream.
-    fn delay(&self) -> Option<Nanos>;
-}

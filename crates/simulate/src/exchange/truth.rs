@@ -1,4 +1,4 @@
-use super::Workload;
+use super::ExchangeWorkload;
 use crate::Delays;
 use dwell_types::{Nanos, Observation};
 
@@ -17,7 +17,7 @@ pub struct Truth {
 
 impl Truth {
     /// The truth about a complete stream.
-    pub fn of(mut workload: impl Workload) -> Self {
+    pub fn of(mut workload: ExchangeWorkload) -> Self {
         let mut truth = Self::default();
         while let Some(observation) = workload.next() {
             truth.update(&observation, workload.delay());
@@ -25,7 +25,7 @@ impl Truth {
         truth
     }
 
-    /// Adds an observation, with the value of [`Workload::delay`] at that time.
+    /// Adds an observation, with the value of [`ExchangeWorkload::delay`] at that time.
     #[inline]
     pub fn update(&mut self, observation: &Observation, delay: Option<Nanos>) {
         match (observation, delay) {

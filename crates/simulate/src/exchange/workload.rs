@@ -1,11 +1,11 @@
 use super::arrivals::ArrivalTimes;
-use super::{End, Settings, SettingsError, Workload};
+use super::{End, Settings, SettingsError};
 use crate::chance::Chance;
 use crate::distribution::{Sampler, rounded};
 use crate::wheel::Wheel;
 use dwell_types::{ExchangeId, Leg, Match, Nanos, Observation, Series, Sighting, Timestamp, hash};
 
-/// Requests and responses in time order, as [`Settings`] describe them; see [`Workload`].
+/// Requests and responses in time order, as [`Settings`] describe them, whose true delays are known.
 ///
 /// Ids are a bijection of a counter: no two exchanges of a stream share one, and orphan responses have their own. A
 /// response comes before a request of the same nanosecond. Memory grows with the number of open exchanges only.
@@ -111,6 +111,13 @@ impl ExchangeWorkload {
             self.open.push(at.saturating_add(after), Open { id, delay: None });
         }
     }
+
+    /// The true delay of the exchange that the last observation belongs to: `None` for a request that is never answered
+    /// and for a response without an observed request. The response to a request may come after the end of the stream.
+    #[inline]
+    pub fn delay(&self) -> Option<Nanos> {
+        self.delay
+    }
 }
 
 #[inline]
@@ -134,12 +141,5 @@ impl Iterator for ExchangeWorkload {
             return None;
         }
         Some(self.request(request_at))
-    }
-}
-
-impl Workload for ExchangeWorkload {
-    #[inline]
-    fn delay(&self) -> Option<Nanos> {
-        self.delay
     }
 }

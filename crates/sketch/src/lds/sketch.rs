@@ -288,7 +288,7 @@ mod tests {
     #[test]
     fn nonsense_parameters_are_refused() {
         type Change = fn(&mut Params);
-        let cases: [(Change, LdsError); 8] = [
+        let cases: [(Change, LdsError); 9] = [
             (|p| p.rates.clear(), LdsError::Rows(0)),
             (|p| p.rates = vec![1.0; 65], LdsError::Rows(65)),
             (|p| p.cells_per_flow = 0, LdsError::Columns { columns: 50, cells_per_flow: 0 }),

@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test file needs some of it")]
 
 use dwell_simulate::Distribution;
-use dwell_simulate::exchange::{ExchangeWorkload, Settings, Workload};
+use dwell_simulate::exchange::{ExchangeWorkload, Settings};
 use dwell_sketch::distribution::{self, Ambiguous, DelayStore};
 use dwell_sketch::{Event, Exchanges, Meter, Sample};
 use dwell_types::{ExchangeId, Nanos, Observation, Repeat, Timestamp, hash};
