@@ -28,7 +28,7 @@ pub(crate) fn write(
     columns: &str,
     to: &mut dyn Write,
 ) -> io::Result<()> {
-    let width = cases.iter().map(|case| name(case).chars().count()).max().unwrap_or(0);
+    let width = cases.iter().map(|case| text::width(&name(case))).max().unwrap_or(0);
     let mut workload = None;
     for case in cases {
         let Some(first) = case.first() else { continue };

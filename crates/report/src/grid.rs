@@ -41,7 +41,7 @@ impl Grid {
             let Row::Cells(cells) = row else { continue };
             widths.resize(widths.len().max(cells.len()), 0);
             for (width, cell) in widths.iter_mut().zip(cells) {
-                *width = (*width).max(cell.chars().count());
+                *width = (*width).max(text::width(cell));
             }
         }
         widths
@@ -99,6 +99,17 @@ mod tests {
         let mut text = Vec::new();
         grid.write(&mut text).unwrap();
         assert_eq!(String::from_utf8(text).unwrap(), "a?b\nc??[2J  ?d\n");
+    }
+
+    #[test]
+    fn letters_take_the_columns_of_a_terminal() {
+        let mut grid = Grid::default();
+        grid.row(["東京", "1"]);
+        grid.row(["e\u{301}", "2"]);
+        grid.row(["µ²–…", "3"]);
+        let mut text = Vec::new();
+        grid.write(&mut text).unwrap();
+        assert_eq!(String::from_utf8(text).unwrap(), "東京  1\ne\u{301}     2\nµ²–…  3\n");
     }
 
     /// Wider than a format string can pad.

@@ -4,6 +4,7 @@ use crate::facts::Span;
 use dwell_sketch::estimate::Estimate;
 use dwell_types::Nanos;
 use std::borrow::Cow;
+use unicode_width::UnicodeWidthStr;
 
 /// Whether a character commands a terminal instead of being shown: also one that changes the direction of the text, so
 /// that a name could be shown in another place, or as another one.
@@ -74,9 +75,14 @@ pub(crate) fn significant(number: f64) -> String {
     without_zeros(&format!("{number:.decimals$}")).to_owned()
 }
 
+/// The columns of a terminal that a text takes: East Asian letters take two, combining ones none.
+pub fn width(text: &str) -> usize {
+    UnicodeWidthStr::width(text)
+}
+
 /// What follows a text in a column, or precedes it, at any width: that of a format string is limited to 16 bits.
 pub fn blanks(text: &str, width: usize) -> String {
-    " ".repeat(width.saturating_sub(text.chars().count()))
+    " ".repeat(width.saturating_sub(self::width(text)))
 }
 
 /// At most this many characters: of a longer text the beginning, and `…`.
@@ -294,9 +300,9 @@ pub(crate) fn wrap(words: &[String], separator: &str, width: usize) -> Vec<Strin
     let mut lines: Vec<String> = Vec::new();
     for (i, word) in words.iter().enumerate() {
         let last = i + 1 == words.len();
-        let room = word.chars().count() + if last { 0 } else { separator.trim_end().chars().count() };
+        let room = self::width(word) + if last { 0 } else { self::width(separator.trim_end()) };
         match lines.last_mut() {
-            Some(line) if line.chars().count() + room <= width => line.push_str(word),
+            Some(line) if self::width(line) + room <= width => line.push_str(word),
             _ => {
                 if let Some(line) = lines.last_mut() {
                     line.truncate(line.trim_end().len());

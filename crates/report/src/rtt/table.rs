@@ -151,7 +151,7 @@ fn delays(report: &RttReport, to: &mut impl Write) -> io::Result<()> {
         if !estimated {
             row.extend([d.min, d.max].map(text::delay));
         }
-        if row[0].chars().count() > LONGEST_NAME {
+        if text::width(&row[0]) > LONGEST_NAME {
             grid.heading(std::mem::take(&mut row[0]));
         }
         grid.row(row);
