@@ -6,7 +6,7 @@ use dwell_observe::parse::Key;
 use dwell_types::LinkType;
 use libfuzzer_sys::fuzz_target;
 
-const LINKS: [LinkType; 18] = [
+const LINKS: [LinkType; 29] = [
     LinkType::ETHERNET,
     LinkType::LINUX_SLL,
     LinkType::LINUX_SLL2,
@@ -24,6 +24,17 @@ const LINKS: [LinkType; 18] = [
     LinkType::CISCO_HDLC_WITH_DIRECTION,
     LinkType::PPP_ETHER,
     LinkType::NFLOG,
+    LinkType::IEEE_802_11,
+    LinkType::RADIOTAP,
+    LinkType::JUNIPER_ETHERNET,
+    LinkType::PPI,
+    LinkType::IPNET,
+    LinkType::IP_OVER_INFINIBAND,
+    LinkType::PKTAP,
+    LinkType::BROADCOM,
+    LinkType::BROADCOM_PREPENDED,
+    LinkType::MARVELL,
+    LinkType::MARVELL_TYPED,
     LinkType(2000),
 ];
 

@@ -527,8 +527,93 @@ fn link_types() {
     let cooked_2 = [&[0x86, 0xdd][..], &[0; 18]].concat();
     assert_eq!(behind(LinkType::LINUX_SLL2, &cooked_2, &six), Ok(false));
 
-    assert_eq!(behind(LinkType(127), &[], &four), Err(Reject::LinkType), "radiotap");
+    assert_eq!(behind(LinkType(107), &[], &four), Err(Reject::LinkType), "frame relay");
     assert_eq!(behind(LinkType(u16::MAX), &[], &[]), Err(Reject::LinkType));
+}
+
+#[test]
+fn frames_of_switches_routers_and_systems() {
+    let four = ipv4(protocol::TCP, 0, &TCP);
+    let vlan = |link, header: &[u8]| inner(link, &[header, &four].concat()).map(|packet| packet.vlan);
+    let tagged = |tag: &[u8]| [&[2; 12], tag, &[8, 0]].concat();
+    assert_eq!(vlan(LinkType::MARVELL, &tagged(&[0xc0, 8, 0x20, 7])), Ok(None), "the VLAN of a port");
+    assert_eq!(vlan(LinkType::MARVELL, &tagged(&[0xe0, 8, 0x32, 7])), Ok(Some(0x207)));
+    assert_eq!(vlan(LinkType::MARVELL_TYPED, &tagged(&[0xda, 0xda, 0, 0, 0x20, 8, 0, 7])), Ok(Some(7)));
+    assert_eq!(vlan(LinkType::MARVELL, &[2; 15]), Err(Reject::LinkHeader));
+    assert_eq!(vlan(LinkType::BROADCOM, &tagged(&[0, 0, 0, 8])), Ok(None));
+    assert_eq!(
+        vlan(LinkType::BROADCOM_PREPENDED, &[&[0, 0, 0, 8], &tagged(&[0x81, 0, 0, 9])[..]].concat()),
+        Ok(Some(9))
+    );
+
+    assert_eq!(vlan(LinkType::JUNIPER_ETHERNET, &[b"MGC\0", &tagged(&[])[..]].concat()), Ok(None));
+    assert_eq!(vlan(LinkType::JUNIPER_ETHERNET, b"MGC\x82\0\x03\x01\x01\x07"), Ok(None), "without its header");
+    assert_eq!(vlan(LinkType::JUNIPER_ETHERNET, b"MGD\x02"), Err(Reject::LinkHeader));
+
+    let infiniband = |ether_type: [u8; 2]| [&[0; 40][..], &ether_type, &[0, 0]].concat();
+    assert_eq!(vlan(LinkType::IP_OVER_INFINIBAND, &infiniband([8, 0])), Ok(None));
+    assert_eq!(vlan(LinkType::IP_OVER_INFINIBAND, &infiniband([8, 6])), Err(Reject::NotIp));
+    let solaris = |family: u8| [&[1, family][..], &[0; 22]].concat();
+    assert_eq!(vlan(LinkType::IPNET, &solaris(2)), Ok(None));
+    assert_eq!(vlan(LinkType::IPNET, &solaris(26)), Err(Reject::IpVersion));
+    assert_eq!(vlan(LinkType::IPNET, &solaris(1)), Err(Reject::NotIp));
+
+    let named = |length: u32, kind: u32, link: LinkType, rest: usize| {
+        let numbers = [length, kind, link.0.into()].map(u32::to_le_bytes).concat();
+        [numbers, vec![0; rest]].concat()
+    };
+    assert_eq!(vlan(LinkType::PKTAP, &named(108, 1, LinkType::RAW_BSD, 96)), Ok(None));
+    assert_eq!(vlan(LinkType::PKTAP, &named(108, 0, LinkType::RAW_BSD, 96)), Err(Reject::NotIp), "no packet");
+    assert_eq!(vlan(LinkType::PKTAP, &named(12, 1, LinkType::PKTAP, 0)), Err(Reject::LinkType), "in itself");
+    assert_eq!(vlan(LinkType::PKTAP, &named(11, 1, LinkType::RAW, 0)), Err(Reject::LinkHeader));
+    assert_eq!(vlan(LinkType::PKTAP, &named(u32::MAX, 1, LinkType::RAW, 0)), Err(Reject::LinkHeader));
+    assert_eq!(vlan(LinkType::PPI, &[0, 0, 8, 0, 101, 0, 0, 0]), Ok(None));
+    assert_eq!(vlan(LinkType::PPI, &[0, 0, 9, 0, 101, 0, 0, 0, 7]), Ok(None));
+    assert_eq!(vlan(LinkType::PPI, &[0, 0, 8, 0, 101, 0, 1, 0]), Err(Reject::LinkType), "no such link type");
+}
+
+/// Data of Wi-Fi: with a fourth address, a quality of service, more control bits, and padding.
+#[test]
+fn wireless_frames() {
+    let four = ipv4(protocol::TCP, 0, &TCP);
+    let snap = [0xaa, 0xaa, 3, 0, 0, 0, 8, 0];
+    let frame = |kind: u8, flags: u8, more: &[u8]| [&[kind, flags][..], &[0; 22], more, &snap, &four].concat();
+    let port = |link, bytes: &[u8]| inner(link, bytes).map(|packet| packet.flow.destination_port);
+    let data = |kind, flags, more: &[u8]| port(LinkType::IEEE_802_11, &frame(kind, flags, more));
+    assert!(data(0x08, 1, &[]).is_ok());
+    assert_eq!(data(0x08, 3, &[2; 6]), data(0x08, 1, &[]));
+    assert_eq!(data(0x88, 2, &[0, 0]), data(0x08, 1, &[]));
+    assert_eq!(data(0x88, 3, &[2, 2, 2, 2, 2, 2, 7, 0]), data(0x08, 1, &[]));
+    assert_eq!(data(0x88, 0x82, &[0, 0, 3, 3, 3, 3]), data(0x08, 1, &[]), "a control field of 802.11n");
+    assert_eq!(data(0x08, 0x41, &[]), Err(Reject::NotIp), "encrypted");
+    assert_eq!(data(0x88, 2, &[0x80, 0]), Err(Reject::NotIp), "several packets");
+    assert_eq!(data(0x48, 1, &[]), Err(Reject::NotIp), "no data");
+    assert_eq!(data(0x80, 0, &[]), Err(Reject::NotIp), "a beacon");
+    let mut later = frame(0x08, 1, &[]);
+    later[22] = 1;
+    assert_eq!(port(LinkType::IEEE_802_11, &later), Err(Reject::Fragment));
+
+    let received = |header: &[u8], more: &[u8]| port(LinkType::RADIOTAP, &[header, &frame(0x88, 2, more)].concat());
+    let good = data(0x08, 1, &[]);
+    assert_eq!(received(&[0, 0, 8, 0, 0, 0, 0, 0], &[0, 0]), good);
+    assert_eq!(received(&[0, 0, 9, 0, 2, 0, 0, 0, 0x10], &[0, 0]), good, "with its checksum");
+    assert_eq!(received(&[0, 0, 9, 0, 2, 0, 0, 0, 0x20], &[0, 0, 9, 9]), good, "padded");
+    assert_eq!(received(&[0, 0, 9, 0, 2, 0, 0, 0, 0x40], &[0, 0]), Err(Reject::LinkHeader), "a wrong checksum");
+    let timed = |words: usize, flags: u8| {
+        let words =
+            (1..=words).flat_map(|left| [if left == 1 { 3 } else { 0 }, 0, 0, if left < words { 0x80 } else { 0 }]);
+        let fields = [vec![0, 0, 0, 0], words.collect()].concat();
+        let mut header =
+            [&fields, &vec![0; fields.len().next_multiple_of(8) - fields.len() + 8][..], &[flags]].concat();
+        header[2] = header.len() as u8;
+        header
+    };
+    for words in 1..4 {
+        assert_eq!(received(&timed(words, 0x20), &[0, 0, 9, 9]), good, "{words} words of fields");
+        assert_eq!(received(&timed(words, 0), &[0, 0]), good, "{words} words of fields");
+    }
+    assert_eq!(port(LinkType::RADIOTAP, &[0, 0, 200, 0, 0, 0, 0, 0, 0]), Err(Reject::LinkHeader));
+    assert_eq!(port(LinkType::RADIOTAP, &[0, 0, 8, 0, 0, 0, 0, 0x80]), Err(Reject::LinkHeader));
 }
 
 #[test]

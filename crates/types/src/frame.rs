@@ -36,20 +36,42 @@ impl LinkType {
     pub const RAW: Self = Self(101);
     /// Cisco HDLC (RFC 1547 §4.3.1).
     pub const CISCO_HDLC: Self = Self(104);
+    /// IEEE 802.11, as Wi-Fi sends it.
+    pub const IEEE_802_11: Self = Self(105);
     /// OpenBSD loopback: a 4-byte address family in network byte order.
     pub const LOOP: Self = Self(108);
     /// Linux cooked capture, version 1.
     pub const LINUX_SLL: Self = Self(113);
+    /// IEEE 802.11 behind a radiotap header, which says how it was received.
+    pub const RADIOTAP: Self = Self(127);
+    /// Ethernet as Juniper's routers write it.
+    pub const JUNIPER_ETHERNET: Self = Self(178);
+    /// Per-packet information: a header that names the link type of what follows.
+    pub const PPI: Self = Self(192);
     /// PPP with a direction byte in front.
     pub const PPP_WITH_DIRECTION: Self = Self(204);
     /// Cisco HDLC with a direction byte in front.
     pub const CISCO_HDLC_WITH_DIRECTION: Self = Self(205);
+    /// Solaris' IP observability: an address family and more in front of IP.
+    pub const IPNET: Self = Self(226);
     /// Raw IPv4.
     pub const IPV4: Self = Self(228);
     /// Raw IPv6.
     pub const IPV6: Self = Self(229);
     /// What Linux' packet filter logs: attributes, one of which is the packet.
     pub const NFLOG: Self = Self(239);
+    /// IP over InfiniBand (RFC 4391 §6).
+    pub const IP_OVER_INFINIBAND: Self = Self(242);
+    /// What Darwin captures on several interfaces: a header that names the link type of what follows.
+    pub const PKTAP: Self = Self(258);
     /// Linux cooked capture, version 2.
     pub const LINUX_SLL2: Self = Self(276);
+    /// Ethernet with a tag of Broadcom's switches behind the addresses.
+    pub const BROADCOM: Self = Self(281);
+    /// Ethernet with a tag of Broadcom's switches in front.
+    pub const BROADCOM_PREPENDED: Self = Self(282);
+    /// Ethernet with a tag of Marvell's switches (DSA) behind the addresses.
+    pub const MARVELL: Self = Self(284);
+    /// Ethernet with a tag of Marvell's switches behind a type field of its own (EDSA).
+    pub const MARVELL_TYPED: Self = Self(285);
 }

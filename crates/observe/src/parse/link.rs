@@ -1,3 +1,4 @@
+use super::device;
 use super::ip;
 use super::next::{Next, Step};
 use super::reject::Reject;
@@ -72,7 +73,7 @@ pub(super) fn first(link: LinkType, rest: &mut Rest<'_>) -> Step {
         }
         LinkType::PPP_ETHER => Ok(Next::Pppoe),
         LinkType::NFLOG => logged(rest),
-        _ => Err(Reject::LinkType),
+        _ => device::first(link, rest),
     }
 }
 
@@ -104,7 +105,7 @@ pub(super) fn provider_bridge(rest: &mut Rest<'_>) -> Step {
 
 /// What follows Ethernet's type or length field.
 #[inline(always)]
-fn type_or_length(field: u16, rest: &mut Rest<'_>) -> Step {
+pub(super) fn type_or_length(field: u16, rest: &mut Rest<'_>) -> Step {
     if field > LONGEST_LENGTH {
         return next(field);
     }
@@ -113,7 +114,7 @@ fn type_or_length(field: u16, rest: &mut Rest<'_>) -> Step {
 }
 
 /// IEEE 802.2: IP after SNAP with the OUI of RFC 1042 or of bridges (IEEE 802.1H), or after IP's own number.
-fn llc(rest: &mut Rest<'_>) -> Step {
+pub(super) fn llc(rest: &mut Rest<'_>) -> Step {
     match rest.take::<3>(Layer::Link)? {
         [0xaa, 0xaa, 3] => match *rest.take::<5>(Layer::Link)? {
             [0, 0, 0 | 0xf8, high, low] => next(u16::from_be_bytes([high, low])),

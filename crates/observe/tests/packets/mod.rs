@@ -46,8 +46,12 @@ pub(crate) enum Layer {
     Hdlc {
         multicast: bool,
     },
-    /// The direction byte of some link types of PPP and Cisco HDLC.
-    Direction,
+    /// What some link types put before the frame.
+    Before(Vec<u8>),
+    /// Ethernet with a switch's tag behind the addresses.
+    Tagged(Vec<u8>),
+    /// A header of IEEE 802.11, with this before it, and SNAP.
+    Wireless(Vec<u8>),
     Cooked,
     Cooked2,
     /// The address family of IPv6 on some system; that of IPv4 is 2 everywhere.
@@ -272,7 +276,11 @@ impl Layer {
                 let address = if *multicast { 0x8f } else { 0x0f };
                 (Kind::Link, front(behind(&[address, 0], kind.ether_type())))
             }
-            Self::Direction => (Kind::Link, front(vec![1])),
+            Self::Before(header) => (Kind::Link, front(header.clone())),
+            Self::Tagged(tag) => (Kind::Link, front(behind(&[&[2; 12], &tag[..]].concat(), kind.ether_type()))),
+            Self::Wireless(header) => {
+                (Kind::Link, front(behind(&[&header[..], &[0xaa, 0xaa, 3, 0, 0, 0]].concat(), kind.ether_type())))
+            }
             Self::Cooked => (Kind::Link, front(behind(&[0, 0, 0, 1, 0, 6, 2, 2, 2, 2, 2, 2, 0, 0], kind.ether_type()))),
             Self::Cooked2 => {
                 let rest = [0, 0, 0, 0, 0, 3, 0, 1, 0, 6, 2, 2, 2, 2, 2, 2, 0, 0];
@@ -670,7 +678,28 @@ pub(crate) fn sample() -> impl Strategy<Value = Sample> {
     let loopback = (prop::sample::select(vec![24, 28, 30]), any::<bool>())
         .prop_map(|(ipv6, big_endian)| vec![Layer::Loopback { ipv6, big_endian }]);
     let hdlc = || any::<bool>().prop_map(|multicast| vec![Layer::Hdlc { multicast }]);
-    let directed = prop_oneof![ppp(), hdlc()].prop_map(|inside| [vec![Layer::Direction], inside].concat());
+    let before = |header: Vec<u8>, inside| [vec![Layer::Before(header)], inside].concat();
+    let directed = prop_oneof![ppp(), hdlc()].prop_map(move |inside| before(vec![1], inside));
+    let tagged = |link: LinkType, tag: &[u8]| (link, Layer::Tagged(tag.to_vec()));
+    let tagged = prop::sample::select(vec![
+        tagged(LinkType::MARVELL, &[0xc1, 8, 0x10, 7]),
+        tagged(LinkType::MARVELL_TYPED, &[0xda, 0xda, 0, 0, 0xc1, 8, 0x10, 7]),
+        tagged(LinkType::BROADCOM, &[0, 0, 0, 8]),
+    ]);
+    let tagged = (tagged, tags()).prop_map(|((link, tag), tags)| (link, [vec![tag], tags].concat()));
+    let named = [&[108, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0][..], &[7; 96]].concat();
+    let wrapped = prop::sample::select(vec![
+        (LinkType::BROADCOM_PREPENDED, vec![0, 0, 0, 8]),
+        (LinkType::JUNIPER_ETHERNET, b"MGC\x81\0\x03\x01\x01\x07".to_vec()),
+        (LinkType::JUNIPER_ETHERNET, b"MGC\0".to_vec()),
+        (LinkType::PPI, vec![0, 0, 12, 0, 1, 0, 0, 0, 7, 7, 7, 7]),
+        (LinkType::PKTAP, named),
+    ]);
+    let wrapped = (wrapped, ethernet()).prop_map(move |((link, header), inside)| (link, before(header, inside)));
+    let data = [&[0x88, 1, 0, 0][..], &[2; 18], &[0x10, 0, 0, 0]].concat();
+    let received = [&[0, 0, 8, 0, 0, 0, 0, 0][..], &data].concat();
+    let wireless = prop::sample::select(vec![(LinkType::IEEE_802_11, data), (LinkType::RADIOTAP, received)])
+        .prop_map(|(link, header)| (link, vec![Layer::Wireless(header)]));
     let logged = (vec(0..9u8, 0..4), any::<bool>())
         .prop_map(|(attributes, big_endian)| vec![Layer::Logged { attributes, big_endian }]);
     let below = prop_oneof![
@@ -690,6 +719,7 @@ pub(crate) fn sample() -> impl Strategy<Value = Sample> {
             directed,
         ),
         1 => (Just(LinkType::NFLOG), logged),
+        1 => prop_oneof![tagged, wrapped, wireless],
         1 => (Just(LinkType::PPP_ETHER), bare_ppp().prop_map(|ppp| vec![Layer::Pppoe, ppp])),
     ];
     let tunnels = vec((tunnel(), ip(true)), 0..3);
