@@ -153,14 +153,12 @@ impl Sightings {
     /// captured there: that of the packets that pass both. Hosts that only exchange packets at one of the points are on
     /// its side.
     pub fn directions(&self, is_one_clock: bool) -> Directions {
-        let by_clocks = self.judge(Drift::NONE);
-        let told = &by_clocks.told;
-        let is_one_queue = is_one_clock || self.wait_together() || self.is_mixed() && are_waits(told);
-        if !told.is_empty() && all_go_forward(told, is_one_queue) {
+        let by_clocks = self.judge(Drift::NONE).told;
+        let Judged { mut votes, told, unanswered } = self.judge(self.drift());
+        let is_one_queue = is_one_clock || self.wait_together() || self.is_mixed() && are_waits(&by_clocks);
+        if !told.is_empty() && all_go_forward(&by_clocks, &told, is_one_queue) {
             return Directions::Forward;
         }
-        let drift = self.drift();
-        let Judged { mut votes, told, unanswered } = if drift == Drift::NONE { by_clocks } else { self.judge(drift) };
         let border = border(&told);
         if border.is_none() && !told.is_empty() {
             return Directions::Forward;
@@ -358,16 +356,28 @@ fn are_waits(told: &[(Summary, Ordering)]) -> bool {
 
 /// Whether packets that seem to go back rather go forward, with shorter delays than the others: they do not arrive before
 /// they are sent, and some take longer than some that go forward, which a clock that drifts would also explain, if both
-/// did not wait in one queue. Of a few packets, their order alone is known, and `is_one_queue` decides.
-fn all_go_forward(told: &[(Summary, Ordering)], is_one_queue: bool) -> bool {
+/// did not wait in one queue. Of a few packets, their order alone is known, and `is_one_queue` decides, unless no drift
+/// explains the delays. These are given by the clocks, and without their drift.
+fn all_go_forward(
+    by_clocks: &[(Summary, Ordering)],
+    without_drift: &[(Summary, Ordering)],
+    is_one_queue: bool,
+) -> bool {
     /// So many are not few, even if there are fewer of each pair.
     const ENOUGH: usize = 100;
-    let of = |way: Ordering| told.iter().filter(move |told| told.1 == way).map(|told| told.0);
-    let (forward, back) = (|| of(Ordering::Greater), || of(Ordering::Less));
+    fn of(told: &[(Summary, Ordering)], way: Ordering) -> impl Iterator<Item = Summary> {
+        told.iter().filter(move |told| told.1 == way).map(|told| told.0)
+    }
+    let are_apart = |told| {
+        let least = of(told, Ordering::Greater).map(|forward| forward.least).min();
+        least > of(told, Ordering::Less).map(|back| back.most).max()
+    };
+    let back = || of(by_clocks, Ordering::Less);
     let is_sent_first = back().map(|back| back.votes(0)).sum::<i64>() >= 0;
-    let is_apart = forward().map(|forward| forward.least).min() > back().map(|back| back.most).max();
     let are_few = back().all(|back| back.count < FEW) && back().map(|back| back.count).sum::<usize>() < ENOUGH;
-    is_sent_first && if are_few { is_one_queue || !is_apart } else { is_one_queue && !is_apart }
+    let is_queue =
+        if are_few { is_one_queue || !are_apart(without_drift) } else { is_one_queue && !are_apart(by_clocks) };
+    is_sent_first && is_queue
 }
 
 /// The clock offset: the threshold between the delays of forward packets (greater) and those of reverse packets (less)
@@ -481,6 +491,32 @@ mod tests {
         }
         assert_eq!(all.directions(false).is_reverse(address(51), address(1)), Some(true));
         assert_eq!(all.directions(true), Directions::Forward);
+    }
+
+    /// Nine pings in eight seconds, between clocks that drift by more than the packets take. In one queue of both
+    /// directions, no drift of any crystal explains that the waits of either direction are the longer ones.
+    #[test]
+    fn a_drift_of_few_packets_is_no_queue() {
+        let found = |delay: &dyn Fn(i64, i64) -> i64| {
+            let mut all = Sightings::default();
+            for number in 0..9 {
+                let at = |more: i64| Timestamp::from_nanos(number * 1_000_000_000 + more * 100_000);
+                all.add((address(1), address(51)), at(0), Nanos::new(delay(number, 0)));
+                all.add((address(51), address(1)), at(1), Nanos::new(delay(number, 1)));
+            }
+            all.directions(false)
+        };
+        for ppm in [-100, -20, 20, 100] {
+            let directions = found(&|number, back| {
+                let takes = 20_000 + number * number % 7 * 5_000;
+                5_000_000 + number * 1_000 * ppm + if back == 0 { takes } else { -takes }
+            });
+            assert_eq!(directions.is_reverse(address(51), address(1)), Some(true), "{ppm}");
+        }
+        let waits = |number: i64, back: i64| {
+            5_000_000 + [0, 7, 3, 90, 0, 41, 60, 2, 15][(number as usize * 4 + 3 * back as usize) % 9] * 100_000
+        };
+        assert_eq!(found(&waits), Directions::Forward);
     }
 
     /// Clocks are read up to 200 µs late, and packets take 20 µs: nothing rises and falls together.
