@@ -5,7 +5,7 @@
 //!
 //! | packet | hashed |
 //! |---|---|
-//! | all | addresses, ports, protocol; IP identification and fragment offset, if any |
+//! | all | addresses, ports, protocol; IP identification (without one, the authentication header's sequence number) and fragment offset, if any |
 //! | TCP | sequence and acknowledgement number, flags except ECE and CWR, payload length, timestamp and SACK options |
 //! | UDP | IP length, the first bytes of the payload |
 //! | PTP, over UDP or Ethernet | message type, domain, source port identity, sequence number: transparent clocks rewrite the rest |
@@ -29,7 +29,8 @@
 //! node of the route. A node that removes the header changes the IP length, and so the ids of all but TCP.
 //!
 //! **Tunnels.** The id is that of the packet whose IP header [`Key`] selects: with the innermost, a tunnel may begin or
-//! end between the points. Segments that offloading merges or splits on one side have other ids there: switch it off
+//! end between the points. If the tunnel's own packet is fragmented, its first fragment is that packet, and the others
+//! are packets that only one point sees. Segments that offloading merges or splits on one side have other ids there: switch it off
 //! where captures are taken (`ethtool -K … tso off gso off gro off`).
 
 // Which way packets go between two points.

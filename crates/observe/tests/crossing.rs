@@ -147,9 +147,8 @@ fn translated_addresses() {
 
 /// An IPv4 packet with this protocol, these flags and fragment offset, and this payload.
 fn ip(protocol: u8, fragment: u16, payload: &[u8]) -> Vec<u8> {
-    let length = 20 + payload.len() as u8;
-    let [high, low] = fragment.to_be_bytes();
-    [&[0x45, 0, 0, length, 0, 7, high, low, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2][..], payload].concat()
+    let [[long, short], [high, low]] = [20 + payload.len() as u16, fragment].map(u16::to_be_bytes);
+    [&[0x45, 0, long, short, 0, 7, high, low, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2][..], payload].concat()
 }
 
 /// Translation changes ports and checksums, too: those of first fragments, of protocols that dwell does not parse, and
@@ -298,6 +297,46 @@ fn fragments_and_other_protocols() {
     assert!(!is_same(&plain, &sctp, &udp(7, b"hello")));
     let seen = Crossings::new(plain).observe(&frame(LinkType::RAW, &sctp)).unwrap();
     assert_eq!((seen.flow.key.protocol, seen.flow.key.source_port, seen.crossing.bytes), (132, 5000, 33));
+}
+
+/// A tunnel between the points makes full packets too long, and fragments its own: the first one holds what identifies them.
+#[test]
+fn a_fragmented_tunnel_is_followed() {
+    let plain = Settings::default();
+    let outer = Settings { key: Key::Outer, ..Settings::default() };
+    let packet = udp(7, &[9; 1_400]);
+    let generic = [&[0, 0, 8, 0], &packet[..]].concat();
+    let virtual_lan =
+        [&[0xc3, 0x50, 0x12, 0xb5, 5, 0xd2, 0, 0, 8, 0, 0, 0, 0, 0, 7, 0][..], &[2; 12], &[8, 0], &packet];
+    for (protocol, payload) in [(47, generic), (17, virtual_lan.concat()), (4, packet.clone())] {
+        let [first, later] = [ip(protocol, 0x2000, &payload[..1_000]), ip(protocol, 125, &payload[1_000..])];
+        assert!(is_same(&plain, &packet, &first), "{protocol}");
+        assert!(!is_same(&plain, &packet, &later), "{protocol}");
+        assert!(!is_same(&outer, &packet, &first), "{protocol}");
+        assert!(is_same(&outer, &first, &first), "{protocol}");
+    }
+    // Not what the port promises: a fragment like any other.
+    let strange = [&[0xc3, 0x50, 0x12, 0xb5, 5, 0xd2, 0, 0][..], &[0; 900]].concat();
+    let seen = Crossings::new(plain).observe(&frame(LinkType::RAW, &ip(17, 0x2000, &strange))).unwrap();
+    assert_eq!((seen.flow.key.source_port, seen.crossing.bytes), (0, 928));
+}
+
+/// Binding updates, and packets that nothing but the authentication header numbers.
+#[test]
+fn messages_and_numbers_of_extension_headers() {
+    let plain = Settings::default();
+    let ipv6 = |next: u8, payload: &[u8]| {
+        [&[0x60, 0, 0, 0, 0, payload.len() as u8, next, 64], &[0x20; 32][..], payload].concat()
+    };
+    let update = |sequence: u8| ipv6(135, &[59, 1, 5, 0, 0, 0, 0, sequence, 0, 0, 0, 9, 1, 2, 0, 0]);
+    assert!(!is_same(&plain, &update(1), &update(2)));
+    let numbered = |sequence: u8| {
+        ipv6(
+            51,
+            &[17, 4, 0, 0, 0, 0, 0, 1, 0, 0, 0, sequence, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 0, 9, 0, 9, 0, 8, 0, 0],
+        )
+    };
+    assert!(!is_same(&plain, &numbered(1), &numbered(2)) && is_same(&plain, &numbered(1), &numbered(1)));
 }
 
 /// A Sync message over Ethernet, whose correction field and length change at every hop, and the same over UDP.

@@ -12,6 +12,8 @@ pub(super) mod next_header {
     pub(crate) const FRAGMENT: u8 = 44;
     pub(crate) const GRE: u8 = 47;
     pub(crate) const AUTHENTICATION: u8 = 51;
+    /// Nothing follows.
+    pub(crate) const NONE: u8 = 59;
     pub(crate) const DESTINATION_OPTIONS: u8 = 60;
     pub(crate) const ETHERNET_IN_IP: u8 = 97;
     pub(crate) const MOBILITY: u8 = 135;
@@ -155,11 +157,18 @@ pub(super) fn v6(rest: &mut Rest<'_>) -> Result<Ip, Reject> {
             }
             next_header::ROUTING => destination = final_destination(rest.bytes).unwrap_or(destination),
             next_header::DESTINATION_OPTIONS => source = home_address(rest.bytes).unwrap_or(source),
-            next_header::HOP_BY_HOP
-            | next_header::AUTHENTICATION
-            | next_header::MOBILITY
-            | next_header::HOST_IDENTITY
-            | next_header::SHIM6 => {}
+            next_header::AUTHENTICATION => {
+                if let (0, Some(header)) = (identification, rest.bytes.first_chunk::<12>()) {
+                    identification = u32_at(header, 8).into();
+                }
+            }
+            // A message of its own.
+            next_header::MOBILITY | next_header::HOST_IDENTITY | next_header::SHIM6
+                if rest.bytes.first() == Some(&next_header::NONE) =>
+            {
+                break;
+            }
+            next_header::HOP_BY_HOP | next_header::MOBILITY | next_header::HOST_IDENTITY | next_header::SHIM6 => {}
             _ => break,
         }
         protocol = skip_extension(protocol, rest)?;

@@ -1,7 +1,9 @@
+use super::ip::next_header;
 use super::link::{self, ether_type};
 use super::next::{Next, Step};
 use super::reject::Reject;
 use super::rest::{Layer, Rest, u16_at};
+use dwell_types::protocol;
 
 /// A tunnel over UDP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +20,17 @@ pub(super) enum UdpTunnel {
 #[inline]
 pub const fn is_tunnel_port(destination: u16) -> bool {
     UdpTunnel::of_port(destination).is_some()
+}
+
+/// Whether the payload of IP in `rest` may be that of a tunnel, by its protocol and port.
+pub(super) fn may_begin(protocol: u8, rest: &Rest<'_>) -> bool {
+    match protocol {
+        protocol::UDP => rest.peek::<8>(Layer::Transport).is_ok_and(|udp| is_tunnel_port(u16_at(udp, 2))),
+        next_header::IPV4 | next_header::IPV6 | next_header::GRE | next_header::MPLS | next_header::ETHERNET_IN_IP => {
+            true
+        }
+        _ => false,
+    }
 }
 
 impl UdpTunnel {

@@ -39,7 +39,8 @@ pub(super) fn packet<'a>(
     }
 }
 
-/// As [`packet`]; leaves in `carrier` the tunnel's datagram as long as no IP header has been found in it.
+/// As [`packet`]; leaves in `carrier` the tunnel's datagram, or its first fragment, as long as no IP header has been found
+/// in it.
 fn headers<'a>(
     link: LinkType,
     bytes: &'a [u8],
@@ -76,8 +77,15 @@ fn headers<'a>(
                     Wanted::Any => Ok(packet(ports, Transport::Other(rest.bytes))),
                     Wanted::Transport => Err(reject),
                 };
-                if ip.fragment == Fragment::Later || wanted == Wanted::Any && ip.fragment == Fragment::First {
-                    return other([0; 2], Reject::Fragment);
+                match ip.fragment {
+                    Fragment::First if wanted == Wanted::Any => {
+                        if key == Key::Outer || !tunnel::may_begin(ip.protocol, &rest) {
+                            return other([0; 2], Reject::Fragment);
+                        }
+                        *carrier = other([0; 2], Reject::Fragment).ok();
+                    }
+                    Fragment::Later => return other([0; 2], Reject::Fragment),
+                    Fragment::First | Fragment::Whole => {}
                 }
                 match ip.protocol {
                     protocol::TCP if ip.fragment == Fragment::First => return Err(Reject::Fragment),
@@ -90,7 +98,7 @@ fn headers<'a>(
                         let datagram = packet(ports, Transport::Udp(rest.bytes));
                         match UdpTunnel::of_port(ports[1]) {
                             Some(tunnel) if key == Key::Inner => {
-                                *carrier = Some(datagram);
+                                carrier.get_or_insert(datagram);
                                 tunnel.open(&mut rest)?
                             }
                             _ => return Ok(datagram),

@@ -53,7 +53,8 @@ pub struct Combined {
     first: f64,
     /// Mean relative to `first`.
     mean: f64,
-    /// Σ weight · (std² + (mean − overall mean)²).
+    /// Σ weight · (std² (1 − 1/*n*) + (mean − overall mean)²): means of *n* delays vary by std²/*n* even where nothing
+    /// changes.
     squares: f64,
     /// Σ (weight · standard error)² · (mean − first)ᵏ, for *k* = 0, 1 and 2.
     errors: [f64; 3],
@@ -93,7 +94,8 @@ impl Combined {
         let relative = mean.value - self.first;
         let before = relative - self.mean;
         self.mean += before * (weight / self.weight);
-        self.squares += weight * (std.value * std.value + before * (relative - self.mean));
+        let within = std.value * std.value * (1.0 - 1.0 / delays.packets as f64);
+        self.squares += weight * (within + before * (relative - self.mean));
         let error = (weight * (mean.high - mean.low) / (2.0 * Z95)).powi(2);
         for (power, sum) in self.errors.iter_mut().enumerate() {
             *sum += error * relative.powi(power as i32);
