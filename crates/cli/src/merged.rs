@@ -101,10 +101,13 @@ impl Merged {
         signals.end(self.is_stopped(), self.is_damaged())
     }
 
-    /// A warning if segments are merged or split between two points.
-    pub(crate) fn offloaded(&self) -> Option<String> {
+    /// A warning if two points do not have the same packets: segments are merged or split between them, or one is
+    /// truncated.
+    pub(crate) fn unlike(&self) -> Option<String> {
         let [first, last] = &self.0[..] else { return None };
-        first.offloaded(last).or_else(|| last.offloaded(first))
+        let both = [(first, last), (last, first)];
+        let offloaded = both.iter().find_map(|(point, other)| point.offloaded(other));
+        offloaded.or_else(|| both.iter().find_map(|(point, other)| point.truncated(other)))
     }
 
     /// Warnings about all points.

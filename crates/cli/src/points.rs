@@ -362,6 +362,25 @@ impl Point {
         })
     }
 
+    /// Frames that the capture cuts before the addresses or ports, so that they are no packets.
+    fn headless(&self) -> u64 {
+        let rejected = self.frames().map(Frames::rejected);
+        rejected.into_iter().flatten().filter(|(reject, _)| reject.is_truncated()).map(|(_, frames)| frames).sum()
+    }
+
+    /// A warning if many frames are cut before their ports here that are packets at the other point.
+    pub(crate) fn truncated(&self, other: &Self) -> Option<String> {
+        let more = self.headless().saturating_sub(other.headless());
+        (more >= FEW.max(other.measured / 50)).then(|| {
+            format!(
+                "{}: {more} frames more than at the other point are truncated before the ports of their innermost packet, and \
+                 cannot be compared: the same packets seem to be lost, or never sent. Capture more bytes (-s), or truncate both \
+                 captures (editcap -s LENGTH)",
+                Name(&self.path)
+            )
+        })
+    }
+
     /// Warnings for the reader.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let mut warnings = match &self.source {
@@ -411,17 +430,19 @@ impl Point {
     }
 }
 
-/// A warning if of `packets` many are `missing` at the second point and about as many there are `strange`, that is not
-/// seen at the first: these are probably the same packets, modified in between.
+/// A warning if of `packets` many are `missing` at the second point and about as many there, or several times as many, are
+/// `strange`, that is not seen at the first: these are probably the same packets, modified or fragmented in between.
 pub(crate) fn changed_between(packets: u64, missing: u64, strange: u64) -> Option<String> {
-    let (fewer, more) = (missing.min(strange), missing.max(strange));
+    /// Hardly a packet is sent in more fragments.
+    const FRAGMENTS: u64 = 4;
+    let are_alike = missing / 2 <= strange && strange / FRAGMENTS <= missing;
     let or =
         if missing > packets / 10 * 9 { ", or the clocks differ by more than --longest (--clock-offset)" } else { "" };
-    (fewer >= FEW.max(packets / 50) && more / 2 <= fewer).then(|| {
+    (missing.min(strange) >= FEW.max(packets / 50) && are_alike).then(|| {
         format!(
             "{missing} packets did not arrive, and {strange} arrived that were not seen at the first point: something \
              between may rewrite what identifies them (addresses or ports: --nat; offloading; IP identifications or \
-             timestamps){or}"
+             timestamps), or fragment them{or}"
         )
     })
 }

@@ -755,6 +755,42 @@ fn merged_segments_are_told() {
     }
 }
 
+/// A fifth of the packets is fragmented on the way, or cut before the ports at one point: they match nothing, and the
+/// warning says why.
+#[test]
+fn fragments_and_truncated_frames_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let packet = |n: i64, place: u16, bytes: usize| {
+        let [[long, short], number, place] = [20 + bytes as u16, n as u16, place].map(u16::to_be_bytes);
+        let mut packet = vec![0x45, 0, long, short, number[0], number[1], place[0], place[1], 64, 17, 0, 0];
+        packet.extend([10, 0, 0, 1, 10, 0, 0, 2, 1, 0, 2, 0, 2, 0, 0, 0]);
+        packet.resize(20 + bytes, 7);
+        packet
+    };
+    let write = |name: &str, delay: i64, packets: &dyn Fn(i64) -> Vec<Vec<u8>>| {
+        let at = |n: i64| SECOND + n * MILLI + delay;
+        let packets = (0..500).flat_map(|n| packets(n).into_iter().map(move |packet| (at(n), packet)));
+        write_capture(&folder.path().join(name), &packets.collect::<Vec<_>>());
+    };
+    let whole = |n| packet(n, 0, 512);
+    write("a.pcap", 0, &|n| vec![whole(n)]);
+    write("whole.pcap", MILLI / 10, &|n| vec![whole(n)]);
+    write("fragments.pcap", MILLI / 10, &|n| match n % 5 {
+        0 => vec![packet(n, 0x2000, 200), packet(n, 0x2000 | 25, 200), packet(n, 50, 112)],
+        _ => vec![whole(n)],
+    });
+    write("cut.pcap", MILLI / 10, &|n| vec![if n % 5 == 0 { whole(n)[..23].to_vec() } else { whole(n) }]);
+    for command in [&["owd"][..], &["queue"], &["compare", "owd"]] {
+        let said = |a: &str, b: &str| dwell_in(folder.path(), &[command, &[a, b, "--from", "10.0.0.1"]].concat()).err;
+        assert!(said("a.pcap", "fragments.pcap").contains("or fragment them"), "{command:?}");
+        let cut = "cut.pcap: 100 frames more than at the other point are truncated before the ports";
+        for words in [said("a.pcap", "cut.pcap"), said("cut.pcap", "whole.pcap")] {
+            assert!(words.contains(cut) && !words.contains("none of them reached"), "{command:?}: {words}");
+        }
+        assert!(!said("a.pcap", "whole.pcap").contains("warning"), "{command:?}");
+    }
+}
+
 /// A flow named `other` in a log is not confused with the sum of all other flows.
 #[test]
 fn a_flow_may_be_called_other() {
