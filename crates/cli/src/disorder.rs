@@ -20,8 +20,8 @@ pub(crate) struct Disorder {
 /// Earlier than any real time: nothing was seen yet.
 const NEVER: Timestamp = Timestamp::MIN;
 
-/// No frame is this much later than the previous ones, in nanoseconds, unless the capture paused or its time is wrong.
-const FAR: u64 = 3_600_000_000_000;
+/// No frame is this much later than the previous ones, unless the capture paused or its time is wrong.
+const FAR: Nanos = Nanos::from_secs(3_600);
 
 impl Disorder {
     pub(crate) const NONE: Self = Self { latest: NEVER, leap: None, latest_behind: NEVER, count: 0, most: Nanos::ZERO };
@@ -31,7 +31,7 @@ impl Disorder {
     pub(crate) fn see(&mut self, at: Timestamp) {
         // One comparison for both cases: as an unsigned number, a negative difference is far ahead, too.
         let ahead = at.as_nanos().wrapping_sub(self.latest.as_nanos()).cast_unsigned();
-        if ahead > FAR {
+        if ahead > FAR.get().unsigned_abs() {
             return self.see_odd(at);
         }
         self.latest = at;
@@ -50,11 +50,12 @@ impl Disorder {
         }
     }
 
-    /// The current time: the latest one, but not a single one far after all others. That may be wild, and would
-    /// expire all open requests.
-    pub(crate) fn present(&self) -> Timestamp {
+    /// The current time: the latest one, but not a single one far after all others, unless the `next` one follows it. That
+    /// may be wild, and would expire all open requests.
+    pub(crate) fn present(&self, next: Option<Timestamp>) -> Timestamp {
+        let follows = |to: Timestamp| next.is_some_and(|next| to <= next && !(next - to).is_farther_than(FAR));
         match self.leap.map(|(to, from)| (to, from.max(self.latest_behind))) {
-            Some((to, others)) if to == self.latest && others != NEVER => others,
+            Some((to, others)) if to == self.latest && others != NEVER && !follows(to) => others,
             _ => self.latest,
         }
     }
@@ -87,5 +88,31 @@ impl Disorder {
             "sort the capture first (reordercap)"
         };
         Some(format!("{words}: exchanges across them are missing, or their delays wrong; {remedy}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A time far ahead is the present if another one follows it, and not if it is alone, or if others are as before.
+    #[test]
+    fn time_passes_if_two_say_so() {
+        let at = |seconds: i64| Timestamp::from_nanos(seconds * 1_000_000_000);
+        let present = |seen: &[i64], next: Option<i64>| {
+            let mut disorder = Disorder::NONE;
+            seen.iter().for_each(|&seconds| disorder.see(at(seconds)));
+            disorder.present(next.map(at)).as_nanos() / 1_000_000_000
+        };
+        assert_eq!(present(&[1, 2], None), 2);
+        for next in [None, Some(3), Some(9_999), Some(99_999)] {
+            assert_eq!(present(&[1, 2, 10_000], next), 2, "{next:?}");
+        }
+        for next in [10_000, 10_001, 13_600] {
+            assert_eq!(present(&[1, 2, 10_000], Some(next)), 10_000);
+        }
+        assert_eq!(present(&[1, 2, 10_000, 10_001], None), 10_001);
+        assert_eq!(present(&[1, 10_000, 3], Some(4)), 3);
+        assert_eq!(present(&[7], None), 7);
     }
 }

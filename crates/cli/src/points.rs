@@ -302,7 +302,7 @@ impl Point {
 
     /// When the last of all packets was seen, also of directions that are not measured; not a single wild time.
     pub(crate) fn until(&self) -> Timestamp {
-        self.read.present()
+        self.read.present(None)
     }
 
     pub(crate) fn frames(&self) -> Option<&Frames> {

@@ -74,7 +74,7 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
         if let Some(at) = frame.at {
             if reports.is_interval_over(at) {
                 give(&mut followed, &mut meter, &mut outputs, &observer)?;
-                reports.end_interval(&mut meter, &observed(&observer, &followed), &mut outputs)?;
+                reports.end_interval(at, &mut meter, &observed(&observer, &followed), &mut outputs)?;
                 followed.iter_mut().filter_map(|followed| followed.flows.as_mut()).for_each(TopFlows::reset);
             }
             reports.see(at);
@@ -159,7 +159,7 @@ fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Resu
     while let Some(seen) = events.next_observation()? {
         if reports.is_interval_over(events.at()) {
             followed.give(&mut meter, &mut outputs, |group| events.group_name(group))?;
-            reports.end_interval(&mut meter, &Observed::Events(&events, &reuse), &mut outputs)?;
+            reports.end_interval(events.at(), &mut meter, &Observed::Events(&events, &reuse), &mut outputs)?;
         }
         reports.see(events.at());
         if outputs.wants_samples() {

@@ -141,7 +141,7 @@ pub(crate) fn count_open<'a>(
     expiry: Nanos,
 ) {
     for slot in slots.filter(|slot| slot.is_open()) {
-        fates[slot.tag()].wait(slot.is_older(latest, expiry));
+        fates[slot.tag()].wait(slot.since_last(latest) > expiry);
     }
 }
 

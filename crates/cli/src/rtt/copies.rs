@@ -1,5 +1,7 @@
 use crate::messages::{CAPTURED_TWICE, FEW};
 use dwell_observe::crossing::{Crossings, Settings};
+use dwell_observe::packet::{Tcp, Transport};
+use dwell_observe::parse::{self, Key};
 use dwell_sketch::owd::DUPLICATE_WINDOW;
 use dwell_types::{Frame, PacketId, Timestamp};
 use std::collections::HashMap;
@@ -34,7 +36,8 @@ impl Copies {
     #[cold]
     fn examine(&mut self, frame: Frame<'_>) {
         self.left -= 1;
-        if let Some(passing) = self.crossings.observe(&frame) {
+        let passing = self.crossings.observe(&frame).filter(|_| !repeats_on_purpose(&frame));
+        if let Some(passing) = passing {
             let at = passing.crossing.at;
             let before = self.seen.insert(passing.crossing.packet, at);
             self.copies += u64::from(before.is_some_and(|before| at - before <= DUPLICATE_WINDOW));
@@ -55,4 +58,12 @@ impl Copies {
             )
         })
     }
+}
+
+/// Whether it is a bare acknowledgement or a reset: hosts send those again, with other windows or for each segment, as
+/// packets that are alike.
+fn repeats_on_purpose(frame: &Frame<'_>) -> bool {
+    let packet = parse::any(frame.link, frame.bytes, frame.wire_length, Key::Inner);
+    let is_bare = |tcp: &Tcp<'_>| tcp.payload_length == 0 && tcp.flags & (Tcp::SYN | Tcp::FIN) == 0;
+    packet.is_ok_and(|packet| matches!(packet.transport, Transport::Tcp(tcp) if is_bare(&tcp)))
 }

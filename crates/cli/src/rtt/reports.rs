@@ -107,13 +107,15 @@ impl Reports {
         self.intervals.is_over(at)
     }
 
+    /// Reports an interval that is over at the time of the `next` observation.
     pub(super) fn end_interval(
         &mut self,
+        next: Timestamp,
         meter: &mut RttMeter,
         observed: &Observed<'_>,
         outputs: &mut Outputs,
     ) -> Result<()> {
-        let answers = self.up_to_now(meter).end_interval();
+        let answers = self.up_to_now(meter, Some(next)).end_interval();
         let report = self.report(answers, meter, observed);
         self.intervals.begin_next();
         self.span = NOTHING;
@@ -132,7 +134,7 @@ impl Reports {
         observed: &Observed<'_>,
         mut outputs: Outputs,
     ) -> Result<(), Failure> {
-        let answers = self.up_to_now(meter).estimate();
+        let answers = self.up_to_now(meter, None).estimate();
         let mut last = self.report(answers, meter, observed);
         let mut found = warnings::cut_short(meter, self.is_lifetime_given, &last.results);
         if let Some(frames) = observed.frames() {
@@ -148,9 +150,9 @@ impl Reports {
         Ok(outputs.finish(&self.done, self.intervals.are_wanted())?)
     }
 
-    /// The meter at the present time.
-    fn up_to_now<'a>(&self, meter: &'a mut RttMeter) -> &'a mut RttMeter {
-        meter.advance(self.disorder.present());
+    /// The meter at the present time, before the `next` observation.
+    fn up_to_now<'a>(&self, meter: &'a mut RttMeter, next: Option<Timestamp>) -> &'a mut RttMeter {
+        meter.advance(self.disorder.present(next));
         meter
     }
 

@@ -55,6 +55,31 @@ fn logs_may_be_compressed() {
     assert_eq!(lines("log.bin")[0]["samples"], 1);
 }
 
+/// A request after a pause of three hours, alone in its interval: it waits for its answer, which comes in the next one, and
+/// the request from before the pause has expired. At the end of a log, such a request has not expired either.
+#[test]
+fn a_pause_expires_what_came_before_it() {
+    const PAUSE: i64 = 3 * 3_600_000_000_000;
+    let before = "0,request,a\n1000000,response,a\n2000000,request,never\n";
+    let folder = log(&format!("at_ns,kind,id\n{before}{PAUSE},request,b\n{},response,b\n", PAUSE + 130_000_000));
+    let fates = |line: &serde_json::Value| {
+        ["carried_over", "seen", "matched", "expired", "pending"]
+            .map(|fate| line["requests"][fate].as_u64().unwrap_or(0))
+    };
+    for method in [&["auto"][..], &["exact"], &["auto", "--memory", "16KiB"], &["hash-sample"], &["simple"], &["mis"]] {
+        let arguments = [&["--interval", "100ms", "--format", "jsonl", "--method"], method].concat();
+        let out = String::from_utf8(rtt(&folder, &arguments).out).unwrap();
+        let reports = out.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        let seen: Vec<_> = reports.flat_map(|report| lines(&report).iter().map(fates).collect::<Vec<_>>()).collect();
+        assert_eq!(seen, [[0, 2, 1, 0, 1], [1, 1, 0, 1, 1], [1, 0, 1, 0, 0]], "{method:?}");
+    }
+    fs::write(folder.path().join("log.csv"), format!("at_ns,kind,id\n{before}{PAUSE},request,b\n")).unwrap();
+    for method in ["auto", "exact", "hash-sample", "simple", "mis"] {
+        let report = rtt(&folder, &["--format", "json", "--method", method]).json();
+        assert_eq!(fates(&lines(&report)[0])[3], 0, "{method}");
+    }
+}
+
 /// A log that ends in the middle of a line, of a value or of a letter: the whole lines count.
 #[test]
 fn a_truncated_line_ends_the_log() {

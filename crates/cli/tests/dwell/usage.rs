@@ -632,14 +632,14 @@ fn is_png(path: &Path) -> bool {
 #[test]
 fn a_link_type_that_is_not_understood_is_named() {
     let folder = tempfile::tempdir().unwrap();
-    let head = [0xa1b2_c3d4, 0x0004_0002, 0, 0, 65_535, 127].map(u32::to_le_bytes).concat();
+    let head = [0xa1b2_c3d4, 0x0004_0002, 0, 0, 65_535, 119].map(u32::to_le_bytes).concat();
     let record = [1_700_000_000u32, 5, 4, 4, 0x4444_4444].map(u32::to_le_bytes).concat();
-    for file in ["radio.pcap", "again.pcap"] {
+    for file in ["prism.pcap", "again.pcap"] {
         fs::write(folder.path().join(file), [&head[..], &record].concat()).unwrap();
     }
-    for arguments in [&["rtt", "radio.pcap"][..], &["owd", "radio.pcap", "again.pcap"]] {
+    for arguments in [&["rtt", "prism.pcap"][..], &["owd", "prism.pcap", "again.pcap"]] {
         let run = dwell_in(folder.path(), arguments);
-        assert!(run.err.contains("1 frame is of an unsupported link type (127)"), "{}", run.err);
+        assert!(run.err.contains("1 frame is of an unsupported link type (119)"), "{}", run.err);
     }
 }
 
@@ -735,6 +735,25 @@ fn a_time_that_cannot_be_ends_no_wait() {
             assert!(is_near, "{method}, frame {frame} of {}: {found:?}, without it {usual:?}", starts.len());
         }
     }
+}
+
+/// A closed socket that resets a connection for each segment, and windows that open again: packets that are alike, and
+/// were captured once.
+#[test]
+fn packets_that_are_sent_again_are_no_copies() {
+    let mut bytes = [&0xa1b2_3c4d_u32.to_le_bytes()[..], &[2, 0, 4, 0], &[0; 8], &65_535_u32.to_le_bytes()].concat();
+    bytes.extend(101_u32.to_le_bytes());
+    for n in 0..400_u32 {
+        let flags = if n % 2 == 0 { 0x04 } else { 0x10 };
+        let mut packet = vec![0x45, 0, 0, 40, 0, 0, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 1, 0, 2, 0];
+        packet.extend([0, 0, 0, 9, 0, 0, 0, 7, 0x50, flags, (n % 256) as u8, 0, 0, 0, 0, 0]);
+        bytes.extend([1, 1_000 * n, 40, 40].map(u32::to_le_bytes).concat());
+        bytes.extend(packet);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("again.pcap"), bytes).unwrap();
+    let run = dwell_in(folder.path(), &["rtt", "again.pcap"]);
+    assert!(run.code == 0 && !run.err.contains("captured twice"), "{}", run.err);
 }
 
 /// A mirror port that shows both sides of a switch repeats each packet a few microseconds later, or milliseconds, when it

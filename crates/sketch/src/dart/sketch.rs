@@ -266,7 +266,7 @@ impl Meter for Dart {
     fn fates(&self) -> Vec<Fates> {
         let mut fates = self.fates.clone();
         for record in self.packets.iter() {
-            let is_expired = record.is_older(self.latest, self.exchanges.expiry);
+            let is_expired = record.age(self.latest) > self.exchanges.expiry;
             fates[usize::from(record.tag())].wait(is_expired);
         }
         fates

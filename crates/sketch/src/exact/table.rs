@@ -259,7 +259,7 @@ impl Table {
     /// Counts all open requests: as expired if they are older than the expiry, else as pending.
     pub(super) fn count_open(&self, fates: &mut [Fates], now: Timestamp, expiry: Nanos) {
         for first in self.entries.iter().filter(|entry| entry.kind == Kind::Open) {
-            fates[usize::from(first.tag)].wait(self.wait(first, now).is_older(expiry));
+            fates[usize::from(first.tag)].wait(self.wait(first, now).has_expired(expiry));
         }
     }
 

@@ -457,7 +457,8 @@ impl Meter for Fridge {
     fn fates(&self) -> Vec<Fates> {
         let mut fates = self.fates.clone();
         for (at, entry) in self.table.open_entries(self.latest) {
-            let is_expired = !entry.is_open() || self.has_expired(at, entry, self.latest);
+            let (_, since_last) = self.ages(at, entry, self.latest);
+            let is_expired = !entry.is_open() || since_last > self.exchanges.expiry;
             fates[usize::from(self.table.tag(entry))].wait(is_expired);
         }
         fates

@@ -301,7 +301,7 @@ impl Open {
     /// Counts all open requests: as expired if they are older than the expiry, else as pending.
     pub(crate) fn count_open(&self, fates: &mut [Fates], latest: Timestamp, expiry: Nanos) {
         for wait in self.buckets.occupied().map(|at| self.look(at, latest)).filter(Wait::is_open) {
-            fates[usize::from(wait.tag)].wait(wait.is_older(expiry));
+            fates[usize::from(wait.tag)].wait(wait.has_expired(expiry));
         }
     }
 

@@ -47,6 +47,13 @@ impl Wait {
         self.since_last.is_farther_than(age)
     }
 
+    /// Whether more than the expiry has passed since the last equal request. One that is later than that moment has not
+    /// expired: the present may be taken to be earlier than a timestamp that may be wrong.
+    #[inline]
+    pub(crate) fn has_expired(&self, expiry: Nanos) -> bool {
+        self.since_last > expiry
+    }
+
     /// Whether it is older than its kind is kept: requests that wait for `lifetime`, answered ones for `remembered`.
     #[inline]
     pub(crate) fn is_over(&self, lifetime: Nanos, remembered: Nanos) -> bool {
