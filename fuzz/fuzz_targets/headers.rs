@@ -2,41 +2,17 @@
 //! Frame headers: arbitrary bytes with any link type.
 
 use dwell_fuzz::headers;
-use dwell_observe::parse::Key;
+use dwell_observe::parse::{Key, Reject, parse};
 use dwell_types::LinkType;
 use libfuzzer_sys::fuzz_target;
+use std::sync::LazyLock;
 
-const LINKS: [LinkType; 29] = [
-    LinkType::ETHERNET,
-    LinkType::LINUX_SLL,
-    LinkType::LINUX_SLL2,
-    LinkType::RAW,
-    LinkType::RAW_BSD,
-    LinkType::RAW_OPENBSD,
-    LinkType::IPV4,
-    LinkType::IPV6,
-    LinkType::NULL,
-    LinkType::LOOP,
-    LinkType::PPP,
-    LinkType::PPP_HDLC,
-    LinkType::PPP_WITH_DIRECTION,
-    LinkType::CISCO_HDLC,
-    LinkType::CISCO_HDLC_WITH_DIRECTION,
-    LinkType::PPP_ETHER,
-    LinkType::NFLOG,
-    LinkType::IEEE_802_11,
-    LinkType::RADIOTAP,
-    LinkType::JUNIPER_ETHERNET,
-    LinkType::PPI,
-    LinkType::IPNET,
-    LinkType::IP_OVER_INFINIBAND,
-    LinkType::PKTAP,
-    LinkType::BROADCOM,
-    LinkType::BROADCOM_PREPENDED,
-    LinkType::MARVELL,
-    LinkType::MARVELL_TYPED,
-    LinkType(2000),
-];
+/// All link types that the parser knows, and one that it does not.
+static LINKS: LazyLock<Vec<LinkType>> = LazyLock::new(|| {
+    let is_known = |link: &LinkType| parse(*link, &[], 0, Key::Inner) != Err(Reject::LinkType);
+    let known = (0..1_000).map(LinkType).filter(is_known);
+    known.chain([LinkType(2_000)]).collect()
+});
 
 // Bytes rather than a tuple, so that mutations of the frame leave the other choices unchanged.
 fuzz_target!(|input: &[u8]| {

@@ -247,6 +247,26 @@ impl Arguments {
         }
     }
 
+    /// The flag that sets a parameter of methods, and whether it is given.
+    fn flag(&self, parameter: Parameter) -> (&'static str, bool) {
+        match parameter {
+            Parameter::Slots => ("--slots", self.slots.is_some()),
+            Parameter::EntryProbability => ("--entry-probability", !self.entry_probability.is_empty()),
+            Parameter::FingerprintBits => ("--fingerprint-bits", self.fingerprint_bits.is_some()),
+            Parameter::Stages => ("--stages", self.stages.is_some()),
+            Parameter::Longest => ("--longest", self.longest.is_some()),
+            Parameter::Rate => ("--rate", self.rate.is_some()),
+            Parameter::Filters => ("--filters", self.filters.is_some()),
+            Parameter::Bits => ("--bits", self.bits.is_some()),
+            Parameter::Hashes => ("--hashes", self.hashes.is_some()),
+            Parameter::Policy => ("--policy", self.policy.is_some()),
+            Parameter::Prior => ("--prior", self.prior.is_some()),
+            Parameter::Ranges => ("--ranges", self.ranges.is_some()),
+            Parameter::Packets => ("--packets", self.packets.is_some()),
+            Parameter::Rounds => ("--rounds", self.rounds.is_some()),
+        }
+    }
+
     /// Checks combinations of flags that their parsers cannot check.
     pub(super) fn check(&self) -> Result<(), Failure> {
         let usage = |words: &str| Err(Failure::Usage(words.to_owned()));
@@ -257,23 +277,8 @@ impl Arguments {
             return usage("expected a capture to read, or - for standard input");
         }
         output::check_stdin(self.paths())?;
-        let of_methods = [
-            ("--slots", self.slots.is_some(), Parameter::Slots),
-            ("--entry-probability", !self.entry_probability.is_empty(), Parameter::EntryProbability),
-            ("--fingerprint-bits", self.fingerprint_bits.is_some(), Parameter::FingerprintBits),
-            ("--stages", self.stages.is_some(), Parameter::Stages),
-            ("--longest", self.longest.is_some(), Parameter::Longest),
-            ("--rate", self.rate.is_some(), Parameter::Rate),
-            ("--filters", self.filters.is_some(), Parameter::Filters),
-            ("--bits", self.bits.is_some(), Parameter::Bits),
-            ("--hashes", self.hashes.is_some(), Parameter::Hashes),
-            ("--policy", self.policy.is_some(), Parameter::Policy),
-            ("--prior", self.prior.is_some(), Parameter::Prior),
-            ("--ranges", self.ranges.is_some(), Parameter::Ranges),
-            ("--packets", self.packets.is_some(), Parameter::Packets),
-            ("--rounds", self.rounds.is_some(), Parameter::Rounds),
-        ];
-        for (flag, is_set, parameter) in of_methods {
+        for &parameter in Method::ALL.iter().flat_map(|method| method.parameters()) {
+            let (flag, is_set) = self.flag(parameter);
             if is_set && !self.method.has(parameter) {
                 let others = methods(|method| method.has(parameter));
                 return usage(&format!("{flag} applies only to --method {others}"));

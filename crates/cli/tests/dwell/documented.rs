@@ -19,6 +19,8 @@ const PAGES: [(&str, &[&str]); 7] = [
             "rtt mixed/mixed.pcap.zst --interval 1m",
             "rtt mixed/mixed.pcap.zst --match tcp-ack --memory 16KiB",
             "rtt mixed/mixed.pcap.zst --match tcp-ack --memory 16KiB --method mis --fingerprint-bits 12",
+            "rtt mixed/mixed.pcap.zst --match tcp-ack --memory 16KiB --method fridge",
+            "rtt mixed/mixed.pcap.zst --match tcp-ack --memory 16KiB --method hash-sample",
             "rtt mixed/mixed.pcap.zst --match tcp-ack --memory 16KiB --method stages",
             "rtt mixed/mixed.pcap.zst --match tcp-ack --memory 16KiB --method timebloom",
             "rtt mixed/mixed.pcap.zst --match tcp-ack --memory 16KiB --method ale-u",
@@ -179,9 +181,31 @@ fn every_column_is_on_the_page_of_its_format() {
 fn every_rule_and_method_is_in_the_guides() {
     let methods = Method::ALL.map(Method::name);
     let all: Vec<&str> = Match::of_packets().map(Match::name).chain(methods).collect();
+    let mut missing = Vec::new();
     for (page, names) in [("guide/rtt.md", &all[..]), ("guide/compare.md", &methods)] {
         let text = read(page);
-        let missing: Vec<_> = names.iter().filter(|name| !text.contains(&format!("`{name}`"))).collect();
-        assert!(missing.is_empty(), "{page} lacks {missing:?}");
+        let absent = names.iter().filter(|name| !text.contains(&format!("`{name}`")));
+        missing.extend(absent.map(|name| format!("{page} lacks {name}")));
+    }
+    assert!(missing.is_empty(), "{missing:#?}");
+}
+
+/// The keys that an error names are all.
+#[test]
+fn every_group_key_is_in_the_guide_and_the_help() {
+    let folder = tempfile::tempdir().unwrap();
+    let words = dwell_in(folder.path(), &["rtt", "--group", "none", "x.pcap"]).err;
+    let (_, listed) = words.split_once("expected ").unwrap();
+    let listed = listed.split(',').filter_map(|key| key.split_whitespace().next());
+    let keys: Vec<&str> = listed.take_while(|&key| key != "separated").collect();
+    assert!(keys.len() >= 8 && keys.contains(&"src-port"), "{keys:?}");
+    let help = String::from_utf8(dwell_in(folder.path(), &["rtt", "--help"]).out).unwrap();
+    let guide = read("guide/rtt.md");
+    for key in keys {
+        assert!(guide.contains(&format!("`{key}`")), "the guide lacks {key}");
+        assert!(
+            help.split(|c: char| !c.is_ascii_lowercase() && c != '-').any(|word| word == key),
+            "the help lacks {key}"
+        );
     }
 }

@@ -494,7 +494,7 @@ fn help_names_the_methods_of_a_flag() {
     let has = |parameter| -> Has { Box::new(move |method: Method| method.has(parameter)) };
     assert_eq!(named("compare", "--longest"), names(&(Box::new(Method::needs_longest) as Has)));
     assert_eq!(named("compare", "--rate"), names(&has(Parameter::Rate)));
-    for (flag, value, parameter) in [
+    let flags = [
         ("--slots", "9", Parameter::Slots),
         ("--entry-probability", "9%", Parameter::EntryProbability),
         ("--fingerprint-bits", "9", Parameter::FingerprintBits),
@@ -509,7 +509,10 @@ fn help_names_the_methods_of_a_flag() {
         ("--ranges", "9", Parameter::Ranges),
         ("--packets", "9", Parameter::Packets),
         ("--rounds", "9", Parameter::Rounds),
-    ] {
+    ];
+    let of_methods = || Method::ALL.into_iter().flat_map(Method::parameters);
+    assert!(of_methods().all(|parameter| flags.iter().any(|(_, _, listed)| listed == parameter)));
+    for (flag, value, parameter) in flags {
         let expected = names(&has(parameter));
         assert!(!expected.is_empty() && expected.len() < Method::ALL.len());
         assert_eq!(named("rtt", flag), expected, "{flag}");

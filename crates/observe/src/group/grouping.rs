@@ -1,3 +1,4 @@
+use super::shared::FIELDS;
 use dwell_types::Address;
 use std::fmt;
 use std::str::FromStr;
@@ -20,12 +21,8 @@ use std::str::FromStr;
 pub struct Grouping {
     pub(super) source: Option<Lengths>,
     pub(super) destination: Option<Lengths>,
-    pub(super) source_port: bool,
-    pub(super) destination_port: bool,
-    pub(super) port: bool,
-    pub(super) vlan: bool,
-    pub(super) dscp: bool,
-    pub(super) protocol: bool,
+    /// Which of the [`FIELDS`].
+    pub(super) fields: [bool; FIELDS.len()],
 }
 
 /// How many bits of an address count: `0..=32` with IPv4, `0..=128` with IPv6.
@@ -51,8 +48,8 @@ impl fmt::Display for GroupingError {
         match self {
             Self::Unknown(part) => write!(
                 f,
-                "unknown group '{part}': expected src, dst (each with /N or /N4/N6), src-port, dst-port, port, vlan, dscp \
-                 or protocol, separated by commas"
+                "unknown group '{part}': expected src, dst (each with /N or /N4/N6), {}, separated by commas",
+                FIELDS.map(|field| field.name).join(", ")
             ),
             Self::Length(part) => write!(
                 f,
@@ -96,20 +93,17 @@ impl FromStr for Grouping {
                 let lengths = lengths.ok_or_else(|| GroupingError::Length(part.to_owned()))?;
                 Ok(was.replace(lengths).is_some())
             };
-            let flag = |was: &mut bool| match lengths {
-                Some(_) => Err(GroupingError::Length(part.to_owned())),
-                None => Ok(std::mem::replace(was, true)),
-            };
             let twice = match name {
                 "src" => address(&mut grouping.source)?,
                 "dst" => address(&mut grouping.destination)?,
-                "src-port" => flag(&mut grouping.source_port)?,
-                "dst-port" => flag(&mut grouping.destination_port)?,
-                "port" => flag(&mut grouping.port)?,
-                "vlan" => flag(&mut grouping.vlan)?,
-                "dscp" => flag(&mut grouping.dscp)?,
-                "protocol" => flag(&mut grouping.protocol)?,
-                _ => return Err(GroupingError::Unknown(part.to_owned())),
+                _ => {
+                    let field = FIELDS.iter().position(|field| field.name == name);
+                    let field = field.ok_or_else(|| GroupingError::Unknown(part.to_owned()))?;
+                    if lengths.is_some() {
+                        return Err(GroupingError::Length(part.to_owned()));
+                    }
+                    std::mem::replace(&mut grouping.fields[field], true)
+                }
             };
             if twice {
                 return Err(GroupingError::Twice(part.to_owned()));
@@ -136,17 +130,9 @@ impl fmt::Display for Grouping {
                 part(name, lengths)?;
             }
         }
-        let flags = [
-            ("src-port", self.source_port),
-            ("dst-port", self.destination_port),
-            ("port", self.port),
-            ("vlan", self.vlan),
-            ("dscp", self.dscp),
-            ("protocol", self.protocol),
-        ];
-        for (name, given) in flags {
+        for (field, given) in FIELDS.iter().zip(self.fields) {
             if given {
-                part(name, None)?;
+                part(field.name, None)?;
             }
         }
         Ok(())

@@ -9,6 +9,49 @@ use dwell_types::{Address, FlowKey, Prefix, hash, protocol};
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Group([u64; 6]);
 
+/// A VLAN tag, whose id may be zero.
+const TAGGED: u64 = 1 << 15;
+
+/// A field of a packet other than its addresses, and where a [`Group`] has it.
+pub(super) struct Field {
+    pub(super) name: &'static str,
+    word: usize,
+    shift: u32,
+    bits: u32,
+    /// How its value is written.
+    value: fn(u64) -> String,
+}
+
+/// All of them, in the order in which names of groups list them. [`Group::of`] fills them in.
+pub(super) const FIELDS: [Field; 6] = [
+    Field { name: "src-port", word: 4, shift: 48, bits: 16, value: |port| port.to_string() },
+    Field { name: "dst-port", word: 4, shift: 32, bits: 16, value: |port| port.to_string() },
+    Field { name: "port", word: 4, shift: 16, bits: 16, value: |port| port.to_string() },
+    Field { name: "vlan", word: 4, shift: 0, bits: 16, value: vlan_name },
+    Field { name: "dscp", word: 5, shift: 8, bits: 8, value: |dscp| dscp.to_string() },
+    Field { name: "protocol", word: 5, shift: 0, bits: 8, value: protocol_name },
+];
+
+impl Field {
+    /// The bits of its word that it takes.
+    const fn mask(&self) -> u64 {
+        ((1 << self.bits) - 1) << self.shift
+    }
+
+    fn name(&self, group: &Group) -> String {
+        let value = (group.0[self.word] & self.mask()) >> self.shift;
+        format!("{}={}", self.name, (self.value)(value))
+    }
+}
+
+fn vlan_name(tag: u64) -> String {
+    if tag == 0 { "none".to_owned() } else { (tag & !TAGGED).to_string() }
+}
+
+fn protocol_name(number: u64) -> String {
+    protocol::name(number as u8).map_or_else(|| number.to_string(), str::to_owned)
+}
+
 /// Not derived: that would call a function that compares bytes.
 impl PartialEq for Group {
     #[inline]
@@ -23,7 +66,6 @@ impl Group {
     /// All fields of a packet with its `own` key, or with the reversed one.
     #[inline]
     fn of(packet: &Packet<'_>, own: bool) -> Self {
-        const TAGGED: u64 = 1 << 15;
         let FlowKey { source, destination, source_port, destination_port, protocol } = packet.flow;
         let (there, back) = ((source.halves(), source_port), (destination.halves(), destination_port));
         let (((a, b), from), ((c, d), to)) = if own { (there, back) } else { (back, there) };
@@ -43,24 +85,6 @@ impl Group {
 
     fn destination(&self) -> Address {
         address(self.0[2], self.0[3])
-    }
-
-    /// The source's port, the destination's, the lower one.
-    fn ports(&self) -> [u16; 3] {
-        [48, 32, 16].map(|shift| (self.0[4] >> shift) as u16)
-    }
-
-    fn vlan(&self) -> Option<u16> {
-        let tag = self.0[4] as u16;
-        (tag != 0).then_some(tag & 0xfff)
-    }
-
-    fn dscp(&self) -> u8 {
-        (self.0[5] >> 8) as u8
-    }
-
-    fn protocol(&self) -> u8 {
-        self.0[5] as u8
     }
 }
 
@@ -109,10 +133,15 @@ impl Grouping {
             None => (0, 0),
         };
         let ((a, b), (c, d)) = (address(self.source), address(self.destination));
-        let ones = |wanted: bool, bits: u64| if wanted { bits } else { 0 };
-        let ports = ones(self.source_port, 0xffff << 48) | ones(self.destination_port, 0xffff << 32);
-        let ports = ports | ones(self.port, 0xffff << 16) | ones(self.vlan, 0xffff);
-        Group([a, b, c, d, ports, ones(self.dscp, 0xff << 8) | ones(self.protocol, 0xff)])
+        let mut mask = Group([a, b, c, d, 0, 0]);
+        for field in self.fields() {
+            mask.0[field.word] |= field.mask();
+        }
+        mask
+    }
+
+    fn fields(&self) -> impl Iterator<Item = &'static Field> {
+        FIELDS.iter().zip(self.fields).filter_map(|(field, given)| given.then_some(field))
     }
 
     pub(crate) fn name(&self, group: &Group) -> String {
@@ -126,25 +155,7 @@ impl Grouping {
         };
         address("src", self.source, group.source());
         address("dst", self.destination, group.destination());
-        let [source, destination, lower] = group.ports();
-        let ports = [
-            ("src-port", self.source_port, source),
-            ("dst-port", self.destination_port, destination),
-            ("port", self.port, lower),
-        ];
-        parts.extend(ports.iter().filter(|(_, wanted, _)| *wanted).map(|(name, _, port)| format!("{name}={port}")));
-        if self.vlan {
-            parts.push(group.vlan().map_or_else(|| "vlan=none".to_owned(), |vlan| format!("vlan={vlan}")));
-        }
-        if self.dscp {
-            parts.push(format!("dscp={}", group.dscp()));
-        }
-        if self.protocol {
-            parts.push(match protocol::name(group.protocol()) {
-                Some(name) => format!("protocol={name}"),
-                None => format!("protocol={}", group.protocol()),
-            });
-        }
+        parts.extend(self.fields().map(|field| field.name(group)));
         parts.join(" ")
     }
 }

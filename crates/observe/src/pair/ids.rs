@@ -12,7 +12,7 @@ pub(super) struct Ids {
     starts: [[u64; 2]; Exchange::ALL.len()],
 }
 
-/// A kind of exchange with ids of its own.
+/// A kind of exchange with ids of its own. New ones come last: the position is part of the seed of their ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Exchange {
@@ -27,6 +27,8 @@ pub(super) enum Exchange {
     Echo,
     Spin,
 }
+
+const _: () = assert!(Exchange::ALL.len() == Exchange::Spin as usize + 1, "every kind is listed");
 
 /// The flow of a packet: its hash, and the requesting side if the packet is a request or a response.
 #[derive(Clone, Copy, Debug)]

@@ -55,7 +55,7 @@ use ids::Ids;
 use spin::Spin;
 use wraps::Wraps;
 
-/// The ports that rules know: those of DNS, NTP and QUIC.
+/// The ports that rules know.
 pub const PORTS: [u16; 3] = [dns::PORT, ntp::PORT, spin::PORT];
 
 /// Finds the requests and responses in packets.

@@ -287,9 +287,14 @@ impl Method {
         self.properties().is_bounded
     }
 
+    /// What can be set.
+    pub fn parameters(self) -> &'static [Parameter] {
+        self.properties().parameters
+    }
+
     /// Whether a parameter can be set.
     pub fn has(self, parameter: Parameter) -> bool {
-        self.properties().parameters.contains(&parameter)
+        self.parameters().contains(&parameter)
     }
 
     /// Whether it must be told the longest delay, rather than learn it.
