@@ -20,8 +20,13 @@ pub(crate) fn undecoded(now: &Frames, unknown_link: Option<LinkType>) -> Option<
     let rejected = now.total - now.decoded();
     let (reason, _) = now.rejected().max_by_key(|&(_, count)| count)?;
     (rejected > now.decoded()).then(|| {
+        let remedy = if reason.is_truncated() {
+            "capture more bytes of each (-s)"
+        } else {
+            "docs/guide/rtt.md lists what is supported"
+        };
         format!(
-            "{rejected} of {} not decoded, most of them because of {}: docs/guide/rtt.md lists what is supported",
+            "{rejected} of {} not decoded, mostly because of {}: {remedy}",
             text::are(now.total, "frame"),
             reason.name()
         )
