@@ -700,8 +700,7 @@ fn a_capture_of_something_else_is_no_silent_success() {
         let frames = [head, known, known, &other.repeat(2 * others)].concat();
         fs::write(folder.path().join("odd.pcap"), frames).unwrap();
         let run = dwell_in(folder.path(), &["rtt", "odd.pcap", "--match", "ntp", "--format", "json"]);
-        let words =
-            format!("{} of {} frames are not decoded, mostly because of not-ip", 2 * others, 2 + 2 * others);
+        let words = format!("{} of {} frames are not decoded, mostly because of not-ip", 2 * others, 2 + 2 * others);
         assert_eq!(run.err.contains(&words), is_said, "{}", run.err);
         assert_eq!(run.json()["warnings"].to_string().contains(&words), is_said);
     }

@@ -1,4 +1,4 @@
-use super::shared::FIELDS;
+use super::fields::FIELDS;
 use dwell_types::Address;
 use std::fmt;
 use std::str::FromStr;

@@ -3,9 +3,12 @@
 // Which fields define a group, and their notation.
 mod grouping;
 pub use grouping::{Grouping, GroupingError};
-// Extracting these fields from packets.
-mod shared;
-pub(crate) use shared::{Extractor, Group};
+// These fields, and a group as its values of them.
+mod fields;
+pub(crate) use fields::Group;
+// Extracting groups from packets.
+mod extractor;
+pub(crate) use extractor::Extractor;
 
 use crate::packet::Packet;
 use dwell_types::{Series, hash};

@@ -1,8 +1,9 @@
 //! The layout of nearly all packets. `None` for any other and for malformed ones; otherwise the same result as the walk
 //! over all layers. One function per IP version, so that a caller that uses the packet at once need not check it again.
 
+use super::first::NETLINK;
 use super::key::Key;
-use super::link::{NETLINK, ether_type};
+use super::link::ether_type;
 use super::rest::{Rest, u16_at, u32_at};
 use super::transport as headers;
 use super::tunnel::is_tunnel_port;

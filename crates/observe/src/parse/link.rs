@@ -1,9 +1,7 @@
-use super::device;
 use super::ip;
 use super::next::{Next, Step};
 use super::reject::Reject;
 use super::rest::{Layer, Rest, u16_at};
-use dwell_types::LinkType;
 
 /// Values of Ethernet's type field (IANA, IEEE 802 numbers).
 pub(super) mod ether_type {
@@ -21,9 +19,6 @@ pub(super) mod ether_type {
     pub(crate) const VLAN_9100: u16 = 0x9100;
     pub(crate) const VLAN_9200: u16 = 0x9200;
 }
-
-/// `ARPHRD_NETLINK`: the protocol field of a cooked header holds a netlink family.
-pub(super) const NETLINK: u16 = 824;
 
 /// Ethernet type fields up to this value are lengths in bytes (IEEE 802.3 §3.2.6).
 const LONGEST_LENGTH: u16 = 1500;
@@ -52,28 +47,6 @@ fn rare(ether_type: u16) -> Step {
         ether_type::PPP => Ok(Next::Ppp),
         ether_type::PRECISION_TIME => Ok(Next::PrecisionTime),
         _ => Err(Reject::NotIp),
-    }
-}
-
-/// Parses the first header of a frame.
-#[inline(always)]
-pub(super) fn first(link: LinkType, rest: &mut Rest<'_>) -> Step {
-    match link {
-        LinkType::ETHERNET => ethernet(rest),
-        LinkType::LINUX_SLL => linux_cooked(rest),
-        LinkType::LINUX_SLL2 => linux_cooked_2(rest),
-        LinkType::RAW | LinkType::RAW_BSD | LinkType::RAW_OPENBSD => raw(rest),
-        LinkType::IPV4 => Ok(Next::Ipv4),
-        LinkType::IPV6 => Ok(Next::Ipv6),
-        LinkType::NULL | LinkType::LOOP => loopback(rest),
-        LinkType::PPP | LinkType::PPP_HDLC | LinkType::CISCO_HDLC => hdlc(rest),
-        LinkType::PPP_WITH_DIRECTION | LinkType::CISCO_HDLC_WITH_DIRECTION => {
-            rest.skip(1, Layer::Link)?;
-            hdlc(rest)
-        }
-        LinkType::PPP_ETHER => Ok(Next::Pppoe),
-        LinkType::NFLOG => logged(rest),
-        _ => device::first(link, rest),
     }
 }
 
@@ -122,78 +95,6 @@ pub(super) fn llc(rest: &mut Rest<'_>) -> Step {
         },
         [6, 6, 3] => Ok(Next::Ipv4),
         _ => Err(Reject::NotIp),
-    }
-}
-
-/// Linux cooked capture, version 1: 16 bytes, the protocol last.
-#[inline(always)]
-fn linux_cooked(rest: &mut Rest<'_>) -> Step {
-    let header = rest.take::<16>(Layer::Link)?;
-    cooked(u16_at(header, 2), u16_at(header, 14), rest)
-}
-
-/// Linux cooked capture, version 2: 20 bytes, the protocol first.
-#[inline(always)]
-fn linux_cooked_2(rest: &mut Rest<'_>) -> Step {
-    let header = rest.take::<20>(Layer::Link)?;
-    cooked(u16_at(header, 8), u16_at(header, 0), rest)
-}
-
-/// The header after a cooked header, by Linux' device type and protocol number.
-#[inline(always)]
-fn cooked(device: u16, protocol: u16, rest: &mut Rest<'_>) -> Step {
-    /// `ETH_P_802_2`: an LLC header follows.
-    const LLC: u16 = 4;
-    match (device, protocol) {
-        (NETLINK, _) => Err(Reject::NotIp),
-        (_, LLC) => llc(rest),
-        (_, ether_type) => next(ether_type),
-    }
-}
-
-/// Attributes of a packet that Linux' packet filter logged, in the byte order of the capturing host: length and type of
-/// each, contents, and zeros up to a multiple of four bytes. The packet is the last one.
-fn logged(rest: &mut Rest<'_>) -> Step {
-    const PAYLOAD: u16 = 9;
-    /// More than there are types of attributes.
-    const MOST: usize = 64;
-    rest.skip(4, Layer::Link)?;
-    for _ in 0..MOST {
-        let attribute = rest.take::<4>(Layer::Link)?;
-        // Types are small numbers, so that the order of their bytes shows; the upper bits say what they contain.
-        let is_little = attribute[2] & 0x3f != 0;
-        let at = |first: usize| {
-            let bytes = [attribute[first], attribute[first + 1]];
-            if is_little { u16::from_le_bytes(bytes) } else { u16::from_be_bytes(bytes) }
-        };
-        let Some(length) = usize::from(at(0)).checked_sub(4) else { return Err(Reject::LinkHeader) };
-        if at(2) & 0x3fff == PAYLOAD {
-            rest.limit(length);
-            return raw(rest);
-        }
-        rest.skip(length.next_multiple_of(4), Layer::Link)?;
-    }
-    Err(Reject::LinkHeader)
-}
-
-/// BSD loopback: an address family in the byte order of the capturing host.
-fn loopback(rest: &mut Rest<'_>) -> Step {
-    let family = rest.take::<4>(Layer::Link)?;
-    match u32::from_le_bytes(*family).min(u32::from_be_bytes(*family)) {
-        // AF_INET, the same on all systems.
-        2 => Ok(Next::Ipv4),
-        // AF_INET6 of NetBSD, OpenBSD and Npcap; of FreeBSD and DragonFly; of Darwin.
-        24 | 28 | 30 => Ok(Next::Ipv6),
-        _ => Err(Reject::NotIp),
-    }
-}
-
-/// The link types of PPP and Cisco HDLC, which are told apart by the address: bare PPP, PPP behind address and control
-/// bytes, or Cisco HDLC (RFC 1547 §4.3.1).
-fn hdlc(rest: &mut Rest<'_>) -> Step {
-    match *rest.peek::<1>(Layer::Link)? {
-        [0x0f | 0x8f] => next(u16_at(rest.take::<4>(Layer::Link)?, 2)),
-        _ => Ok(Next::Ppp),
     }
 }
 

@@ -55,10 +55,14 @@ use common::Link;
 mod walk;
 pub use walk::LAYERS;
 use walk::Wanted;
+// How frames of each link type begin.
+mod first;
+// What switches and routers add to frames.
+mod device;
+// Wi-Fi.
+mod wireless;
 // Headers below IP.
 mod link;
-// What devices put around frames: switches, routers, radios.
-mod device;
 // IPv4 and IPv6.
 mod ip;
 // Tunnel headers between two IP headers.

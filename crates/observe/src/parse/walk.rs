@@ -4,7 +4,7 @@ use super::next::Next;
 use super::reject::Reject;
 use super::rest::{Layer, Rest, u16_at};
 use super::tunnel::{self, UdpTunnel};
-use super::{link, transport};
+use super::{first, link, transport};
 use crate::packet::port;
 use crate::packet::{Packet, Transport};
 use dwell_types::{Address, FlowKey, LinkType, protocol};
@@ -50,7 +50,7 @@ fn headers<'a>(
     carrier: &mut Option<Packet<'a>>,
 ) -> Result<Packet<'a>, Reject> {
     let mut rest = Rest { bytes, wire: bytes.len().max(wire_length as usize) };
-    let mut next = link::first(link, &mut rest)?;
+    let mut next = first::first(link, &mut rest)?;
     let mut outermost_vlan = None;
     for _ in 0..LAYERS {
         next = match next {
