@@ -168,7 +168,7 @@ fn granularity(hops: dwell_network::segments::Granularity) -> Granularity {
 
 /// A part of a path, with the names of its routers.
 pub(crate) fn probe(topology: &Topology, routers: &[u32]) -> Probe {
-    let name = |&router: &u32| topology.name(router).to_owned();
+    let name = |&router: &u32| topology.shared_name(router);
     Probe {
         from: routers.first().map(name).unwrap_or_default(),
         to: routers.last().map(name).unwrap_or_default(),

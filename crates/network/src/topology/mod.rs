@@ -4,6 +4,7 @@ use crate::millionths::{self, MILLION};
 use petgraph::graph::{DiGraph, NodeIndex};
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
+use std::sync::Arc;
 
 // Readers of the file formats.
 mod cch;
@@ -28,7 +29,7 @@ pub struct Topology {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Router {
     /// Unique name.
-    pub name: String,
+    pub name: Arc<str>,
     /// Latitude and longitude in degrees, if the file has them.
     pub place: Option<(f64, f64)>,
 }
@@ -246,7 +247,12 @@ impl Topology {
 
     /// The name of a router, by its number.
     pub fn name(&self, router: u32) -> &str {
-        self.graph.node_weight(NodeIndex::new(router as usize)).map_or("?", |router| router.name.as_str())
+        self.graph.node_weight(NodeIndex::new(router as usize)).map_or("?", |router| &router.name)
+    }
+
+    /// The same, shared: where names are listed many times.
+    pub fn shared_name(&self, router: u32) -> Arc<str> {
+        self.graph.node_weight(NodeIndex::new(router as usize)).map_or_else(|| "?".into(), |router| router.name.clone())
     }
 
     /// The number of a router, by its name.
@@ -280,7 +286,7 @@ impl Builder {
         while name.is_empty() || names.contains_key(&name) {
             name = format!("{name}#{}", key.trim());
         }
-        let index = graph.add_node(Router { name: name.clone(), place });
+        let index = graph.add_node(Router { name: name.as_str().into(), place });
         names.insert(name, index);
         self.keys.insert(key.to_owned(), index);
         index

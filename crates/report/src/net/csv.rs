@@ -43,8 +43,8 @@ struct Verdict<'a> {
 impl Verdict<'_> {
     const COLUMNS: [Column<Self>; 19] = [
         ("kind", |on| on.kind.to_owned()),
-        ("from", |on| on.of.from.clone()),
-        ("to", |on| on.of.to.clone()),
+        ("from", |on| on.of.from.to_string()),
+        ("to", |on| on.of.to.to_string()),
         ("hops", |on| on.of.hops.to_string()),
         ("via", |on| on.of.via.join(" ")),
         ("since_ns", |on| text(on.delay.map(|delay| delay.since_ns))),

@@ -2,6 +2,7 @@
 //! `docs/formats/`.
 
 use serde::Serialize;
+use std::sync::Arc;
 
 // The report of `dwell net localize`.
 mod localize;
@@ -138,11 +139,11 @@ pub struct Overlap {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Probe {
     /// Its first router.
-    pub from: String,
+    pub from: Arc<str>,
     /// Its last one.
-    pub to: String,
+    pub to: Arc<str>,
     /// The routers in between, none of them instrumented.
-    pub via: Vec<String>,
+    pub via: Vec<Arc<str>>,
     /// Number of links.
     pub hops: usize,
 }

@@ -63,7 +63,7 @@ pub fn write_paths(report: &PathsReport, to: &mut impl Write) -> io::Result<()> 
     grid.row(["from", "hops", "to"]);
     for probe in &report.probes {
         let via = if probe.via.is_empty() { String::new() } else { format!("  via {}", probe.via.join(", ")) };
-        grid.row([probe.from.clone(), probe.hops.to_string(), format!("{}{via}", probe.to)]);
+        grid.row([probe.from.to_string(), probe.hops.to_string(), format!("{}{via}", probe.to)]);
     }
     grid.write_left(to)?;
     writeln!(to)?;
