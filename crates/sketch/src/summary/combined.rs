@@ -1,5 +1,5 @@
 use super::Joined;
-use super::spans::Longer;
+use super::spans::{Longer, Reordered};
 use crate::estimate::{Estimate, Z95};
 use crate::lda;
 use crate::moments::Level;
@@ -62,6 +62,8 @@ pub struct Combined {
     variance_error: f64,
     /// The delays by longer spans of time, if intervals are too short for them.
     longer: Option<Longer>,
+    /// What pairs of intervals tell of packets that are reordered around borders.
+    reordered: Option<Reordered>,
 }
 
 impl Combined {
@@ -109,6 +111,11 @@ impl Combined {
         Self { longer, effective_samples, ..self }
     }
 
+    /// The same with what pairs of intervals tell of reordered packets.
+    pub(super) fn with_reordered(self, reordered: Option<Reordered>) -> Self {
+        Self { reordered, ..self }
+    }
+
     /// By how many nanoseconds the mean of the intervals is too low, if they are so short compared with the delays that
     /// this matters.
     pub fn too_low(&self) -> Option<f64> {
@@ -123,9 +130,11 @@ impl Combined {
     }
 
     /// Upper bound on the expected number of packets, per border, that pass before it at one point and after it at the
-    /// other: those that pass at their rate in *E*\[(*D* − *D*ʹ)⁺\] ≤ *σ*/√2, for independent delays *D* and *Dʹ*.
+    /// other: as pairs of intervals tell, or those that pass at their rate in *E*\[(*D* − *D*ʹ)⁺\] ≤ *σ*/√2, for
+    /// independent delays *D* and *Dʹ*.
     fn reordered(&self) -> f64 {
-        self.std().map_or(0.0, |std| self.weight / self.time * std.value / SQRT_2)
+        let by_rate = || self.std().map_or(0.0, |std| self.weight / self.time * std.value / SQRT_2);
+        self.reordered.map_or_else(by_rate, |reordered| reordered.most)
     }
 
     /// Upper bound on the packets that were sent in these intervals and arrived before the first or after the last of

@@ -1,5 +1,5 @@
 use super::combined::passing;
-use super::spans::{Span, Spans};
+use super::spans::{Reordered, Span, Spans};
 use super::{Combined, FlowCounts, Sketch, Summary};
 use crate::Foreign;
 use crate::lda::{Lda, OneWay};
@@ -233,7 +233,8 @@ impl Join {
             Ok((answer, flows, sketches)) => {
                 self.extend(Span::new(sketches, ends, answer));
                 let (spread, received) = (self.spread(&answer, end - start), answer.received as f64);
-                let answer = OneWay { elsewhere: passing(received * spread), ..answer };
+                let reordered = self.spans.as_ref().and_then(Spans::reordered).map_or(0.0, Reordered::of_interval);
+                let answer = OneWay { elsewhere: passing(received * spread).max(reordered), ..answer };
                 (Ok(answer), flows.map(|flows| JoinedFlows { spread, ..flows }))
             }
             Err(error) => (Err(Unusable::Foreign(error)), None),
@@ -261,7 +262,9 @@ impl Join {
 
     /// All intervals so far, with the delays by longer spans of time where intervals are too short for them.
     pub fn total(&self) -> Combined {
-        self.total.with_longer(self.spans.as_ref().and_then(|spans| spans.longer(&self.total)))
+        let spans = self.spans.as_ref();
+        let reordered = spans.and_then(Spans::reordered);
+        self.total.with_longer(spans.and_then(|spans| spans.longer(&self.total))).with_reordered(reordered)
     }
 
     /// The standard deviation of the delay as a share of the interval's length; zero as long as no packet is known to

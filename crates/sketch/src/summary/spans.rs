@@ -2,6 +2,7 @@ use super::{Combined, Joined};
 use crate::estimate::{Estimate, Z95};
 use crate::lda::{Lda, OneWay};
 use dwell_types::{Nanos, Timestamp};
+use std::f64::consts::SQRT_2;
 
 /// The sketches of both points between two borders.
 #[derive(Clone, Debug)]
@@ -71,6 +72,9 @@ impl Span {
 #[derive(Clone, Debug)]
 pub(super) struct Spans {
     levels: Vec<Level>,
+    /// The packets that pass the border between two intervals before it at one point and after it at the other: they are
+    /// surplus in one of both intervals, but not in both together, as duplicates are.
+    crossings: Growth,
 }
 
 /// Spans of 2ᵏ intervals.
@@ -83,13 +87,28 @@ struct Level {
     growth: Growth,
 }
 
-/// By how much the mean delay of both halves of a span is less than that of the span.
+/// By how much the mean delay of both halves of a span is less than that of the span, or another such difference.
 #[derive(Clone, Copy, Debug, Default)]
 struct Growth {
     spans: f64,
     weight: f64,
     mean: f64,
     squares: f64,
+}
+
+/// How many packets are reordered around a border: an upper bound on their expected number, and how much it varies from
+/// border to border.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Reordered {
+    pub(super) most: f64,
+    pub(super) deviation: f64,
+}
+
+impl Reordered {
+    /// Upper bound on those around the two borders of an interval.
+    pub(super) fn of_interval(self) -> f64 {
+        2.0 * self.most + Z95 * SQRT_2 * self.deviation
+    }
 }
 
 /// The delays by spans of a sufficient length.
@@ -107,7 +126,8 @@ impl Spans {
     /// Nothing yet after these intervals, with room for as many spans of different lengths as fit some bytes.
     pub(super) fn after(total: Combined, span_bytes: usize, bytes: usize) -> Self {
         let levels = (bytes / span_bytes.max(1)).min(Self::MOST_LEVELS);
-        Self { levels: vec![Level { half: None, answers: total, growth: Growth::default() }; levels] }
+        let levels = vec![Level { half: None, answers: total, growth: Growth::default() }; levels];
+        Self { levels, crossings: Growth::default() }
     }
 
     /// Adds the span of the next interval.
@@ -122,6 +142,10 @@ impl Spans {
                 self.levels[level].half = Some(span);
                 return;
             };
+            if let (0, Some(first)) = (level, &half) {
+                let surplus = |span: &Span| span.answer.surplus().value;
+                self.crossings.add(1.0, surplus(first) + surplus(&span) - surplus(&both));
+            }
             let Level { answers, growth, .. } = &mut self.levels[level];
             answers.add(&both.as_interval());
             if let (Some(first), Some(second), Some(both)) =
@@ -154,6 +178,14 @@ impl Spans {
             }
         }
         longer
+    }
+
+    /// Packets that are reordered around a border; `None` if too few borders tell.
+    pub(super) fn reordered(&self) -> Option<Reordered> {
+        const ENOUGH: f64 = 8.0;
+        let (mean, error) = self.crossings.mean().filter(|_| self.crossings.spans >= ENOUGH)?;
+        let most = (mean + Z95 * error).max(0.0);
+        Some(Reordered { most, deviation: (self.crossings.squares / self.crossings.weight).sqrt() })
     }
 
     pub(super) fn state_bytes(&self) -> usize {
