@@ -101,17 +101,24 @@ impl Merged {
         signals.end(self.is_stopped(), self.is_damaged())
     }
 
-    /// A warning if two points do not have the same packets: segments are merged or split between them, or one is
-    /// truncated.
-    pub(crate) fn unlike(&self) -> Option<String> {
+    /// A warning if segments are merged or split between two points.
+    pub(crate) fn offloaded(&self) -> Option<String> {
+        self.compared(Point::offloaded)
+    }
+
+    /// A warning if headers are truncated at one point and not at the other.
+    pub(crate) fn truncated(&self) -> Option<String> {
+        self.compared(Point::truncated)
+    }
+
+    /// What one of two points says beside the other.
+    fn compared(&self, words: impl Fn(&Point, &Point) -> Option<String>) -> Option<String> {
         let [first, last] = &self.0[..] else { return None };
-        let both = [(first, last), (last, first)];
-        let offloaded = both.iter().find_map(|(point, other)| point.offloaded(other));
-        offloaded.or_else(|| both.iter().find_map(|(point, other)| point.truncated(other)))
+        words(first, last).or_else(|| words(last, first))
     }
 
     /// Warnings about all points.
     pub(crate) fn warnings(&self) -> Vec<String> {
-        self.iter().flat_map(Point::warnings).collect()
+        self.iter().flat_map(Point::warnings).chain(self.truncated()).collect()
     }
 }

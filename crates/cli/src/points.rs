@@ -368,10 +368,11 @@ impl Point {
         rejected.into_iter().flatten().filter(|(reject, _)| reject.is_truncated()).map(|(_, frames)| frames).sum()
     }
 
-    /// A warning if many frames are cut before their ports here that are packets at the other point.
+    /// A warning if many frames are cut before their ports here, and as many packets are missing that the other point has.
     pub(crate) fn truncated(&self, other: &Self) -> Option<String> {
         let more = self.headless().saturating_sub(other.headless());
-        (more >= FEW.max(other.measured / 50)).then(|| {
+        let many = FEW.max(other.measured / 50);
+        (more >= many && self.measured + many <= other.measured).then(|| {
             format!(
                 "{}: {more} frames more than at the other point are truncated before the ports of their innermost packet, and \
                  cannot be compared: the same packets seem to be lost, or never sent. Capture more bytes (-s), or truncate both \
@@ -433,9 +434,9 @@ impl Point {
 /// A warning if of `packets` many are `missing` at the second point and about as many there, or several times as many, are
 /// `strange`, that is not seen at the first: these are probably the same packets, modified or fragmented in between.
 pub(crate) fn changed_between(packets: u64, missing: u64, strange: u64) -> Option<String> {
-    /// Hardly a packet is sent in more fragments.
-    const FRAGMENTS: u64 = 4;
-    let are_alike = missing / 2 <= strange && strange / FRAGMENTS <= missing;
+    /// Few packets are sent in more fragments.
+    const FRAGMENTS: u64 = 3;
+    let are_alike = missing / 2 <= strange && strange <= (FRAGMENTS * missing).saturating_add(FEW);
     let or =
         if missing > packets / 10 * 9 { ", or the clocks differ by more than --longest (--clock-offset)" } else { "" };
     (missing.min(strange) >= FEW.max(packets / 50) && are_alike).then(|| {

@@ -18,9 +18,9 @@ pub struct Packet<'a> {
     pub vlan: Option<u16>,
     /// Differentiated services code point, `0..64`.
     pub dscp: u8,
-    /// Distinguishes packets of one flow along their whole path: the identification field of IP (16 bits with IPv4; with
-    /// IPv6 32 in the fragment header, or the sequence number of the authentication header) and, above these 32 bits, the
-    /// fragment offset in units of eight bytes. Zero if there is none.
+    /// Distinguishes packets of one flow along their whole path: the identification field of IP (16 bits with IPv4, 32
+    /// in the fragment header of IPv6), or without one the sequence number of the authentication header, and, above
+    /// these 32 bits, the fragment offset in units of eight bytes. Zero if there is none.
     pub identification: u64,
     /// Length on the wire from the IP header on, in bytes, without padding and trailers.
     pub length: u32,

@@ -315,6 +315,15 @@ fn a_fragmented_tunnel_is_followed() {
         assert!(!is_same(&outer, &packet, &first), "{protocol}");
         assert!(is_same(&outer, &first, &first), "{protocol}");
     }
+    // A first fragment that ends before the headers inside do is one like any other, and one that the capture cuts is
+    // none, whatever the port would be.
+    let short = ip(47, 0x2000, &[&[0, 0, 8, 0], &packet[..24]].concat());
+    assert!(is_same(&plain, &short, &short));
+    let datagram = ip(17, 0x2000, &udp(7, &[9; 800])[20..]);
+    for captured in [21, 27] {
+        let cut = Frame { wire_length: datagram.len() as u32, ..frame(LinkType::RAW, &datagram[..captured]) };
+        assert!(Crossings::new(plain.clone()).observe(&cut).is_none(), "{captured}");
+    }
     // Not what the port promises: a fragment like any other.
     let strange = [&[0xc3, 0x50, 0x12, 0xb5, 5, 0xd2, 0, 0][..], &[0; 900]].concat();
     let seen = Crossings::new(plain).observe(&frame(LinkType::RAW, &ip(17, 0x2000, &strange))).unwrap();
@@ -337,6 +346,14 @@ fn messages_and_numbers_of_extension_headers() {
         )
     };
     assert!(!is_same(&plain, &numbered(1), &numbered(2)) && is_same(&plain, &numbered(1), &numbered(1)));
+    let numbered = |identification: u8, sequence: u8| {
+        let header =
+            [17, 4, 0, 0, 0, 0, 0, 1, 0, 0, 0, sequence, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 0, 9, 0, 9, 0, 8, 0, 0];
+        let mut packet = ip(51, 0, &header);
+        packet[5] = identification;
+        packet
+    };
+    assert!(!is_same(&plain, &numbered(0, 1), &numbered(0, 2)) && is_same(&plain, &numbered(7, 1), &numbered(7, 2)));
 }
 
 /// A Sync message over Ethernet, whose correction field and length change at every hop, and the same over UDP.

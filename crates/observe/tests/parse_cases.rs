@@ -547,7 +547,9 @@ fn frames_of_switches_routers_and_systems() {
     );
 
     assert_eq!(vlan(LinkType::JUNIPER_ETHERNET, &[b"MGC\0", &tagged(&[])[..]].concat()), Ok(None));
-    assert_eq!(vlan(LinkType::JUNIPER_ETHERNET, b"MGC\x82\0\x03\x01\x01\x07"), Ok(None), "without its header");
+    for header in [&b"MGC\x82\0\x03\x01\x01\x07"[..], b"MGC\x82\0\x03\x01\x01\x07\x02\0\0\0", b"MGC\x02\x02\0\0\0"] {
+        assert_eq!(vlan(LinkType::JUNIPER_ETHERNET, header), Ok(None), "without its header");
+    }
     assert_eq!(vlan(LinkType::JUNIPER_ETHERNET, b"MGD\x02"), Err(Reject::LinkHeader));
 
     let infiniband = |ether_type: [u8; 2]| [&[0; 40][..], &ether_type, &[0, 0]].concat();
@@ -564,12 +566,13 @@ fn frames_of_switches_routers_and_systems() {
     };
     assert_eq!(vlan(LinkType::PKTAP, &named(108, 1, LinkType::RAW_BSD, 96)), Ok(None));
     assert_eq!(vlan(LinkType::PKTAP, &named(108, 0, LinkType::RAW_BSD, 96)), Err(Reject::NotIp), "no packet");
-    assert_eq!(vlan(LinkType::PKTAP, &named(12, 1, LinkType::PKTAP, 0)), Err(Reject::LinkType), "in itself");
+    assert_eq!(vlan(LinkType::PKTAP, &named(12, 1, LinkType::PKTAP, 0)), Err(Reject::NotIp), "in itself");
+    assert_eq!(vlan(LinkType::PKTAP, &named(12, 1, LinkType(266), 0)), Err(Reject::NotIp), "USB");
     assert_eq!(vlan(LinkType::PKTAP, &named(11, 1, LinkType::RAW, 0)), Err(Reject::LinkHeader));
     assert_eq!(vlan(LinkType::PKTAP, &named(u32::MAX, 1, LinkType::RAW, 0)), Err(Reject::LinkHeader));
     assert_eq!(vlan(LinkType::PPI, &[0, 0, 8, 0, 101, 0, 0, 0]), Ok(None));
     assert_eq!(vlan(LinkType::PPI, &[0, 0, 9, 0, 101, 0, 0, 0, 7]), Ok(None));
-    assert_eq!(vlan(LinkType::PPI, &[0, 0, 8, 0, 101, 0, 1, 0]), Err(Reject::LinkType), "no such link type");
+    assert_eq!(vlan(LinkType::PPI, &[0, 0, 8, 0, 101, 0, 1, 0]), Err(Reject::NotIp), "no such link type");
 }
 
 /// Data of Wi-Fi: with a fourth address, a quality of service, more control bits, and padding.
@@ -600,8 +603,8 @@ fn wireless_frames() {
     assert_eq!(received(&[0, 0, 9, 0, 2, 0, 0, 0, 0x20], &[0, 0, 9, 9]), good, "padded");
     assert_eq!(received(&[0, 0, 9, 0, 2, 0, 0, 0, 0x40], &[0, 0]), Err(Reject::LinkHeader), "a wrong checksum");
     let timed = |words: usize, flags: u8| {
-        let words =
-            (1..=words).flat_map(|left| [if left == 1 { 3 } else { 0 }, 0, 0, if left < words { 0x80 } else { 0 }]);
+        let words = (1..=words)
+            .flat_map(|number| [if number == 1 { 3 } else { 0 }, 0, 0, if number < words { 0x80 } else { 0 }]);
         let fields = [vec![0, 0, 0, 0], words.collect()].concat();
         let mut header =
             [&fields, &vec![0; fields.len().next_multiple_of(8) - fields.len() + 8][..], &[flags]].concat();

@@ -226,16 +226,16 @@ fn clocks_may_differ_by_any_time() {
     }
 }
 
-/// Ten packets per second, in intervals of a second: their means vary by a tenth of the variance although nothing changes,
-/// which must not count twice. Of 40 intervals of 95%, fewer than 32 hold the true value with a probability of 10⁻⁴.
-/// Until 2026-11-29 deviations were 4.5% too large, and hardly any did.
+/// Five packets per second, in intervals of a second: their means vary by a fifth of the variance although nothing changes,
+/// which must not count twice. Of 40 intervals of 95%, fewer than 32 hold the true value with a probability of
+/// 1.3·10⁻⁴. Deviations that are 8% too large, as those that count this twice, are in fewer than half.
 #[test]
 fn deviations_of_short_intervals_are_not_too_large() {
     let holds = |seed: u64| {
         let packets: Vec<Packet> = (0..2_000)
             .map(|n| {
                 let delay = 20 * MILLI + (uniform(seed, n) * 30e6) as i64;
-                Packet { id: hash::word(hash::start(seed), n), sent: n as i64 * 100 * MILLI, delay: Some(delay) }
+                Packet { id: hash::word(hash::start(seed), n), sent: n as i64 * 200 * MILLI, delay: Some(delay) }
             })
             .collect();
         let (joined, _) = join(sent(&packets), received(&packets, 0));
@@ -244,10 +244,12 @@ fn deviations_of_short_intervals_are_not_too_large() {
         let mean = packets.iter().filter_map(|p| p.delay).sum::<i64>() as f64 / 2e3;
         let squares = packets.iter().filter_map(|p| p.delay).map(|delay| (delay as f64 - mean).powi(2));
         let std = combined.std().unwrap();
-        (std.low..=std.high).contains(&(squares.sum::<f64>() / 2e3).sqrt())
+        let truth = (squares.sum::<f64>() / 2e3).sqrt();
+        [1.0, 1.08].map(|factor| (std.low..=std.high).contains(&(truth / factor)))
     };
-    let held = (0..40).filter(|&seed| holds(seed)).count();
-    assert!(held >= 32, "{held} of 40");
+    let held: Vec<[bool; 2]> = (0..40).map(holds).collect();
+    let held = [0, 1].map(|twin| held.iter().filter(|held| held[twin]).count());
+    assert!(held[0] >= 32 && held[1] < 20, "{held:?} of 40");
 }
 
 /// Bursts of 20 packets, reordered over 30 ms, so that cuts fall into bursts: many packets are in another interval at the

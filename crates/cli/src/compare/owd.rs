@@ -102,7 +102,7 @@ pub(super) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
     let code = points.code(signals);
     let (totals, packets, truth, lines) = comparison.finish();
     let mut warnings = points.warnings();
-    warnings.extend(points.unlike().or_else(|| of_comparison(&totals, settings.longest)));
+    warnings.extend(points.offloaded().or_else(|| of_comparison(&totals, settings.longest)));
     warnings.extend((packets.unsent > 0).then(|| {
         let unsent = packets.unsent;
         format!(

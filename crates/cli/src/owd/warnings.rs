@@ -63,7 +63,7 @@ fn is_hardly_matched(total: &Line, unsent: Option<u64>) -> bool {
 /// Warns of packets, or sketches, that do not match.
 fn of_matching(arguments: &Arguments, points: &Merged, answer: &Answer, doubt: Option<Doubt>) -> Vec<String> {
     let (point, total) = (&arguments.point, &answer.total);
-    if let Some(words) = points.unlike() {
+    if let Some(words) = points.offloaded() {
         return vec![words];
     }
     let doubts = || {

@@ -142,7 +142,7 @@ impl Sides {
     pub(super) fn warnings(&self) -> Vec<String> {
         let mut warnings = self.points.warnings();
         warnings.extend(self.unexamined.clone());
-        if let Some(words) = self.points.unlike() {
+        if let Some(words) = self.points.offloaded() {
             warnings.push(words);
             return warnings;
         }

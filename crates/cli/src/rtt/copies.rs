@@ -13,6 +13,7 @@ pub(super) struct Copies {
     /// When each packet was last seen.
     seen: HashMap<PacketId, Timestamp>,
     left: u32,
+    packets: u64,
     copies: u64,
 }
 
@@ -22,7 +23,7 @@ const FRAMES: u32 = 1 << 14;
 impl Copies {
     pub(super) fn new(seed: u64) -> Self {
         let crossings = Crossings::new(Settings { seed, ..Settings::default() });
-        Self { crossings, seen: HashMap::new(), left: FRAMES, copies: 0 }
+        Self { crossings, seen: HashMap::new(), left: FRAMES, packets: 0, copies: 0 }
     }
 
     #[inline]
@@ -38,6 +39,7 @@ impl Copies {
         self.left -= 1;
         let passing = self.crossings.observe(&frame).filter(|_| !repeats_on_purpose(&frame));
         if let Some(passing) = passing {
+            self.packets += 1;
             let at = passing.crossing.at;
             let before = self.seen.insert(passing.crossing.packet, at);
             self.copies += u64::from(before.is_some_and(|before| at - before <= DUPLICATE_WINDOW));
@@ -50,7 +52,7 @@ impl Copies {
     /// A warning if there are too many copies for chance.
     pub(super) fn warning(&self) -> Option<String> {
         const SHARE: u64 = 20;
-        let (packets, copies) = (self.crossings.frames().decoded(), self.copies);
+        let &Self { packets, copies, .. } = self;
         (copies > FEW.max(packets / SHARE)).then(|| {
             format!(
                 "{copies} of the first {packets} packets repeat one seen at most {DUPLICATE_WINDOW} before, and delays of copies \
@@ -60,10 +62,12 @@ impl Copies {
     }
 }
 
-/// Whether it is a bare acknowledgement or a reset: hosts send those again, with other windows or for each segment, as
-/// packets that are alike.
+/// Whether it is a bare acknowledgement or a reset that nothing numbers: hosts send those again, with other windows or for
+/// each segment, as packets that are alike.
 fn repeats_on_purpose(frame: &Frame<'_>) -> bool {
     let packet = parse::any(frame.link, frame.bytes, frame.wire_length, Key::Inner);
     let is_bare = |tcp: &Tcp<'_>| tcp.payload_length == 0 && tcp.flags & (Tcp::SYN | Tcp::FIN) == 0;
-    packet.is_ok_and(|packet| matches!(packet.transport, Transport::Tcp(tcp) if is_bare(&tcp)))
+    packet.is_ok_and(|packet| {
+        packet.identification == 0 && matches!(packet.transport, Transport::Tcp(tcp) if is_bare(&tcp))
+    })
 }

@@ -80,6 +80,17 @@ fn a_pause_expires_what_came_before_it() {
     }
 }
 
+/// Delays shorter than half a tick of a fridge: no interval begins below zero.
+#[test]
+fn very_short_delays_are_not_negative() {
+    let folder = log("at_ns,kind,id\n0,request,a\n5,response,a\n1000,request,b\n1005,response,b\n");
+    for method in ["fridge", "km"] {
+        let report = rtt(&folder, &["--format", "json", "--method", method, "--entry-probability", "1"]).json();
+        let (low, value, high) = ends(&lines(&report)[0]["delay_ns"]["mean"]);
+        assert!(low >= 0.0 && low <= value && value < high, "{method}: {low} {value} {high}");
+    }
+}
+
 /// A log that ends in the middle of a line, of a value or of a letter: the whole lines count.
 #[test]
 fn a_truncated_line_ends_the_log() {

@@ -46,11 +46,14 @@ pub enum GroupingError {
 impl fmt::Display for GroupingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unknown(part) => write!(
-                f,
-                "unknown group '{part}': expected src, dst (each with /N or /N4/N6), {}, separated by commas",
-                FIELDS.map(|field| field.name).join(", ")
-            ),
+            Self::Unknown(part) => {
+                let [names @ .., last] = FIELDS.map(|field| field.name);
+                let names = names.join(", ");
+                write!(
+                    f,
+                    "unknown group '{part}': expected src, dst (each with /N or /N4/N6), {names} or {last}, separated by commas"
+                )
+            }
             Self::Length(part) => write!(
                 f,
                 "no prefix length in '{part}': expected src/N or dst/N with N up to 128, or src/N4/N6 with N4 up to 32 and \

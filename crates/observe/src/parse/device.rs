@@ -1,5 +1,6 @@
 //! What switches and routers add to the frames that they capture.
 
+use super::ip;
 use super::link;
 use super::next::{Next, Step};
 use super::reject::Reject;
@@ -50,7 +51,8 @@ pub(super) fn broadcom_prepended(rest: &mut Rest<'_>) -> Step {
 }
 
 /// What Juniper's routers write (`monitor traffic write-file`): a magic number, flags, extensions if there are any, and
-/// the frame, or the packet if its header has been removed.
+/// the frame. If its header has been removed, the packet follows, mostly behind a protocol number in four bytes, which
+/// begins with a small one.
 pub(super) fn juniper(rest: &mut Rest<'_>) -> Step {
     const NO_LINK_HEADER: u8 = 2;
     const HAS_EXTENSIONS: u8 = 0x80;
@@ -62,5 +64,11 @@ pub(super) fn juniper(rest: &mut Rest<'_>) -> Step {
         let length = u16::from_be_bytes(*rest.take::<2>(Layer::Link)?);
         rest.skip(length.into(), Layer::Link)?;
     }
-    if flags & NO_LINK_HEADER != 0 { link::raw(rest) } else { Ok(Next::Ethernet) }
+    if flags & NO_LINK_HEADER == 0 {
+        return Ok(Next::Ethernet);
+    }
+    if !matches!(ip::version(rest)?, 4 | 6) {
+        rest.skip(4, Layer::Link)?;
+    }
+    link::raw(rest)
 }

@@ -144,12 +144,12 @@ fn per_packet(rest: &mut Rest<'_>) -> Step {
     wrapped(u32::from_le_bytes(link), rest)
 }
 
-/// The frame inside a header that names its link type.
+/// The frame inside a header that names its link type, which is no IP if that is unknown.
 fn wrapped(link: u32, rest: &mut Rest<'_>) -> Step {
     match u16::try_from(link).map(LinkType) {
         // Not twice, so that no frame is deeper than others.
-        Ok(LinkType::PKTAP | LinkType::PPI) | Err(_) => Err(Reject::LinkType),
-        Ok(link) => first(link, rest),
+        Ok(LinkType::PKTAP | LinkType::PPI) | Err(_) => Err(Reject::NotIp),
+        Ok(link) => first(link, rest).map_err(|reject| if reject == Reject::LinkType { Reject::NotIp } else { reject }),
     }
 }
 

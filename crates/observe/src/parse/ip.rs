@@ -109,13 +109,14 @@ pub(super) fn v4(rest: &mut Rest<'_>) -> Result<Ip, Reject> {
     let place = u16_at(header, 6);
     let fragment = Fragment::new(place & 0x1fff, place & 0x2000 != 0);
     let mut protocol = header[9];
+    let mut identification = u64::from(place & 0x1fff) << 32 | u64::from(u16_at(header, 4));
     if fragment != Fragment::Later {
         while protocol == next_header::AUTHENTICATION {
+            identification = numbered(identification, rest);
             protocol = skip_extension(protocol, rest)?;
         }
     }
     let (source, destination) = (Address::v4(u32_at(header, 12)), Address::v4(u32_at(header, 16)));
-    let identification = u64::from(place & 0x1fff) << 32 | u64::from(u16_at(header, 4));
     let (dscp, length, is_cut) = (header[1] >> 2, total_length, rest.is_cut());
     Ok(Ip { source, destination, dscp, protocol, fragment, identification, length, is_cut })
 }
@@ -157,11 +158,7 @@ pub(super) fn v6(rest: &mut Rest<'_>) -> Result<Ip, Reject> {
             }
             next_header::ROUTING => destination = final_destination(rest.bytes).unwrap_or(destination),
             next_header::DESTINATION_OPTIONS => source = home_address(rest.bytes).unwrap_or(source),
-            next_header::AUTHENTICATION => {
-                if let (0, Some(header)) = (identification, rest.bytes.first_chunk::<12>()) {
-                    identification = u32_at(header, 8).into();
-                }
-            }
+            next_header::AUTHENTICATION => identification = numbered(identification, rest),
             // A message of its own.
             next_header::MOBILITY | next_header::HOST_IDENTITY | next_header::SHIM6
                 if rest.bytes.first() == Some(&next_header::NONE) =>
@@ -176,6 +173,15 @@ pub(super) fn v6(rest: &mut Rest<'_>) -> Result<Ip, Reject> {
     let (source, destination) = (Address::v6(*source), Address::v6(*destination));
     let dscp = (u16_at(header, 0) >> 6 & 0x3f) as u8;
     Ok(Ip { source, destination, dscp, protocol, fragment, identification, length, is_cut: rest.is_cut() })
+}
+
+/// The identification of a packet with this authentication header: its sequence number, if IP has none.
+#[cold]
+fn numbered(identification: u64, rest: &Rest<'_>) -> u64 {
+    match (identification, rest.bytes.first_chunk::<12>()) {
+        (0, Some(header)) => u32_at(header, 8).into(),
+        _ => identification,
+    }
 }
 
 /// Skips an extension header, which begins with the next protocol and its own length (RFC 8200 §4, RFC 4302 §2.2), and

@@ -23,13 +23,17 @@ pub const fn is_tunnel_port(destination: u16) -> bool {
 }
 
 /// Whether the payload of IP in `rest` may be that of a tunnel, by its protocol and port.
-pub(super) fn may_begin(protocol: u8, rest: &Rest<'_>) -> bool {
+pub(super) fn may_begin(protocol: u8, rest: &Rest<'_>) -> Result<bool, Reject> {
     match protocol {
-        protocol::UDP => rest.peek::<8>(Layer::Transport).is_ok_and(|udp| is_tunnel_port(u16_at(udp, 2))),
+        protocol::UDP => match rest.peek::<8>(Layer::Transport) {
+            Ok(udp) => Ok(is_tunnel_port(u16_at(udp, 2))),
+            Err(reject) if reject.is_truncated() => Err(reject),
+            Err(_) => Ok(false),
+        },
         next_header::IPV4 | next_header::IPV6 | next_header::GRE | next_header::MPLS | next_header::ETHERNET_IN_IP => {
-            true
+            Ok(true)
         }
-        _ => false,
+        _ => Ok(false),
     }
 }
 

@@ -31,16 +31,18 @@ pub(super) fn packet<'a>(
     key: Key,
     wanted: Wanted,
 ) -> Result<Packet<'a>, Reject> {
-    let mut carrier = None;
-    match headers(link, bytes, wire_length, key, wanted, &mut carrier) {
+    let (mut carrier, mut part) = (None, None);
+    match headers(link, bytes, wire_length, key, wanted, &mut carrier, &mut part) {
         // No IP header in the tunnel: the packet is the UDP datagram itself.
-        Err(reject) if !reject.is_truncated() => carrier.ok_or(reject),
+        Err(reject) if !reject.is_truncated() => carrier.or(part).ok_or(reject),
+        // Nothing is cut, but a fragment ends before the headers inside do.
+        Err(reject) if bytes.len() >= wire_length as usize => part.ok_or(reject),
         result => result,
     }
 }
 
-/// As [`packet`]; leaves in `carrier` the tunnel's datagram, or its first fragment, as long as no IP header has been found
-/// in it.
+/// As [`packet`]; leaves in `carrier` the tunnel's datagram as long as no IP header has been found in it, and in `part` the
+/// first fragment that a tunnel begins in.
 fn headers<'a>(
     link: LinkType,
     bytes: &'a [u8],
@@ -48,6 +50,7 @@ fn headers<'a>(
     key: Key,
     wanted: Wanted,
     carrier: &mut Option<Packet<'a>>,
+    part: &mut Option<Packet<'a>>,
 ) -> Result<Packet<'a>, Reject> {
     let mut rest = Rest { bytes, wire: bytes.len().max(wire_length as usize) };
     let mut next = first::first(link, &mut rest)?;
@@ -79,10 +82,10 @@ fn headers<'a>(
                 };
                 match ip.fragment {
                     Fragment::First if wanted == Wanted::Any => {
-                        if key == Key::Outer || !tunnel::may_begin(ip.protocol, &rest) {
+                        if key == Key::Outer || !tunnel::may_begin(ip.protocol, &rest)? {
                             return other([0; 2], Reject::Fragment);
                         }
-                        *carrier = other([0; 2], Reject::Fragment).ok();
+                        *part = part.or_else(|| other([0; 2], Reject::Fragment).ok());
                     }
                     Fragment::Later => return other([0; 2], Reject::Fragment),
                     Fragment::First | Fragment::Whole => {}
@@ -98,7 +101,7 @@ fn headers<'a>(
                         let datagram = packet(ports, Transport::Udp(rest.bytes));
                         match UdpTunnel::of_port(ports[1]) {
                             Some(tunnel) if key == Key::Inner => {
-                                carrier.get_or_insert(datagram);
+                                *carrier = Some(part.unwrap_or(datagram));
                                 tunnel.open(&mut rest)?
                             }
                             _ => return Ok(datagram),

@@ -131,7 +131,8 @@ impl Distribution {
         let (value, rounded) = (self.value.mean().value, self.rounded_mean());
         let ends = [value - self.low().mean().low, self.high().mean().high - value];
         let [less, more] = ends.map(|end| if rounded > 0.0 { end.max(0.0).hypot(rounded) } else { end });
-        let [value, low, high] = [value, value - less, value + more].map(|end| end.round() as i64);
+        let low = (value - less).max(value.min(0.0));
+        let [value, low, high] = [value, low, value + more].map(|end| end.round() as i64);
         Some(Estimate::around(value, low, high))
     }
 

@@ -53,9 +53,10 @@ pub struct Combined {
     first: f64,
     /// Mean relative to `first`.
     mean: f64,
-    /// Σ weight · (std² (1 − 1/*n*) + (mean − overall mean)²): means of *n* delays vary by std²/*n* even where nothing
-    /// changes.
+    /// Σ weight · (std² (1 − 1/weight) + (mean − overall mean)²).
     squares: f64,
+    /// Σ weightᵏ · (standard error of the mean)², for *k* = 1 and 2: what chance contributes to the spread of means.
+    chance: [f64; 2],
     /// Σ (weight · standard error)² · (mean − first)ᵏ, for *k* = 0, 1 and 2.
     errors: [f64; 3],
     /// Σ (weight · error of the variance within an interval)².
@@ -96,8 +97,11 @@ impl Combined {
         let relative = mean.value - self.first;
         let before = relative - self.mean;
         self.mean += before * (weight / self.weight);
-        let within = std.value * std.value * (1.0 - 1.0 / delays.packets as f64);
-        self.squares += weight * (within + before * (relative - self.mean));
+        let variance = std.value * std.value;
+        self.squares += weight * (variance * (1.0 - 1.0 / weight) + before * (relative - self.mean));
+        let sampled = delays.packets as f64;
+        let chance = weight * variance * (1.0 / sampled - 1.0 / weight).max(0.0);
+        self.chance = [self.chance[0] + chance, self.chance[1] + weight * chance];
         let error = (weight * (mean.high - mean.low) / (2.0 * Z95)).powi(2);
         for (power, sum) in self.errors.iter_mut().enumerate() {
             *sum += error * relative.powi(power as i32);
@@ -158,8 +162,10 @@ impl Combined {
 
     /// Whether more packets arrived than were sent, beyond what reordering at the first and the last border explains.
     pub fn has_too_many(&self) -> bool {
-        let reordered = 2.0 * self.reordered();
-        self.received as f64 - self.usable as f64 > reordered + 3.0 * reordered.sqrt() + 3.0
+        let by_rate = 2.0 * self.reordered();
+        let reordered =
+            self.reordered.map_or_else(|| by_rate + 3.0 * by_rate.sqrt(), |reordered| reordered.of_interval());
+        self.received as f64 - self.usable as f64 > reordered + 3.0
     }
 
     /// Whether packets are reordered around borders too often for this to be chance.
@@ -203,8 +209,10 @@ impl Combined {
         SQRT_2 * share * self.variance().min((4.0 * apart_by).powi(2)) / interval
     }
 
+    /// The variance within intervals and that between their means, without that of their errors.
     fn variance(&self) -> f64 {
-        (self.squares / self.weight).max(0.0)
+        let [first, second] = self.chance;
+        ((self.squares - first + second / self.weight) / self.weight).max(0.0)
     }
 
     /// Standard deviation of the delay in nanoseconds with its 95% interval; `None` without delays.
