@@ -163,8 +163,7 @@ impl Combined {
     /// Whether more packets arrived than were sent, beyond what reordering at the first and the last border explains.
     pub fn has_too_many(&self) -> bool {
         let by_rate = 2.0 * self.reordered();
-        let reordered =
-            self.reordered.map_or_else(|| by_rate + 3.0 * by_rate.sqrt(), |reordered| reordered.of_interval());
+        let reordered = self.reordered.map_or_else(|| by_rate + 3.0 * by_rate.sqrt(), Reordered::of_interval);
         self.received as f64 - self.usable as f64 > reordered + 3.0
     }
 
