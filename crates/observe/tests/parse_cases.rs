@@ -457,6 +457,11 @@ fn many_headers() {
     assert_eq!(found(&ipv6(51, &authenticated)), Ok((protocol::TCP, 80, 0)));
     assert_eq!(found(&ipv4(51, 0, &authenticated)), Ok((protocol::TCP, 80, 0)));
 
+    // Found by fuzzing: a message of one byte, which says that nothing follows, is truncated if it is not captured.
+    let message = ipv6(140, &[59]);
+    assert_eq!(inner(LinkType::RAW, &message), Err(Reject::Transport));
+    assert_eq!(parse(LinkType::RAW, &message[..40], 41, Key::Inner), Err(Reject::TruncatedIp));
+
     // The number of tags, labels and tunnels is limited: here the IPv4 header counts, too, and Ethernet does not.
     let tagged = |tags: usize| {
         let tags = [0x81, 0, 0, 7].repeat(tags);

@@ -159,13 +159,13 @@ pub(super) fn v6(rest: &mut Rest<'_>) -> Result<Ip, Reject> {
             next_header::ROUTING => destination = final_destination(rest.bytes).unwrap_or(destination),
             next_header::DESTINATION_OPTIONS => source = home_address(rest.bytes).unwrap_or(source),
             next_header::AUTHENTICATION => identification = numbered(identification, rest),
-            // A message of its own.
-            next_header::MOBILITY | next_header::HOST_IDENTITY | next_header::SHIM6
-                if rest.bytes.first() == Some(&next_header::NONE) =>
-            {
-                break;
+            next_header::MOBILITY | next_header::HOST_IDENTITY | next_header::SHIM6 => {
+                // A message of its own.
+                if *rest.peek::<1>(Layer::Ip)? == [next_header::NONE] {
+                    break;
+                }
             }
-            next_header::HOP_BY_HOP | next_header::MOBILITY | next_header::HOST_IDENTITY | next_header::SHIM6 => {}
+            next_header::HOP_BY_HOP => {}
             _ => break,
         }
         protocol = skip_extension(protocol, rest)?;
