@@ -75,8 +75,8 @@ fn check_packet(bytes: &[u8], packet: &Packet<'_>) {
 fn is_cut_of(cut: &Packet<'_>, whole: &Packet<'_>) -> bool {
     let transport = match (cut.transport, whole.transport) {
         (Transport::Tcp(cut), Transport::Tcp(whole)) => {
-            let bare = |tcp| Tcp { payload: &[], options: &[], timestamps: None, is_header_cut: false, ..tcp };
-            let timestamps = cut.timestamps.is_none() || cut.timestamps == whole.timestamps;
+            let bare = |tcp| Tcp { payload: &[], options: &[], is_header_cut: false, ..tcp };
+            let timestamps = cut.timestamps().is_none() || cut.timestamps() == whole.timestamps();
             let is_part = whole.options.starts_with(cut.options) && whole.payload.starts_with(cut.payload);
             bare(cut) == bare(whole) && timestamps && is_part
         }

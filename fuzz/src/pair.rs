@@ -67,8 +67,7 @@ pub fn check_packets<'a>(packets: impl Iterator<Item = &'a [u8]>) {
                     flags: *flags,
                     payload_length: payload.len() as u32 + u32::from(kind >> 2),
                     is_header_cut: false,
-                    options: &[],
-                    timestamps: (kind & 4 != 0).then_some((numbers, numbers.rotate_left(16))),
+                    options: if kind & 4 == 0 { &[] } else { payload },
                     payload,
                 };
                 (protocol::TCP, Transport::Tcp(segment))

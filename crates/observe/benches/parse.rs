@@ -44,7 +44,7 @@ fn digest(packet: &Packet<'_>) -> u64 {
     let sum = (addresses & 0xffff_ffff) + u64::from(flow.source_port) + u64::from(flow.destination_port);
     sum + match packet.transport {
         Transport::Tcp(tcp) => {
-            let (value, echo) = tcp.timestamps.unwrap_or_default();
+            let (value, echo) = tcp.timestamps().unwrap_or_default();
             let numbers = u64::from(tcp.sequence) + u64::from(tcp.acknowledgement) + u64::from(value) + u64::from(echo);
             numbers + u64::from(tcp.payload_length) + u64::from(tcp.flags) + tcp.payload.len() as u64
         }

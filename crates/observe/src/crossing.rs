@@ -261,12 +261,12 @@ fn tcp(state: u64, segment: &Tcp<'_>) -> u64 {
     let numbers = u64::from(segment.sequence) << 32 | u64::from(segment.acknowledgement);
     let rest = u64::from(segment.payload_length) << 8 | u64::from(segment.flags & LASTING);
     let state = hash::absorb(hash::absorb(state, numbers), rest);
-    let state = match segment.timestamps {
+    let state = match segment.timestamps() {
         Some((value, echo)) => hash::absorb(state, u64::from(value) << 32 | u64::from(echo)),
         None => state,
     };
     // Repeated acknowledgements may differ in nothing else.
-    match parse::selective_acknowledgement(segment) {
+    match segment.selective_acknowledgement() {
         [] => hash::finish(state),
         blocks => hash::bytes(state, blocks),
     }

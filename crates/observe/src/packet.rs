@@ -1,5 +1,8 @@
 //! The parser's result and the input of pairing: the headers of one packet, borrowed from the frame.
 
+// The TCP options that rules read.
+mod options;
+
 use dwell_types::FlowKey;
 
 /// UDP ports that dwell gives a meaning, besides those of tunnels.
@@ -55,8 +58,6 @@ pub struct Tcp<'a> {
     pub flags: u8,
     /// Payload length on the wire in bytes, by the IP length; more than `payload.len()` if the capture is cut.
     pub payload_length: u32,
-    /// TSval and TSecr of the timestamp option (RFC 7323), if the header has one.
-    pub timestamps: Option<(u32, u32)>,
     /// Whether the capture ends within the header, so that options may be missing.
     pub is_header_cut: bool,
     /// All options, as far as captured.
@@ -81,10 +82,16 @@ impl Tcp<'_> {
         self.flags & flags != 0
     }
 
-    /// The sequence number after this segment: payload, SYN and FIN each take space. Wraps.
+    /// How many sequence numbers it takes: payload, SYN and FIN do.
+    #[inline]
+    pub const fn numbers(&self) -> u32 {
+        let syn_and_fin = (self.flags & Self::SYN != 0) as u32 + (self.flags & Self::FIN != 0) as u32;
+        self.payload_length.wrapping_add(syn_and_fin)
+    }
+
+    /// The sequence number after this segment. Wraps.
     #[inline]
     pub const fn end(&self) -> u32 {
-        let syn_and_fin = (self.flags & Self::SYN != 0) as u32 + (self.flags & Self::FIN != 0) as u32;
-        self.sequence.wrapping_add(self.payload_length).wrapping_add(syn_and_fin)
+        self.sequence.wrapping_add(self.numbers())
     }
 }

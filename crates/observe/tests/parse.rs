@@ -38,9 +38,9 @@ fn parse_checked(link: LinkType, bytes: &[u8], wire: usize, key: Key) -> Result<
 fn is_cut_of(cut: &Packet<'_>, whole: &Packet<'_>) -> bool {
     let transport = match (cut.transport, whole.transport) {
         (Transport::Tcp(cut), Transport::Tcp(whole)) => {
-            let bare = |tcp| Tcp { payload: &[], options: &[], timestamps: None, is_header_cut: false, ..tcp };
+            let bare = |tcp| Tcp { payload: &[], options: &[], is_header_cut: false, ..tcp };
             let same = bare(cut) == bare(whole);
-            let timestamps = cut.timestamps.is_none() || cut.timestamps == whole.timestamps;
+            let timestamps = cut.timestamps().is_none() || cut.timestamps() == whole.timestamps();
             let options = whole.options.starts_with(cut.options);
             same && timestamps && options && whole.payload.starts_with(cut.payload)
         }

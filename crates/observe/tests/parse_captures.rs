@@ -47,7 +47,7 @@ fn count(path: &Path, key: Key) -> Counts {
                 Transport::Tcp(tcp) => {
                     counts.tcp += 1;
                     counts.tcp_bytes += u64::from(tcp.payload_length);
-                    counts.timestamps += u64::from(tcp.timestamps.is_some());
+                    counts.timestamps += u64::from(tcp.timestamps().is_some());
                     counts.numbers = counts.numbers.wrapping_add(tcp.sequence).wrapping_add(tcp.acknowledgement);
                 }
             },

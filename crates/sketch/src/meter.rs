@@ -163,7 +163,7 @@ impl Gate {
 
     /// Whether an exchange is admitted.
     #[inline(always)]
-    pub const fn admits(self, id: ExchangeId) -> bool {
+    pub fn admits(self, id: ExchangeId) -> bool {
         self.admits_if(true, id)
     }
 
@@ -193,8 +193,8 @@ impl Gate {
 
     /// Whether it is both admitted and `wanted`, in one comparison: an unwanted id compares above every threshold.
     #[inline(always)]
-    pub(crate) const fn admits_if(self, wanted: bool, id: ExchangeId) -> bool {
-        self.rank(id) as u64 | (!wanted as u64) << 32 <= self.threshold as u64
+    pub(crate) fn admits_if(self, wanted: bool, id: ExchangeId) -> bool {
+        std::hint::select_unpredictable(wanted, u64::from(self.rank(id)), u64::MAX) <= u64::from(self.threshold)
     }
 }
 

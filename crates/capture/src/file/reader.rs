@@ -32,9 +32,11 @@ pub struct CaptureFile<R> {
     missing: Option<NoInterface>,
 }
 
+// With a tag of its own, so that whether it is a pcap file takes one comparison.
+#[repr(u8)]
 enum Format {
     Pcap(Pcap),
-    Pcapng(Pcapng),
+    Pcapng(Box<Pcapng>),
     /// There is nothing more to read.
     Ended,
 }
@@ -181,7 +183,7 @@ impl<R: Read> CaptureFile<R> {
 
     /// What the file says about its interfaces as a whole.
     fn summarise(&mut self) {
-        let pcapng = if let Format::Pcapng(pcapng) = &self.format { Some(pcapng) } else { None };
+        let pcapng = if let Format::Pcapng(pcapng) = &self.format { Some(&**pcapng) } else { None };
         let interfaces = pcapng.into_iter().flat_map(Pcapng::all);
         let is_read = |described| self.choice.as_ref().is_none_or(|choice| choice.may_be(described));
         let dropped = interfaces.clone().filter(|(described, _)| is_read(*described)).map(|(_, dropped)| dropped);
@@ -246,7 +248,7 @@ fn recognise<R: Read>(reader: R) -> Result<(Window<R>, Format), Unreadable> {
             return Ok((window, format));
         }
         if u32::from_be_bytes(magic) == SECTION_HEADER {
-            let format = Format::Pcapng(Pcapng::open(&mut window)?);
+            let format = Format::Pcapng(Box::new(Pcapng::open(&mut window)?));
             return Ok((window, format));
         }
     } else if !window.is_whole() {

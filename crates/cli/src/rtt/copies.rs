@@ -3,7 +3,7 @@ use dwell_observe::crossing::{Crossings, Settings};
 use dwell_observe::packet::{Tcp, Transport};
 use dwell_observe::parse::{self, Key};
 use dwell_sketch::owd::DUPLICATE_WINDOW;
-use dwell_types::{Frame, PacketId, Timestamp};
+use dwell_types::{Frame, LinkType, PacketId, Timestamp};
 use std::collections::HashMap;
 
 /// Finds packets that were captured twice, among the first ones of a run. A copy of a request that comes before the
@@ -29,13 +29,15 @@ impl Copies {
     #[inline]
     pub(super) fn see(&mut self, frame: &Frame<'_>) {
         if self.left > 0 {
-            self.examine(*frame);
+            let &Frame { at, link, bytes, wire_length } = frame;
+            self.examine(at, link, bytes, wire_length);
         }
     }
 
-    // By value: a reference would keep every frame in memory, not in registers.
+    // Takes the parts of the frame: the frame itself, even by value, would keep every one in memory, not in registers.
     #[cold]
-    fn examine(&mut self, frame: Frame<'_>) {
+    fn examine(&mut self, at: Option<Timestamp>, link: LinkType, bytes: &[u8], wire_length: u32) {
+        let frame = Frame { at, link, bytes, wire_length };
         self.left -= 1;
         let passing = self.crossings.observe(&frame).filter(|_| !repeats_on_purpose(&frame));
         if let Some(passing) = passing {

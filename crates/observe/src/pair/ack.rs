@@ -37,10 +37,9 @@ pub(super) fn response<S: Sink>(segment: &Tcp<'_>, wraps: &Wraps, to: &mut Emitt
 #[inline(always)]
 pub(super) fn request<S: Sink>(segment: &Tcp<'_>, wraps: &mut Wraps, to: &mut Emitter<'_, S>) {
     let (is_request, end) = (must_be_acknowledged(segment), segment.end());
-    // Segments that take no numbers end where they begin: a branch on `is_request` is hard to predict
-    // (`docs/performance.md`).
-    let start = if is_request { segment.sequence } else { end };
-    let lap = wraps.lap_of_segment((to.flow.hash, to.flow.sender), start, end);
+    let side = (to.flow.hash, to.flow.sender);
+    wraps.advance(side, is_request, segment.sequence, end);
+    let lap = wraps.lap(side, end);
     to.request_if(is_request, Exchange::Ack, word(end, lap));
 }
 
@@ -77,7 +76,7 @@ pub(super) fn plain_request<S: Sink>(segment: &Tcp<'_>, to: &mut Emitter<'_, S>)
 #[inline]
 pub(super) const fn must_be_acknowledged(segment: &Tcp<'_>) -> bool {
     // Not `&&`: each condition is hard for the branch predictor.
-    ((segment.payload_length > 0) | segment.has(Tcp::SYN | Tcp::FIN)) & !segment.has(Tcp::RST)
+    (segment.numbers() > 0) & !segment.has(Tcp::RST)
 }
 
 #[cfg(test)]

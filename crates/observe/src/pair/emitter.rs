@@ -54,13 +54,13 @@ impl<'a, S: Sink> Emitter<'a, S> {
     /// The packet is a request that either side may answer.
     #[inline(always)]
     pub(super) fn shared_request(&mut self, exchange: Exchange) {
-        self.request_with(exchange, self.ids.id(self.flow.hash, exchange, 0, 0), 0);
+        self.request_with(exchange, self.ids.id(self.flow.hash, exchange, false, 0), 0);
     }
 
     /// The packet is a response, whichever side sent the request.
     #[inline(always)]
     pub(super) fn shared_response(&mut self, exchange: Exchange) {
-        self.response_with(exchange, self.ids.id(self.flow.hash, exchange, 0, 0), 0);
+        self.response_with(exchange, self.ids.id(self.flow.hash, exchange, false, 0), 0);
     }
 
     /// The packet is a request, with an id that the rule has computed.

@@ -62,7 +62,7 @@ pub(super) fn requests<S: Sink>(segment: &Tcp<'_>, to: &mut Emitter<'_, S>) {
     if !segment.has(Tcp::SYN) {
         return;
     }
-    let value = segment.timestamps.map_or(0, |(value, _)| value);
+    let value = segment.timestamps().map_or(0, |(value, _)| value);
     if opens(segment) {
         let ids = to.ids.handshake(to.flow.hash, to.flow.sender, segment.end());
         to.request_with(Exchange::Beyond, ids.beyond(), value);
@@ -75,13 +75,13 @@ pub(super) fn requests<S: Sink>(segment: &Tcp<'_>, to: &mut Emitter<'_, S>) {
 
 #[inline]
 fn echo(segment: &Tcp<'_>) -> u32 {
-    segment.timestamps.map_or(0, |(_, echo)| echo)
+    segment.timestamps().map_or(0, |(_, echo)| echo)
 }
 
 #[cfg(test)]
 mod tests {
     use crate::packet::Tcp;
-    use crate::pair::tests::{Pair, segment};
+    use crate::pair::tests::{Pair, segment, timestamps};
     use dwell_types::{Leg, Match};
 
     const SYN: u8 = Tcp::SYN;
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn retransmitted_segments_share_the_id_and_tokens_tell_them_apart() {
         let mut pair = Pair::new(&[Match::TcpHandshake]);
-        let stamped = |segment: Tcp<'static>, value, echo| Tcp { timestamps: Some((value, echo)), ..segment };
+        let stamped = |segment: Tcp<'static>, value, echo| Tcp { options: timestamps(value, echo), ..segment };
         let first = pair.client(&stamped(segment(SYN, 100, 0), 5_000, 0));
         let second = pair.client(&stamped(segment(SYN, 100, 0), 6_024, 0));
         assert_eq!(first.request(Leg::Beyond).id, second.request(Leg::Beyond).id);

@@ -35,11 +35,11 @@ const _: () = assert!(Exchange::ALL.len() == Exchange::Spin as usize + 1, "every
 pub(super) struct Flow {
     /// Hash of both endpoints, whatever the direction. Not uniform: ids hash it further.
     pub(super) hash: u64,
-    /// The requesting side if this packet is a request: 1 for the lower endpoint.
-    pub(super) sender: usize,
+    /// The requesting side if this packet is a request: `true` for the lower endpoint.
+    pub(super) sender: bool,
     /// The requesting side if this packet is a response. Equal to `sender` only if both endpoints are the same, as with
     /// a host that pings itself.
-    pub(super) receiver: usize,
+    pub(super) receiver: bool,
 }
 
 impl Exchange {
@@ -125,27 +125,27 @@ impl Ids {
         };
         Flow {
             hash: hash::fold(sender ^ self.seeds[0], receiver ^ self.seeds[0]),
-            sender: usize::from(sender <= receiver),
-            receiver: usize::from(sender >= receiver),
+            sender: sender <= receiver,
+            receiver: sender >= receiver,
         }
     }
 
     /// The ids of the handshake that `side` of the flow opened with a SYN; `client` is the sequence number after it.
     #[inline(always)]
-    pub(super) fn handshake(&self, flow: u64, side: usize, client: u32) -> Handshake {
+    pub(super) fn handshake(&self, flow: u64, side: bool, client: u32) -> Handshake {
         Handshake(self.id(flow, Exchange::Beyond, side, client.into()).0)
     }
 
     /// The id of the exchange of this kind that `side` of the flow requested; `word` distinguishes it from others.
     #[inline]
-    pub(super) fn id(&self, flow: u64, exchange: Exchange, side: usize, word: u64) -> ExchangeId {
-        ExchangeId(hash::word(flow ^ self.starts[exchange as usize][side & 1], word))
+    pub(super) fn id(&self, flow: u64, exchange: Exchange, side: bool, word: u64) -> ExchangeId {
+        ExchangeId(hash::word(flow ^ self.starts[exchange as usize][usize::from(side)], word))
     }
 
     /// The id of the exchange that `side` of the flow requested, with this lower half unhashed (see
     /// [`dwell_types::IdForm`]).
     #[inline]
-    pub(super) fn plain(&self, flow: u64, exchange: Exchange, side: usize, lower: u32) -> ExchangeId {
+    pub(super) fn plain(&self, flow: u64, exchange: Exchange, side: bool, lower: u32) -> ExchangeId {
         ExchangeId(self.id(flow, exchange, side, 0).0 >> 32 << 32 | u64::from(lower))
     }
 }
@@ -202,7 +202,7 @@ mod tests {
                     destination_port: 443,
                     protocol: protocol::TCP,
                 };
-                let id = ids.id(ids.flow(&key).hash, Exchange::Lifetime, 0, 0).0;
+                let id = ids.id(ids.flow(&key).hash, Exchange::Lifetime, false, 0).0;
                 high[(id >> 54) as usize] += 1.0;
                 low[(id & 1023) as usize] += 1.0;
                 n += 1.0;
@@ -237,7 +237,7 @@ mod tests {
         }
 
         #[test]
-        fn a_handshake_has_three_ids_with_one_upper_half(flow: u64, side in 0usize..2, client: u32, server: u32,
+        fn a_handshake_has_three_ids_with_one_upper_half(flow: u64, side: bool, client: u32, server: u32,
                                                          other: u32) {
             let ids = Ids::new(1).handshake(flow, side, client);
             let three = [ids.beyond(), ids.sum(), ids.before(server)];
@@ -249,7 +249,7 @@ mod tests {
 
         #[test]
         fn ids_differ_by_exchange_side_and_word(key in key(), i in 0..Exchange::ALL.len(), j in 0..Exchange::ALL.len(),
-                                                side in 0usize..2, other in 0usize..2, word in 0u64..4,
+                                                side: bool, other: bool, word in 0u64..4,
                                                 second in 0u64..4) {
             let ids = Ids::new(1);
             let flow = ids.flow(&key).hash;

@@ -68,6 +68,8 @@ pub struct Pairing {
     groups: Option<Groups>,
     /// Whether legs must be named or groups assigned.
     names: bool,
+    /// Whether neither is needed, and all rules but DNS use only a segment's flow and numbers.
+    needs_only_numbers: bool,
 }
 
 /// The rules, and what they know besides the packet.
@@ -94,13 +96,25 @@ struct Used {
     echo: bool,
 }
 
+impl Used {
+    /// Whether all of them but DNS use only a segment's flow and numbers.
+    const fn needs_only_numbers(self) -> bool {
+        // All by name, so that adding a rule requires a decision here.
+        let Self { handshake: _, ack: _, plain_ack, timestamps, lifetime, dns: _, ntp: _, echo: _ } = self;
+        !(plain_ack | timestamps | lifetime)
+    }
+}
+
 impl Pairing {
     /// Pairs by the given rules, with ids of this form, and legs named relative to `inside` if it is not empty. Ids depend
     /// on the seed. [`Match::Events`] is not a rule for packets and has no effect here.
     pub fn new(matches: &[Match], ids: IdForm, inside: Vec<Prefix>, groups: Option<Groups>, seed: u64) -> Self {
+        let rules = Rules::new(matches, ids, seed);
+        let names = !inside.is_empty() || groups.is_some();
         Self {
-            rules: Rules::new(matches, ids, seed),
-            names: !inside.is_empty() || groups.is_some(),
+            needs_only_numbers: !names && rules.used.needs_only_numbers(),
+            rules,
+            names,
             inside: inside.into(),
             is_inside_seen: false,
             groups,
@@ -122,9 +136,7 @@ impl Pairing {
     /// Whether legs and groups are not needed, and all rules but DNS use only a segment's flow and numbers.
     #[inline]
     pub(crate) const fn needs_only_numbers(&self) -> bool {
-        // All by name, so that adding a rule requires a decision here.
-        let Used { handshake: _, ack: _, plain_ack, timestamps, lifetime, dns: _, ntp: _, echo: _ } = self.rules.used;
-        !(self.names | plain_ack | timestamps | lifetime)
+        self.needs_only_numbers
     }
 
     /// As [`Pairing::observe`] in that case; does nothing and returns false if this segment needs the general path.
@@ -303,6 +315,11 @@ mod tests {
         Tcp { sequence, acknowledgement, flags, ..Tcp::default() }
     }
 
+    /// Options with TSval and TSecr.
+    pub(super) fn timestamps(value: u32, echo: u32) -> &'static [u8] {
+        [&[1, 1, 8, 10][..], &value.to_be_bytes(), &echo.to_be_bytes()].concat().leak()
+    }
+
     /// The observations of one packet.
     pub(super) struct Said {
         pub(super) seen: Vec<Observation>,
@@ -422,7 +439,7 @@ mod tests {
         for flags in 0..=0x1f {
             let mut pair = Pair::between(&Match::ALL, key);
             let payload_length = payload.len() as u32;
-            let all = Tcp { payload: &payload, payload_length, timestamps: Some((5, 6)), ..segment(flags, 1, 2) };
+            let all = Tcp { payload: &payload, payload_length, options: timestamps(5, 6), ..segment(flags, 1, 2) };
             let seen = pair.client(&all).seen;
             assert!(seen.len() <= 8, "{} of {flags:#x}", seen.len());
             assert!(seen.is_sorted_by_key(|o| matches!(o, Observation::Request(_))), "{flags:#x}");

@@ -188,7 +188,7 @@ impl Spin {
         const QUIC: u8 = 0x40;
         const SPIN: u8 = 0x20;
         let Some((&first, rest)) = payload.split_first() else { return };
-        let (flow, side, at) = (to.flow.hash, to.flow.sender & 1, to.at.as_nanos());
+        let (flow, side, at) = (to.flow.hash, usize::from(to.flow.sender), to.at.as_nanos());
         let has_quic_bit = first & QUIC != 0;
         if first & LONG != 0 {
             let version = rest.first_chunk().map(|version| u32::from_be_bytes(*version));

@@ -31,7 +31,7 @@ use dwell_types::Sink;
 
 #[inline(always)]
 pub(super) fn response<S: Sink>(segment: &Tcp<'_>, to: &mut Emitter<'_, S>) {
-    match segment.timestamps {
+    match segment.timestamps() {
         Some((_, echo)) if echo != 0 && segment.has(Tcp::ACK) => to.response(Exchange::Timestamps, echo.into(), 0),
         _ => {}
     }
@@ -39,7 +39,7 @@ pub(super) fn response<S: Sink>(segment: &Tcp<'_>, to: &mut Emitter<'_, S>) {
 
 #[inline(always)]
 pub(super) fn request<S: Sink>(segment: &Tcp<'_>, to: &mut Emitter<'_, S>) {
-    match segment.timestamps {
+    match segment.timestamps() {
         Some((value, _)) if value != 0 && ack::must_be_acknowledged(segment) => {
             to.request(Exchange::Timestamps, value.into(), 0)
         }
@@ -50,11 +50,11 @@ pub(super) fn request<S: Sink>(segment: &Tcp<'_>, to: &mut Emitter<'_, S>) {
 #[cfg(test)]
 mod tests {
     use crate::packet::Tcp;
-    use crate::pair::tests::{Pair, segment};
+    use crate::pair::tests::{Pair, segment, timestamps};
     use dwell_types::{Leg, Match};
 
     fn data(value: u32, echo: u32) -> Tcp<'static> {
-        Tcp { payload_length: 1, timestamps: Some((value, echo)), ..segment(Tcp::ACK, 1, 1) }
+        Tcp { payload_length: 1, options: timestamps(value, echo), ..segment(Tcp::ACK, 1, 1) }
     }
 
     #[test]
@@ -70,7 +70,7 @@ mod tests {
     fn what_says_nothing_gives_nothing() {
         let mut pair = Pair::new(&[Match::TcpTs]);
         assert!(pair.client(&data(0, 0)).seen.is_empty());
-        assert!(pair.client(&Tcp { timestamps: None, ..data(0, 0) }).seen.is_empty());
+        assert!(pair.client(&Tcp { options: &[], ..data(0, 0) }).seen.is_empty());
         let bare = Tcp { payload_length: 0, ..data(7, 3) };
         assert_eq!(pair.client(&bare).requests(), []);
         assert_eq!(pair.client(&bare).seen.len(), 1);

@@ -70,7 +70,6 @@ mod tunnel;
 pub use tunnel::is_tunnel_port;
 // TCP, UDP, ICMP.
 mod transport;
-pub(crate) use transport::selective_acknowledgement;
 
 /// Parses the headers of one frame. `wire_length` is its length before it was cut at the snap length, in bytes, and
 /// counts as `bytes.len()` if it is less.

@@ -12,6 +12,7 @@ pub(super) enum Next {
     Ipv4,
     Ipv6,
     Gre,
+    EthernetInIp,
     PrecisionTime,
 }
 

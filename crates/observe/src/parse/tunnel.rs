@@ -30,10 +30,20 @@ pub(super) fn may_begin(protocol: u8, rest: &Rest<'_>) -> Result<bool, Reject> {
             Err(reject) if reject.is_truncated() => Err(reject),
             Err(_) => Ok(false),
         },
-        next_header::IPV4 | next_header::IPV6 | next_header::GRE | next_header::MPLS | next_header::ETHERNET_IN_IP => {
-            Ok(true)
-        }
-        _ => Ok(false),
+        _ => Ok(over_ip(protocol).is_some()),
+    }
+}
+
+/// What IP of this protocol contains, if that is a tunnel.
+#[inline]
+pub(super) const fn over_ip(protocol: u8) -> Option<Next> {
+    match protocol {
+        next_header::IPV4 => Some(Next::Ipv4),
+        next_header::IPV6 => Some(Next::Ipv6),
+        next_header::GRE => Some(Next::Gre),
+        next_header::MPLS => Some(Next::Mpls),
+        next_header::ETHERNET_IN_IP => Some(Next::EthernetInIp),
+        _ => None,
     }
 }
 

@@ -1,4 +1,4 @@
-use super::ip::{self, Fragment, next_header};
+use super::ip::{self, Fragment};
 use super::key::Key;
 use super::next::Next;
 use super::reject::Reject;
@@ -68,6 +68,7 @@ fn headers<'a>(
             Next::Pppoe => link::pppoe(&mut rest)?,
             Next::Ppp => link::ppp(&mut rest)?,
             Next::Gre => tunnel::gre(&mut rest)?,
+            Next::EthernetInIp => tunnel::ethernet_in_ip(&mut rest)?,
             Next::PrecisionTime => match wanted {
                 Wanted::Any => return precision_time(&rest, outermost_vlan),
                 Wanted::Transport => return Err(Reject::NotIp),
@@ -107,13 +108,11 @@ fn headers<'a>(
                             _ => return Ok(datagram),
                         }
                     }
-                    next_header::IPV4 if key == Key::Inner => Next::Ipv4,
-                    next_header::IPV6 if key == Key::Inner => Next::Ipv6,
-                    next_header::GRE if key == Key::Inner => Next::Gre,
-                    next_header::MPLS if key == Key::Inner => Next::Mpls,
-                    next_header::ETHERNET_IN_IP if key == Key::Inner => tunnel::ethernet_in_ip(&mut rest)?,
                     _ if ip.has_icmp() => return Ok(packet([0; 2], Transport::Icmp(transport::icmp(rest)?))),
-                    _ => return other(transport::ports(ip.protocol, rest.bytes), Reject::Transport),
+                    _ => match tunnel::over_ip(ip.protocol) {
+                        Some(inside) if key == Key::Inner => inside,
+                        _ => return other(transport::ports(ip.protocol, rest.bytes), Reject::Transport),
+                    },
                 }
             }
         };

@@ -447,16 +447,19 @@ impl Body {
 
     fn transport<'a>(&'a self, bytes: &'a [u8]) -> Transport<'a> {
         match self {
-            Self::Tcp { sequence, acknowledgement, flags, options, payload, .. } => Transport::Tcp(Tcp {
-                sequence: *sequence,
-                acknowledgement: *acknowledgement,
-                flags: *flags,
-                payload_length: payload.len() as u32,
-                timestamps: options.timestamps(),
-                is_header_cut: false,
-                options: bytes,
-                payload,
-            }),
+            Self::Tcp { sequence, acknowledgement, flags, options, payload, .. } => {
+                let segment = Tcp {
+                    sequence: *sequence,
+                    acknowledgement: *acknowledgement,
+                    flags: *flags,
+                    payload_length: payload.len() as u32,
+                    is_header_cut: false,
+                    options: bytes,
+                    payload,
+                };
+                assert_eq!(segment.timestamps(), options.timestamps());
+                Transport::Tcp(segment)
+            }
             Self::Udp { payload, .. } => Transport::Udp(payload),
             Self::Icmp { payload } => Transport::Icmp(payload),
         }
