@@ -1,4 +1,5 @@
 use super::code::CODE_BITS;
+use super::weight::{Weight, rounded};
 use crate::survival::{BAND_BITS, BANDS};
 use dwell_types::hash;
 use std::ops::Range;
@@ -58,7 +59,7 @@ pub(super) struct Cell {
     /// The number of the series, [`CODE_BITS`] bits of code, the part, and the band: the bins of a series are in order
     /// of delay.
     pub(super) key: u64,
-    pub(super) weight: f32,
+    pub(super) weight: Weight,
     /// Σ (weight² − weight): this bin's contribution to the variance of the total.
     pub(super) excess: f32,
 }
@@ -82,33 +83,33 @@ impl Cell {
     pub(super) fn new(key: u64, weight: f64) -> Self {
         // What is no number becomes the least.
         let weight = if weight > LIGHTEST { weight.min(HEAVIEST) } else { LIGHTEST };
-        Self { key, weight: weight as f32, excess: (weight * weight - weight).max(0.0) as f32 }
+        Self { key, weight: Weight::new(weight), excess: (weight * weight - weight).max(0.0) as f32 }
     }
 
     /// One sample with weight 1.
     #[inline]
     pub(super) fn one(key: u64) -> Self {
-        Self { key, weight: 1.0, excess: 0.0 }
+        Self { key, weight: Weight::ONE, excess: 0.0 }
     }
 
     /// Adds the samples of a cell with the same key.
     #[inline]
     pub(super) fn add(&mut self, other: &Self, dither: &mut Dither) {
         let cut_off = dither.next();
-        self.weight = rounded(self.weight(), other.weight(), cut_off);
+        self.weight = self.weight.plus(other.weight, cut_off);
         self.excess = rounded(self.excess(), other.excess(), cut_off);
     }
 
     /// Makes each unit of weight stand for so many exchanges: Σ ((*sw*)² − *sw*).
     pub(super) fn scale(&mut self, scale: f64) {
         let (weight, excess) = (self.weight(), self.excess());
-        self.weight = (scale * weight) as f32;
+        self.weight = Weight::new(scale * weight);
         self.excess = (scale * (scale * excess + (scale - 1.0) * weight)) as f32;
     }
 
     #[inline]
     pub(super) fn weight(&self) -> f64 {
-        self.weight.into()
+        self.weight.get()
     }
 
     #[inline]
@@ -138,14 +139,7 @@ impl Cell {
 }
 
 /// Bits of a 64-bit float that a 32-bit one lacks.
-const CUT_OFF: u32 = f64::MANTISSA_DIGITS - f32::MANTISSA_DIGITS;
-
-/// A sum, rounded up or down according to `cut_off`: sums stay unbiased, however small the addends.
-#[inline]
-fn rounded(sum: f64, addend: f64, cut_off: u64) -> f32 {
-    let bits = (sum + addend).min(f64::from(f32::MAX)).to_bits() + cut_off;
-    f64::from_bits(bits >> CUT_OFF << CUT_OFF) as f32
-}
+pub(super) const CUT_OFF: u32 = f64::MANTISSA_DIGITS - f32::MANTISSA_DIGITS;
 
 /// Evenly distributed numbers with as many bits as are cut off: multiples of the golden ratio.
 #[derive(Clone, Debug, Default)]
@@ -226,7 +220,7 @@ mod tests {
         fn what_is_added_is_in_its_bin(bins in prop::collection::btree_map(0u64..60, 1u32..9, 0..40),
             mut keys in prop::collection::vec(0u64..60, 0..80)) {
             keys.sort_unstable();
-            let mut added: Vec<Cell> = bins.iter().map(|(&key, &n)| Cell { key, weight: n as f32, excess: 2.0 }).collect();
+            let mut added: Vec<Cell> = bins.iter().map(|(&key, &n)| Cell { key, weight: Weight::new(n.into()), excess: 2.0 }).collect();
             add_all(&mut added, keys.iter().copied().map(Cell::one), &mut Dither::default());
             let mut expected: BTreeMap<u64, (f64, f64)> =
                 bins.iter().map(|(&key, &n)| (key, (n.into(), 2.0))).collect();
@@ -241,14 +235,14 @@ mod tests {
     #[test]
     fn small_addends_are_not_lost() {
         let added = |mut next: Box<dyn FnMut(&mut Cell)>| {
-            let mut cell = Cell { weight: 1e9, ..Cell::default() };
+            let mut cell = Cell { weight: Weight::new(1e9 + 0.5), ..Cell::default() };
             (0..1_000_000).for_each(|_| next(&mut cell));
             cell.weight() - 1e9
         };
         let mut dither = Dither::default();
         let all = added(Box::new(move |cell| cell.add(&Cell::new(0, 1.0), &mut dither)));
         assert!((all - 1e6).abs() < 1e3, "{all}");
-        assert_eq!(added(Box::new(|cell| cell.weight = rounded(cell.weight(), 1.0, 0))), 0.0);
+        assert_eq!(added(Box::new(|cell| cell.weight = Weight::new(rounded(cell.weight(), 1.0, 0).into()))), 0.0);
     }
 
     #[test]
@@ -262,7 +256,7 @@ mod tests {
 
     #[test]
     fn sums_stay_finite() {
-        let mut cell = Cell { key: 0, weight: f32::MAX, excess: f32::MAX };
+        let mut cell = Cell { key: 0, weight: Weight::new(f32::MAX.into()), excess: f32::MAX };
         cell.add(&Cell::new(0, f64::INFINITY), &mut Dither(u64::MAX));
         assert!(cell.weight().is_finite() && cell.excess().is_finite());
     }

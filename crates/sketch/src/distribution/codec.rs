@@ -8,13 +8,15 @@
 //!     i64 i64  smallest and largest delay, nanoseconds
 //! u64 m        bins; then for each, in rising order of keys:
 //!   u64        key: series (17 bits), code (40), part (2), band (5)
-//!   f32 f32    Σ weight, Σ (weight² − weight)
+//!   f32        Σ weight; or, where a float would round it, 31 bits of a whole number below a bit of 1
+//!   f32        Σ (weight² − weight)
 //! ```
 
 use super::cell::Cell;
 use super::code::PARTS;
 use super::code::{self, COARSEST, FINEST, SINCE_FIRST, SINCE_LAST};
 use super::store::{DelayStore, Part, PerSeries};
+use super::weight::Weight;
 use crate::codec::{CodecError, Kind, Reader, Writer};
 use std::num::NonZeroU32;
 
@@ -43,7 +45,7 @@ impl DelayStore {
         to.u64(binned.bins.len() as u64);
         for cell in binned.bins.iter() {
             to.u64(cell.key);
-            to.f32(cell.weight);
+            to.u32(cell.weight.to_bits());
             to.f32(cell.excess);
         }
         to.finish()
@@ -98,8 +100,9 @@ fn read_cells(number: usize, series: &[PerSeries], from: &mut Reader<'_>) -> Res
     let mut read: Vec<Cell> = Vec::with_capacity(number);
     let mut has_bins = vec![[false; PARTS]; series.len()];
     for _ in 0..number {
-        let cell =
-            Cell { key: from.u64()?, weight: from.small_amount("weight")?, excess: from.small_amount("variance")? };
+        let (key, weight) = (from.u64()?, from.u32()?);
+        let weight = Weight::from_bits(weight).ok_or(CodecError::Value("weight"))?;
+        let cell = Cell { key, weight, excess: from.small_amount("variance")? };
         let Some(PerSeries { bits, parts }) = series.get(cell.series()) else {
             return Err(CodecError::Value("series"));
         };
@@ -111,7 +114,7 @@ fn read_cells(number: usize, series: &[PerSeries], from: &mut Reader<'_>) -> Res
         if high < min || max < low {
             return Err(CodecError::Value("bin beside its extremes"));
         }
-        if cell.weight == 0.0 {
+        if cell.weight() == 0.0 {
             return Err(CodecError::Value("empty bin"));
         }
         if read.last().is_some_and(|before| before.key >= cell.key) {

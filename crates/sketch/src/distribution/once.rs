@@ -13,6 +13,7 @@
 
 use super::cell::Cell;
 use super::code::{CLEAR, SINCE_FIRST, SINCE_LAST};
+use super::weight::Weight;
 use crate::survival::BANDS;
 
 /// The bins of one series without those of repeated requests.
@@ -121,11 +122,11 @@ impl Once {
         let mut once = Self { cells: Vec::new(), doubts: Doubts::default() };
         for ((cells, class), left) in by_class().zip(&classes).zip(increasing(&classes)) {
             if left > 0.0 {
-                let share = (left / class.clear).min(1.0) as f32;
+                let share = (left / class.clear).min(1.0);
                 let clear = cells.iter().filter(|cell| cell.part() == CLEAR);
                 once.cells.extend(clear.map(|cell| Cell {
-                    weight: share * cell.weight,
-                    excess: share * cell.excess,
+                    weight: Weight::new(share * cell.weight()),
+                    excess: (share * cell.excess()) as f32,
                     ..*cell
                 }));
             }
@@ -172,7 +173,11 @@ mod tests {
 
     fn cell(code: u64, part: usize, weight: f64, samples: u32) -> Cell {
         let excess = f64::from(samples) * (weight * weight - weight);
-        Cell { key: Cell::key(0, code, part, 0), weight: (f64::from(samples) * weight) as f32, excess: excess as f32 }
+        Cell {
+            key: Cell::key(0, code, part, 0),
+            weight: Weight::new(f64::from(samples) * weight),
+            excess: excess as f32,
+        }
     }
 
     /// 100 samples of weight 2 at each of three delays. Of 4 requests that were seen to be repeated, at the second delay,

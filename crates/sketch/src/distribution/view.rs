@@ -4,6 +4,7 @@ use super::cell::Cell;
 use super::code::{self, PARTS};
 use super::once::Doubts;
 use super::ones::Merged;
+use super::weight::Weight;
 use crate::survival::BANDS;
 use either::Either;
 use std::ops::Range;
@@ -62,7 +63,9 @@ impl Sorted {
         let mut cells: Vec<Cell> = Vec::new();
         for cell in self.all() {
             match cells.last_mut().filter(|last| last.key == cell.key) {
-                Some(last) => (last.weight, last.excess) = (last.weight + cell.weight, last.excess + cell.excess),
+                Some(last) => {
+                    (last.weight, last.excess) = (Weight::new(last.weight() + cell.weight()), last.excess + cell.excess)
+                }
                 None => cells.push(cell),
             }
         }
