@@ -17,9 +17,8 @@ pub(super) fn first(link: LinkType, rest: &mut Rest<'_>) -> Step {
         LinkType::ETHERNET => link::ethernet(rest),
         LinkType::LINUX_SLL => linux_cooked(rest),
         LinkType::LINUX_SLL2 => linux_cooked_2(rest),
-        LinkType::RAW | LinkType::RAW_BSD | LinkType::RAW_OPENBSD => link::raw(rest),
-        LinkType::IPV4 => Ok(Next::Ipv4),
-        LinkType::IPV6 => Ok(Next::Ipv6),
+        // The last two stand for one version, but some writers put both into a file.
+        LinkType::RAW | LinkType::RAW_BSD | LinkType::RAW_OPENBSD | LinkType::IPV4 | LinkType::IPV6 => link::raw(rest),
         _ => rare(link, rest),
     }
 }

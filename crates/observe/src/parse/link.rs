@@ -16,8 +16,11 @@ pub(super) mod ether_type {
     pub(crate) const VLAN_SERVICE: u16 = 0x88a8;
     pub(crate) const PROVIDER_BRIDGE: u16 = 0x88e7;
     pub(crate) const PRECISION_TIME: u16 = 0x88f7;
+    pub(crate) const FABRIC_PATH: u16 = 0x8903;
+    pub(crate) const SEAMLESS_REDUNDANCY: u16 = 0x892f;
     pub(crate) const VLAN_9100: u16 = 0x9100;
     pub(crate) const VLAN_9200: u16 = 0x9200;
+    pub(crate) const REDUNDANCY: u16 = 0xf1c1;
 }
 
 /// Ethernet type fields up to this value are lengths in bytes (IEEE 802.3 §3.2.6).
@@ -43,6 +46,8 @@ fn rare(ether_type: u16) -> Step {
     match ether_type {
         ether_type::VLAN_9100 | ether_type::VLAN_9200 => Ok(Next::Vlan),
         ether_type::PROVIDER_BRIDGE => Ok(Next::ProviderBridge),
+        ether_type::FABRIC_PATH => Ok(Next::FabricPath),
+        ether_type::SEAMLESS_REDUNDANCY | ether_type::REDUNDANCY => Ok(Next::Redundancy),
         ether_type::TRANSPARENT_ETHERNET => Ok(Next::Ethernet),
         ether_type::PPP => Ok(Next::Ppp),
         ether_type::PRECISION_TIME => Ok(Next::PrecisionTime),
@@ -74,6 +79,19 @@ pub(super) fn vlan(rest: &mut Rest<'_>) -> Result<(u16, Next), Reject> {
 pub(super) fn provider_bridge(rest: &mut Rest<'_>) -> Step {
     rest.skip(4, Layer::Link)?;
     Ok(Next::Ethernet)
+}
+
+/// The tag of Cisco's FabricPath: tree and time to live, then the whole frame.
+pub(super) fn fabric_path(rest: &mut Rest<'_>) -> Step {
+    rest.skip(2, Layer::Link)?;
+    Ok(Next::Ethernet)
+}
+
+/// What numbers the copies of a frame on redundant paths, for high-availability seamless redundancy (IEC 62439-3 §5.7)
+/// and in time-sensitive networks (IEEE 802.1CB §7.8): four bytes, then a type or length field.
+pub(super) fn redundancy(rest: &mut Rest<'_>) -> Step {
+    let tag = rest.take::<6>(Layer::Link)?;
+    type_or_length(u16_at(tag, 4), rest)
 }
 
 /// What follows Ethernet's type or length field.

@@ -6,6 +6,8 @@ pub(super) enum Next {
     Ethernet,
     Vlan,
     ProviderBridge,
+    FabricPath,
+    Redundancy,
     Mpls,
     Pppoe,
     Ppp,

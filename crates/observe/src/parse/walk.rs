@@ -64,6 +64,8 @@ fn headers<'a>(
                 inside
             }
             Next::ProviderBridge => link::provider_bridge(&mut rest)?,
+            Next::FabricPath => link::fabric_path(&mut rest)?,
+            Next::Redundancy => link::redundancy(&mut rest)?,
             Next::Mpls => link::mpls(&mut rest)?,
             Next::Pppoe => link::pppoe(&mut rest)?,
             Next::Ppp => link::ppp(&mut rest)?,

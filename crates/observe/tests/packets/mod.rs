@@ -37,6 +37,10 @@ pub(crate) enum Layer {
     ControlWord,
     /// The instance tag of IEEE 802.1ah, in front of Ethernet.
     ProviderBridge,
+    /// Cisco's tag, in front of Ethernet.
+    FabricPath,
+    /// The number of a frame on redundant paths, of this type.
+    Redundancy(u16),
     Pppoe,
     Ppp {
         framed: bool,
@@ -262,6 +266,10 @@ impl Layer {
             }
             Self::ControlWord => (Kind::Ethernet, front(vec![0; 4])),
             Self::ProviderBridge => (Kind::EtherType(PROVIDER_BRIDGE), front(vec![0x20, 0, 1, 7])),
+            Self::FabricPath => (Kind::EtherType(0x8903), front(vec![0, 0x5f])),
+            Self::Redundancy(ether_type) => {
+                (Kind::EtherType(*ether_type), front(behind(&[0x10, 60, 1, 7], kind.ether_type())))
+            }
             Self::Pppoe => (Kind::EtherType(PPPOE), front(behind(&[0x11, 0, 0, 7], inside.len() as u16))),
             Self::Ppp { framed, compressed } => {
                 let address: &[u8] = if *framed { &[0xff, 3] } else { &[] };
@@ -636,6 +644,8 @@ fn ethernet() -> impl Strategy<Value = Vec<Layer>> {
         1 => pseudowire(),
         1 => bare_ppp().prop_map(|ppp| vec![Layer::Pppoe, ppp]),
         1 => plain_ethernet().prop_map(|inner| [vec![Layer::ProviderBridge], inner].concat()),
+        1 => plain_ethernet().prop_map(|inner| [vec![Layer::FabricPath], inner].concat()),
+        1 => prop::sample::select(vec![0x892f, 0xf1c1]).prop_map(|number| vec![Layer::Redundancy(number)]),
     ];
     (any::<bool>(), tags(), shims)
         .prop_map(|(snap, tags, shims)| [vec![Layer::Ethernet { snap }], tags, shims].concat())
@@ -711,8 +721,7 @@ pub(crate) fn sample() -> impl Strategy<Value = Sample> {
         1 => (Just(LinkType::LINUX_SLL2), tags().prop_map(|tags| [vec![Layer::Cooked2], tags].concat())),
         1 => (prop::sample::select(vec![LinkType::RAW, LinkType::RAW_BSD, LinkType::RAW_OPENBSD]), none()),
         1 => (prop::sample::select(vec![LinkType::NULL, LinkType::LOOP]), loopback),
-        // That of IPv6, if the packet is.
-        1 => (Just(LinkType::IPV4), none()),
+        1 => (prop::sample::select(vec![LinkType::IPV4, LinkType::IPV6]), none()),
         1 => (
             prop::sample::select(vec![LinkType::PPP, LinkType::PPP_HDLC, LinkType::CISCO_HDLC]),
             prop_oneof![ppp(), hdlc()],
@@ -728,7 +737,6 @@ pub(crate) fn sample() -> impl Strategy<Value = Sample> {
     let tunnels = vec((tunnel(), ip(true)), 0..3);
     (below, ip(true), tunnels, body(), 0..20usize).prop_map(
         |((link, mut layers), outermost, tunnels, body, padding)| {
-            let link = if link == LinkType::IPV4 && outermost.source.is_ipv6() { LinkType::IPV6 } else { link };
             layers.push(Layer::Ip(outermost));
             for (tunnel, ip) in tunnels {
                 layers.extend(tunnel);
