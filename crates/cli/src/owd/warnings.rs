@@ -151,6 +151,9 @@ fn not_joined(total: &Line, span: Option<Span>, interval: Option<Nanos>) -> Opti
             }
         });
     }
+    if total.received > 0 && total.delay_ns.mean.is_none() {
+        return Some("intervals have too few packets for a delay: set a longer --interval".to_owned());
+    }
     (total.uncovered > total.sent / 4).then(|| {
         format!(
             "{} of {} packets are in intervals that could not be joined: longer ones (--interval) lose less, and so does a \

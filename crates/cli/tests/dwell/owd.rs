@@ -894,6 +894,20 @@ fn sketches_say_what_they_could_not_join() {
     assert_eq!(err, "");
     let (err, _) = owd(&["--interval", "20s"]);
     assert!(err.contains("last 10.0 s, less than two intervals of 20.0 s: set a shorter --interval"), "{err}");
+    // One packet in each interval tells nothing of delays.
+    let sparse = |file: &str, delay: u64| {
+        let lines = (1..400).map(|n| format!("{},{n}\n", n * 1_000_000_000 + delay));
+        fs::write(folder.path().join(file), "at_ns,packet\n".to_owned() + &lines.collect::<String>()).unwrap();
+    };
+    (sparse("a.sparse", 0), sparse("b.sparse", 5_000_000));
+    let sparse = ["owd", "--crossings", "a.sparse", "b.sparse", "--method", "lda", "--format", "json"];
+    let run = dwell_in(folder.path(), &[&sparse[..], &["--interval", "1s"]].concat());
+    let total = &run.json()["total"];
+    assert!(total["received"].as_u64() > Some(300) && total["delay_ns"]["mean"].is_null());
+    assert_eq!(total["unusable"], "too few cells hold the same packets at both points");
+    assert!(run.err.contains("too few packets for a delay: set a longer --interval"), "{}", run.err);
+    let longer = dwell_in(folder.path(), &[&sparse[..], &["--interval", "100s"]].concat());
+    assert!(longer.err.is_empty() && longer.json()["total"]["unusable"].is_null(), "{}", longer.err);
     // Sketches of different intervals, and ones that a file repeats.
     for (log, interval) in [("a.csv", "1s"), ("b.csv", "330ms"), ("b.csv", "1s")] {
         let name = format!("{log}.{interval}");

@@ -96,6 +96,9 @@ impl Line {
     }
 }
 
+/// Why there are no delays although packets arrived.
+const TOO_FEW_CELLS: &str = "too few cells hold the same packets at both points";
+
 impl From<&Totals> for Line {
     fn from(totals: &Totals) -> Self {
         Self::new(totals.sent, totals.sent_bytes, &totals.tally, &totals.distribution)
@@ -107,13 +110,17 @@ impl From<&Combined> for Line {
     fn from(combined: &Combined) -> Self {
         let &Combined { sent, usable, received, effective_samples, .. } = combined;
         let delay_ns = Delays { mean: combined.mean(), std: combined.std(), ..Delays::default() };
-        let unusable = (usable == 0).then(|| "no interval could be joined".to_owned());
+        let unusable = match delay_ns.mean {
+            Some(_) => None,
+            None if usable == 0 => Some("no interval could be joined"),
+            None => Some(TOO_FEW_CELLS),
+        };
         Self {
             sent,
             uncovered: sent - usable,
             effective_samples,
             delay_ns,
-            unusable,
+            unusable: unusable.map(str::to_owned),
             // What is said of all packets adds up.
             received: received.min(usable),
             ..Self::counted(usable, received, combined.surplus(), combined.elsewhere())
@@ -130,7 +137,7 @@ impl From<&Joined> for Interval {
                 Line {
                     effective_samples: answer.delays.map_or(0, |delays| delays.packets),
                     delay_ns: Delays { mean, std, ..Delays::default() },
-                    unusable: mean.is_none().then(|| "too few cells hold the same packets at both points".to_owned()),
+                    unusable: mean.is_none().then(|| TOO_FEW_CELLS.to_owned()),
                     ..Line::counted(answer.sent, answer.received, answer.surplus(), answer.elsewhere)
                 }
             }
