@@ -1,6 +1,6 @@
 //! Grids of streams and configurations: the common part of all kinds of experiment.
 
-use crate::case::{Case, Measurement, Quantity, Scale, Shown};
+use crate::case::{Case, Measurement, Quantity, Scale, Shown, label};
 use crate::experiment::Experiment;
 use crate::metrics::Summary;
 use crate::table::{self, WriteTable};
@@ -137,11 +137,14 @@ impl<C: Measured> Grid<C> {
             };
             all_suit().map_err(|problem| within(Invalid::new("method", problem)))?;
             for configuration in found {
+                // Records and checks know a configuration by its label.
                 let is_same = |other: &C| {
-                    other.name() == configuration.name() && other.parameters() == configuration.parameters()
+                    other.name() == configuration.name()
+                        && label(&other.parameters()) == label(&configuration.parameters())
                 };
                 if configurations.iter().any(is_same) {
-                    return Err(Invalid::new(format!("methods[{i}]"), "the same configuration a second time"));
+                    let problem = "the same configuration a second time, to four digits";
+                    return Err(Invalid::new(format!("methods[{i}]"), problem));
                 }
                 configurations.push(configuration);
             }
