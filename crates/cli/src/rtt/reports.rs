@@ -43,8 +43,6 @@ pub(super) struct Reports {
     span: (Timestamp, Timestamp),
     disorder: Disorder,
     doubts: Doubts,
-    /// Whether it was given how long requests wait.
-    is_lifetime_given: bool,
     frames_before: Option<Frames>,
     /// The reports of earlier intervals, if they are needed at the end.
     done: Vec<RttReport>,
@@ -67,7 +65,6 @@ impl Reports {
             span: NOTHING,
             disorder: Disorder::NONE,
             doubts: Doubts::new(arguments),
-            is_lifetime_given: arguments.longest.is_some(),
             frames_before: None,
             done: Vec::new(),
         };
@@ -136,7 +133,7 @@ impl Reports {
     ) -> Result<(), Failure> {
         let answers = self.up_to_now(meter, None).estimate();
         let mut last = self.report(answers, meter, observed);
-        let mut found = warnings::cut_short(meter, self.is_lifetime_given, &last.results);
+        let mut found = self.doubts.cut_short(meter);
         if let Some(frames) = observed.frames() {
             found.extend(self.doubts.of_order(&self.disorder, &frames, self.sources.len()));
             found.extend(self.doubts.of_frames(&frames));
