@@ -89,6 +89,28 @@ pub struct Run {
     pub measurements: Vec<Measurement>,
 }
 
+/// Where the values of a quantity lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Range {
+    /// Anywhere.
+    Any,
+    /// From zero up: a relative error without its sign.
+    Magnitude,
+    /// From zero to one: a share.
+    Share,
+}
+
+impl Range {
+    /// Whether it contains a value.
+    pub fn contains(self, value: f64) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Magnitude => value >= 0.0,
+            Self::Share => (0.0..=1.0).contains(&value),
+        }
+    }
+}
+
 /// A quantity that a case measures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quantity {
@@ -96,8 +118,8 @@ pub struct Quantity {
     pub name: String,
     /// How its estimates are compared with the truth.
     pub scale: Scale,
-    /// Whether it is a share, or a relative error without its sign.
-    pub is_share: bool,
+    /// Where its values lie.
+    pub range: Range,
     /// Whether estimates have intervals.
     pub has_interval: bool,
 }

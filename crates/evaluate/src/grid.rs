@@ -1,6 +1,6 @@
 //! Grids of streams and configurations: the common part of all kinds of experiment.
 
-use crate::case::{Case, Measurement, Quantity, Scale, Shown, label};
+use crate::case::{Case, Measurement, Quantity, Range, Scale, Shown, label};
 use crate::experiment::Experiment;
 use crate::metrics::Summary;
 use crate::table::{self, WriteTable};
@@ -64,7 +64,7 @@ pub(crate) fn compared(scale: Scale, names: &[&str]) -> Vec<Quantity> {
 
 /// The same without intervals.
 pub(crate) fn plain(scale: Scale, names: &[&str]) -> Vec<Quantity> {
-    let quantity = |&name: &&str| Quantity { name: name.to_owned(), scale, is_share: false, has_interval: false };
+    let quantity = |&name: &&str| Quantity { name: name.to_owned(), scale, range: Range::Any, has_interval: false };
     names.iter().map(quantity).collect()
 }
 
@@ -73,9 +73,14 @@ pub(crate) fn values(names: &[&str]) -> Vec<Quantity> {
     plain(Scale::Value, names)
 }
 
-/// Facts that are shares, or relative errors without their sign.
+/// Facts that are relative errors without their sign.
+pub(crate) fn magnitudes(names: &[&str]) -> Vec<Quantity> {
+    values(names).into_iter().map(|quantity| Quantity { range: Range::Magnitude, ..quantity }).collect()
+}
+
+/// Facts that are shares.
 pub(crate) fn shares(names: &[&str]) -> Vec<Quantity> {
-    values(names).into_iter().map(|quantity| Quantity { is_share: true, ..quantity }).collect()
+    values(names).into_iter().map(|quantity| Quantity { range: Range::Share, ..quantity }).collect()
 }
 
 /// Stands for all quantities whose names begin so and end in a number, in [`Measured::quantities`].

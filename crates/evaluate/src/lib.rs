@@ -38,7 +38,7 @@ pub use definition::{Definition, DefinitionError, Size};
 mod value;
 // A case: one configuration under one workload; and the measurements of a run of it.
 mod case;
-pub use case::{Case, Measurement, Quantity, Run, Scale, Shown, label};
+pub use case::{Case, Measurement, Quantity, Range, Run, Scale, Shown, label};
 // The interface of an experiment to the code that runs it.
 mod experiment;
 pub use experiment::Experiment;

@@ -1,7 +1,7 @@
 use super::method::{Arrival, Configuration, MethodName, Pair};
 use super::workload::Stream;
 use crate::case::{Measurement, Quantity, STATE_BYTES};
-use crate::grid::{BLOCK, Measured, methods_seed, shares, values};
+use crate::grid::{BLOCK, Measured, magnitudes, methods_seed, shares, values};
 use dwell_simulate::crossing::flows::{FlowPassage, FlowWorkload};
 use dwell_sketch::lds::{Comparison, Figure, Listed, Rule};
 use dwell_sketch::rli::Rli;
@@ -65,10 +65,12 @@ impl Measured for Configuration {
         if !stream.classes.is_empty() {
             groups.extend((0..=stream.classes.len()).flat_map(|class| [class_name(class), class_name(class) + "_all"]));
         }
-        let of_group = |group: &String| [ERROR, P95, NONE, COVERED].map(|what| quantity(what, group));
-        let of_groups: Vec<String> = groups.iter().flat_map(of_group).collect();
-        let names: Vec<&str> = of_groups.iter().map(String::as_str).collect();
-        [shares(&names), values(&[STATE_BYTES])].concat()
+        let of_group = |group: &String| {
+            let [error, p95, none, covered] = [ERROR, P95, NONE, COVERED].map(|what| quantity(what, group));
+            [magnitudes(&[&error, &p95]), shares(&[&none, &covered])].concat()
+        };
+        let of_groups: Vec<Quantity> = groups.iter().flat_map(of_group).collect();
+        [of_groups, values(&[STATE_BYTES])].concat()
     }
 
     /// Runs all pairs at once, so that the stream is generated only once; methods that query the same sketches share

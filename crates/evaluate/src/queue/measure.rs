@@ -12,9 +12,9 @@ pub(super) mod facts;
 use facts::Facts;
 
 /// Share of the packets attributed to culprits that are theirs.
-pub(crate) const PRECISION: &str = "precision";
+pub(super) const PRECISION: &str = "precision";
 /// Share of the culprits' packets that are attributed to them.
-pub(crate) const RECALL: &str = "recall";
+pub(super) const RECALL: &str = "recall";
 /// Mean error of the size of the packet's flow in the queue.
 pub(super) const SIZE_ERROR: &str = "size_error_bytes";
 /// Its median.

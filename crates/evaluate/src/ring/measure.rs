@@ -1,7 +1,7 @@
 use super::method::Configuration;
 use super::workload::Stream;
 use crate::case::{Measurement, Quantity, STATE_BYTES, Scale};
-use crate::grid::{Measured, methods_seed, numbered, plain, shares, values};
+use crate::grid::{Measured, magnitudes, methods_seed, numbered, plain, shares, values};
 use dwell_simulate::exchange::ExchangeWorkload;
 use dwell_sketch::timebloom::{TimeBloom, false_positive_probability};
 use dwell_sketch::{Event, Meter, Sample};
@@ -20,9 +20,9 @@ const OCCUPANCY: &str = "occupancy";
 /// Filters that match a response.
 const CANDIDATES: &str = "candidates";
 /// Share of the responses whose request was looked for in another slot, or not found.
-pub(crate) const WRONG_SHARE: &str = "wrong_share";
+pub(super) const WRONG_SHARE: &str = "wrong_share";
 /// Share of the responses without a request that matched one.
-pub(crate) const FALSE_SHARE: &str = "false_share";
+pub(super) const FALSE_SHARE: &str = "false_share";
 /// The same, relative to its expected value.
 const FALSE_OF_EXPECTED: &str = "false_of_expected";
 /// Of a course: requests in the observed filter, and share of its bits set, after this many milliseconds.
@@ -38,7 +38,8 @@ impl Measured for Configuration {
 
     fn quantities(&self, stream: &Stream) -> Vec<Quantity> {
         let mut all = values(&[ERROR, HASHES, LOAD, CANDIDATES, STATE_BYTES]);
-        all.extend(shares(&[RELATIVE_ERROR, OCCUPANCY, WRONG_SHARE, FALSE_SHARE]));
+        all.extend(magnitudes(&[RELATIVE_ERROR]));
+        all.extend(shares(&[OCCUPANCY, WRONG_SHARE, FALSE_SHARE]));
         all.extend(plain(Scale::Ratio, &[FALSE_OF_EXPECTED]));
         if stream.course.is_some() {
             all.extend(values(&[&numbered(STORED_AT)]));
