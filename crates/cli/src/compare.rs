@@ -337,13 +337,13 @@ fn check_sum(memories: &[usize], copies: usize, what: &str) -> Result<(), Failur
     const MOST_BYTES: usize = 16 << 30;
     let all = memories.iter().fold(0usize, |sum, &memory| sum.saturating_add(memory)).saturating_mul(copies);
     if all > MOST_BYTES {
-        let (all, most) = (all >> 30, MOST_BYTES >> 30);
+        let (all, most) = (all.div_ceil(1 << 30), MOST_BYTES >> 30);
         return Err(Failure::Usage(format!(
             "--memory: all {what} together would take {all} GiB, expected at most {most}"
         )));
     }
     if !is_available(all) {
-        let all = all >> 20;
+        let all = all.div_ceil(1 << 20);
         return Err(Failure::Usage(format!(
             "--memory: all {what} together would take {all} MiB, more than this machine has"
         )));
