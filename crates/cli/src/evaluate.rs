@@ -107,7 +107,7 @@ pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
 fn measure(arguments: &Arguments, definition: &Definition, signals: &Signals) -> Result<()> {
     let size = if arguments.quick { Size::Quick } else { Size::Full };
     let seeds = arguments.seeds.unwrap_or(definition.seeds(size));
-    let facts = Facts::here(size.name(), seeds, &definition.inputs);
+    let facts = Facts::here(size.name(), seeds, &definition.inputs)?;
     let (folder, (record, finished)) = match &arguments.record {
         Some(folder) => (folder.clone(), Record::begin(folder, definition, size, facts)?),
         None => begin(definition, size, &facts)?,
