@@ -193,7 +193,7 @@ fn exchanges(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failu
     output::check_stdin(sources())?;
     arguments.output.check(sources())?;
     let settings = settings(arguments)?;
-    let mut comparison = Comparison::new(&settings).map_err(|error| Failure::Usage(error.to_string()))?;
+    let mut comparison = Comparison::new(&settings).map_err(Failure::usage)?;
     let mut read = match &arguments.events {
         Some(path) => Read::Log(EventLog::open(path, 1, None, 0, Some(signals.stop()))?),
         None => Read::Captures(CaptureFiles::open(&arguments.captures)?.until(signals.stop())),
@@ -310,7 +310,7 @@ fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
     for (flag, is_set, has) in known {
         if is_set && !methods.iter().copied().any(has) {
             let others = rtt::methods(has);
-            return Err(Failure::Usage(format!("{flag} applies only to --methods {others}")));
+            return Err(Failure::usage(format!("{flag} applies only to --methods {others}")));
         }
     }
     let copies = matches.len() * methods.len() * usize::from(arguments.seeds);
@@ -338,13 +338,13 @@ fn check_sum(memories: &[usize], copies: usize, what: &str) -> Result<(), Failur
     let all = memories.iter().fold(0usize, |sum, &memory| sum.saturating_add(memory)).saturating_mul(copies);
     if all > MOST_BYTES {
         let (all, most) = (all.div_ceil(1 << 30), MOST_BYTES >> 30);
-        return Err(Failure::Usage(format!(
+        return Err(Failure::usage(format!(
             "--memory: all {what} together would take {all} GiB, expected at most {most}"
         )));
     }
     if !is_available(all) {
         let all = all.div_ceil(1 << 20);
-        return Err(Failure::Usage(format!(
+        return Err(Failure::usage(format!(
             "--memory: all {what} together would take {all} MiB, more than this machine has"
         )));
     }

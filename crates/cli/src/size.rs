@@ -100,8 +100,3 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     to.finish()?;
     Ok(ExitCode::SUCCESS)
 }
-
-/// The error for parameters for which no size can be found.
-fn usage(error: impl ToString) -> Failure {
-    Failure::Usage(error.to_string())
-}

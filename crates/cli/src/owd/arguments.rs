@@ -308,56 +308,55 @@ pub(super) enum Format {
 impl Arguments {
     /// Checks combinations of arguments that their own parsers cannot.
     pub(super) fn check(&self) -> Result<(), Failure> {
-        let usage = |words: &str| Err(Failure::Usage(words.to_owned()));
         if !self.more.is_empty() {
             let found = self.more.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
-            return usage(&format!(
+            return Err(Failure::usage(format!(
                 "expected two captures, one of each point, found also {found}; join the parts of one by cat (also if \
                  compressed), in their order"
-            ));
+            )));
         }
         let pair = self.pair();
         pair.check()?;
         let weights = self.point.weights.as_ref();
         if self.reverse && self.point.from.is_empty() {
-            return usage("--reverse requires --from, which tells the directions apart");
+            return Err(Failure::usage("--reverse requires --from, which tells the directions apart"));
         }
         if (self.sketch_bytes.is_some() || self.flow_bytes.is_some()) && self.method != Method::Lda {
-            return usage("--sketch-bytes and --flow-bytes apply only to --method lda");
+            return Err(Failure::usage("--sketch-bytes and --flow-bytes apply only to --method lda"));
         }
         if self.flow_bytes.is_some() && !self.wants_flows() {
-            return usage("--flow-bytes requires --flows or --flow");
+            return Err(Failure::usage("--flow-bytes requires --flows or --flow"));
         }
         let ExpectedArguments { packets_per_interval, loss } = &self.expected;
         if (packets_per_interval.is_some() || loss.is_some()) && self.method != Method::Lda {
-            return usage("--packets-per-interval and --loss apply only to --method lda");
+            return Err(Failure::usage("--packets-per-interval and --loss apply only to --method lda"));
         }
         if self.method == Method::Lda && self.reverse {
-            return usage("--method lda measures one direction only: omit --reverse");
+            return Err(Failure::usage("--method lda measures one direction only: omit --reverse"));
         }
         if self.group.is_some() && !self.wants_flows() {
-            return usage("--group defines flows: it requires --flows or --flow");
+            return Err(Failure::usage("--group defines flows: it requires --flows or --flow"));
         }
         if self.point.weights.is_some() && !(self.method == Method::Lda && self.wants_flows()) {
-            return usage("--weights applies only to --method lda with --flows");
+            return Err(Failure::usage("--weights applies only to --method lda with --flows"));
         }
         if self.point.weights.is_some() && self.group.is_some() {
-            return usage("--weights refers to addresses: omit --group");
+            return Err(Failure::usage("--weights refers to addresses: omit --group"));
         }
         if self.point.naming.nat && self.method == Method::Lda && self.wants_flows() && self.group.is_none() {
-            return usage(
+            return Err(Failure::usage(
                 "--method lda: with --nat flows have other addresses at the other point: compare packets (--method \
                  auto), or define flows with --group by what is not translated, such as dst-port",
-            );
+            ));
         }
         if self.output.report.format() == Format::Openmetrics && self.point.interval.is_some() {
-            return usage("--format openmetrics does not support --interval: use jsonl or csv");
+            return Err(Failure::usage("--format openmetrics does not support --interval: use jsonl or csv"));
         }
         if self.samples.is_some() && self.method == Method::Lda {
-            return usage("--samples does not apply to --method lda, which does not know single packets");
+            return Err(Failure::usage("--samples does not apply to --method lda, which does not know single packets"));
         }
         if self.plot_cdf.is_some() && self.method == Method::Lda {
-            return usage("--plot-cdf does not apply to --method lda, which does not know distributions");
+            return Err(Failure::usage("--plot-cdf does not apply to --method lda, which does not know distributions"));
         }
         let others = self.samples.iter().chain(self.plot_cdf.as_ref().map(|(path, _)| path));
         self.output.check(pair.paths.iter().chain(weights), others)
@@ -385,15 +384,14 @@ impl Arguments {
 impl SketchArguments {
     /// Checks combinations of arguments that their own parsers cannot.
     pub(super) fn check(&self) -> Result<(), Failure> {
-        let usage = |words: &str| Err(Failure::Usage(words.to_owned()));
         if self.point.weights.is_some() && !self.flows {
-            return usage("--weights requires --flows");
+            return Err(Failure::usage("--weights requires --flows"));
         }
         if self.point.naming.nat && self.flows && self.group.is_none() {
-            return usage(
+            return Err(Failure::usage(
                 "with --nat flows have other addresses at the other point: omit --flows, define flows with --group by \
                  what is not translated, or compare packets (dwell owd --nat --flows)",
-            );
+            ));
         }
         output::check_apart([&self.capture].into_iter().chain(&self.point.weights), [&self.output])
     }

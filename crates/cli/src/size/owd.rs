@@ -2,7 +2,7 @@
 
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
-use super::{Answer, Asked, usage};
+use super::{Answer, Asked};
 use crate::Failure;
 use crate::owd::memory_flag;
 use crate::units::{self, time_flag};
@@ -48,7 +48,7 @@ pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
         (Some(error), _) => Params::for_error(error, &expected, arguments.cv),
         (None, memory) => Params::budget_for(memory.unwrap_or(0), &expected),
     };
-    let params = params.map_err(usage)?;
+    let params = params.map_err(Failure::usage)?;
     Ok(Answer {
         question: "owd",
         method: "lda",
