@@ -1,7 +1,7 @@
 //! Grids of streams and configurations: the common part of all kinds of experiment.
 
 use crate::case::{Case, Measurement, Quantity, Range, Scale, Shown, label};
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, Problem};
 use crate::metrics::Summary;
 use crate::table::{self, WriteTable};
 use crate::value::Invalid;
@@ -46,7 +46,7 @@ pub(crate) trait Measured: Configured {
     const SHOWN: Shown = Shown { quantities: &[], largest: None };
 
     /// Checks whether it can process a stream.
-    fn suits(&self, _: &Self::Stream) -> Result<(), String> {
+    fn suits(&self, _: &Self::Stream) -> Result<(), Problem> {
         Ok(())
     }
 
@@ -54,7 +54,7 @@ pub(crate) trait Measured: Configured {
     fn quantities(&self, stream: &Self::Stream) -> Vec<Quantity>;
 
     /// Runs one seed of a stream through some configurations; returns one list of measurements for each.
-    fn run(stream: &Self::Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, String>;
+    fn run(stream: &Self::Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, Problem>;
 }
 
 /// Quantities whose estimates, which have intervals, are compared so.
@@ -182,12 +182,16 @@ impl<C: Measured> Experiment for Grid<C> {
         cases
     }
 
-    fn run(&self, cases: &[&Case], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
+    fn run(&self, cases: &[&Case], seed: u64) -> Result<Vec<Vec<Measurement>>, Problem> {
         let Some((_, stream)) = cases.first().and_then(|case| self.streams.get(case.stream)) else {
             return Ok(Vec::new());
         };
         let configurations: Option<Vec<&C>> = cases.iter().map(|case| self.find(case)).collect();
-        C::run(stream, &configurations.ok_or("a case that is not of this experiment")?, seed)
+        C::run(
+            stream,
+            &configurations.ok_or_else(|| Problem("a case that is not of this experiment".to_owned()))?,
+            seed,
+        )
     }
 
     fn quantities(&self, case: &Case) -> Vec<Quantity> {

@@ -41,7 +41,7 @@ mod case;
 pub use case::{Case, Measurement, Quantity, Range, Run, Scale, Shown, label};
 // The interface of an experiment to the code that runs it.
 mod experiment;
-pub use experiment::Experiment;
+pub use experiment::{Experiment, Problem};
 // Experiments as grids of streams and configurations: the common part of all kinds.
 mod grid;
 // Kind: response times observed at one point.

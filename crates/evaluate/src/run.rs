@@ -61,7 +61,7 @@ pub fn rest(
     let pool = pool.map_err(|error| RunError::Threads(error.to_string()))?;
     let run_task = |(seed, indices): &(u64, Vec<usize>)| {
         let together: Vec<&Case> = indices.iter().map(|&index| &cases[index]).collect();
-        let found = experiment.run(&together, *seed).map_err(RunError::Refused)?;
+        let found = experiment.run(&together, *seed).map_err(|problem| RunError::Refused(problem.0))?;
         let with_case = indices.iter().zip(found);
         let runs: Vec<Run> = with_case.map(|(&case, measurements)| Run { case, seed: *seed, measurements }).collect();
         keep(&runs).map_err(RunError::Keep)?;

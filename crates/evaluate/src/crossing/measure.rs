@@ -1,6 +1,7 @@
 use super::method::{Configuration, Pair};
 use super::workload::Stream;
 use crate::case::{Measurement, Quantity, STATE_BYTES, Scale};
+use crate::experiment::Problem;
 use crate::grid::{BLOCK, Measured, compared, methods_seed, plain, values};
 use dwell_simulate::crossing::{Passage, Passages, Truth};
 use dwell_sketch::estimate::Estimate;
@@ -28,7 +29,7 @@ const USABLE_CELLS: &str = "usable_cells";
 impl Measured for Configuration {
     type Stream = Stream;
 
-    fn suits(&self, stream: &Stream) -> Result<(), String> {
+    fn suits(&self, stream: &Stream) -> Result<(), Problem> {
         self.check_probes(&stream.settings)?;
         self.pair(stream, 0).map(drop)
     }
@@ -48,9 +49,9 @@ impl Measured for Configuration {
     }
 
     /// Runs all pairs at once, so that the stream is generated only once.
-    fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
+    fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, Problem> {
         let settings = &stream.settings;
-        let mut passages = Passages::new(settings, seed).map_err(|error| error.to_string())?;
+        let mut passages = Passages::new(settings, seed)?;
         let hashes = methods_seed(seed);
         let pairs = configurations.iter().map(|configuration| configuration.pair(stream, hashes));
         let mut pairs: Vec<Pair> = pairs.collect::<Result<_, _>>()?;
@@ -73,10 +74,10 @@ impl Measured for Configuration {
 }
 
 /// Compares the estimates of a pair with the truth.
-pub(crate) fn compare(pair: &Pair, truth: &Truth) -> Result<Vec<Measurement>, String> {
+pub(crate) fn compare(pair: &Pair, truth: &Truth) -> Result<Vec<Measurement>, Problem> {
     match pair {
         Pair::Lda { params, sender, receiver } => {
-            let answer = receiver.since(sender).map_err(|error| error.to_string())?;
+            let answer = receiver.since(sender)?;
             let mut measurements = delays(answer.delays, truth);
             measurements.push(relative(STD_BY_PAPER, truth.std(), answer.std_by_paper().map(Estimate::exact), false));
             let loss = truth.lost as f64 / truth.sent.max(1) as f64;
@@ -94,7 +95,7 @@ pub(crate) fn compare(pair: &Pair, truth: &Truth) -> Result<Vec<Measurement>, St
             Ok(measurements)
         }
         Pair::Trajectory { sender, receiver } => {
-            let mut measurements = delays(receiver.since(sender).map_err(|error| error.to_string())?, truth);
+            let mut measurements = delays(receiver.since(sender)?, truth);
             measurements.push(Measurement::value(STATE_BYTES, receiver.state_bytes() as f64));
             Ok(measurements)
         }

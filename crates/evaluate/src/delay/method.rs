@@ -1,4 +1,5 @@
 use super::meter::{AnyMeter, Kind};
+use crate::experiment::Problem;
 use crate::grid::{Configured, Entry};
 use crate::value::{Invalid, Number, RATES, above_zero, available, memory, some, span, within};
 use dwell_sketch::distribution::DelayStore;
@@ -221,28 +222,28 @@ impl Configured for Configuration {
 
 impl Configuration {
     /// Builds a meter for simulated exchanges.
-    pub(super) fn meter(&self, seed: u64, groups: u16) -> Result<AnyMeter, String> {
+    pub(super) fn meter(&self, seed: u64, groups: u16) -> Result<AnyMeter, Problem> {
         let store = || DelayStore::unbounded(groups.into());
         match self.kind {
             Kind::Rtt(_) => Ok(AnyMeter::Rtt(Box::new(self.rtt_meter(false, seed, groups)?))),
             Kind::Table => {
                 let (slots, p) = self.slots_and_probability()?;
                 let table = WeightTable::new(slots, p, WeightTable::INCREMENT, u32::MAX);
-                let table = table.map_err(|error| error.to_string())?;
+                let table = table?;
                 Ok(AnyMeter::Table(Box::new(self.rtt_meter(true, seed, groups)?), table, store()))
             }
             Kind::Staged => {
                 let (slots, entry_probability) = self.slots_and_probability()?;
-                let stages = self.stages.ok_or("expected stages")?;
+                let stages = self.stages.ok_or_else(|| Problem("expected stages".to_owned()))?;
                 if self.fingerprint_bits.is_some() || self.expiry.is_some() {
-                    return Err("has neither fingerprint_bits nor expiry_ms".to_owned());
+                    return Err(Problem("has neither fingerprint_bits nor expiry_ms".to_owned()));
                 }
                 let fridge = Staged::new(staged::Params { slots, stages, entry_probability }, seed);
-                Ok(AnyMeter::Staged(fridge.map_err(|error| error.to_string())?, store()))
+                Ok(AnyMeter::Staged(fridge?, store()))
             }
             Kind::Ivw => {
                 let (Size::Slots(slots), Entering::Lifetimes(lifetimes)) = (self.size, &self.entering) else {
-                    return Err("expected slots and lifetimes".to_owned());
+                    return Err(Problem("expected slots and lifetimes".to_owned()));
                 };
                 let slots = slots / lifetimes.len() as u32;
                 let fridge = |(seed, &lifetime): (u64, &f64)| {
@@ -262,14 +263,14 @@ impl Configuration {
     }
 
     /// The parameters of a fridge that finds none of them.
-    fn slots_and_probability(&self) -> Result<(u32, f64), String> {
+    fn slots_and_probability(&self) -> Result<(u32, f64), Problem> {
         match (self.size, &self.entering) {
             (Size::Slots(slots), &Entering::With(p)) => Ok((slots, p)),
-            _ => Err("expected slots and a fixed entry_probability or lifetime_requests".to_owned()),
+            _ => Err(Problem("expected slots and a fixed entry_probability or lifetime_requests".to_owned())),
         }
     }
 
-    fn rtt_meter(&self, keeps_samples: bool, seed: u64, groups: u16) -> Result<RttMeter, String> {
+    fn rtt_meter(&self, keeps_samples: bool, seed: u64, groups: u16) -> Result<RttMeter, Problem> {
         let (slots, memory) = match self.size {
             Size::Unbounded => (None, usize::MAX),
             Size::Slots(slots) => (Some(slots), memory_of(slots)),
@@ -283,7 +284,7 @@ impl Configuration {
                 lifetimes.iter().map(|lifetime| (each / lifetime).min(1.0)).collect()
             }
         };
-        RttMeter::new(&Settings {
+        let meter = RttMeter::new(&Settings {
             groups,
             expiry: self.expiry,
             slots,
@@ -295,7 +296,7 @@ impl Configuration {
             seed,
             keeps_samples,
             ..Settings::new(self.kind.method(), vec![Match::Events], memory)
-        })
-        .map_err(|error| error.to_string())
+        });
+        Ok(meter?)
     }
 }

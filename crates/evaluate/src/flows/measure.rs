@@ -1,6 +1,7 @@
 use super::method::{Arrival, Configuration, MethodName, Pair};
 use super::workload::Stream;
 use crate::case::{Measurement, Quantity, STATE_BYTES};
+use crate::experiment::Problem;
 use crate::grid::{BLOCK, Measured, magnitudes, methods_seed, shares, values};
 use dwell_simulate::crossing::flows::{FlowPassage, FlowWorkload};
 use dwell_sketch::lds::{Comparison, Figure, Listed, Rule};
@@ -53,9 +54,9 @@ struct Flow {
 impl Measured for Configuration {
     type Stream = Stream;
 
-    fn suits(&self, stream: &Stream) -> Result<(), String> {
+    fn suits(&self, stream: &Stream) -> Result<(), Problem> {
         if self.method == MethodName::Rli && stream.settings.references == 0.0 {
-            return Err("rli estimates from probes: expected references in every workload".to_owned());
+            return Err(Problem("rli estimates from probes: expected references in every workload".to_owned()));
         }
         Ok(())
     }
@@ -75,8 +76,8 @@ impl Measured for Configuration {
 
     /// Runs all pairs at once, so that the stream is generated only once; methods that query the same sketches share
     /// them.
-    fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
-        let mut workload = FlowWorkload::new(&stream.settings, seed).map_err(|error| error.to_string())?;
+    fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, Problem> {
+        let mut workload = FlowWorkload::new(&stream.settings, seed)?;
         let hashes = methods_seed(seed);
         let mut pairs: Vec<(&Configuration, Pair)> = Vec::new();
         let mut pair_of = Vec::new();
@@ -165,11 +166,11 @@ impl Pair {
     }
 
     /// The mean delay of every flow in nanoseconds.
-    fn means(&self, method: MethodName, flows: &[Flow]) -> Result<Vec<Option<Figure>>, String> {
+    fn means(&self, method: MethodName, flows: &[Flow]) -> Result<Vec<Option<Figure>>, Problem> {
         let plain = |value: f64| Figure { value, interval: None };
         Ok(match self {
             Self::Lds { sender, receiver } => {
-                let comparison = Comparison::new(sender, receiver).map_err(|error| error.to_string())?;
+                let comparison = Comparison::new(sender, receiver)?;
                 let by_rule = |rule| flows.iter().map(move |f| comparison.estimate(f.id, f.class, rule).mean_delay_ns);
                 let joint = |is_known: bool| {
                     let packets = |flow: &Flow| is_known.then_some(flow.sent);

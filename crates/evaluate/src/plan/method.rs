@@ -1,5 +1,6 @@
 use super::workload::Stream;
 use crate::case::{Measurement, Quantity};
+use crate::experiment::Problem;
 use crate::grid::{Configured, Entry, Measured, methods_seed, shares, values, written};
 use crate::value::{Invalid, some, whole};
 use dwell_network::paths::{Mode, Paths};
@@ -70,9 +71,9 @@ impl Configured for Configuration {
 impl Measured for Configuration {
     type Stream = Stream;
 
-    fn suits(&self, stream: &Stream) -> Result<(), String> {
+    fn suits(&self, stream: &Stream) -> Result<(), Problem> {
         if self.routers > stream.routers as usize {
-            return Err(format!("{} routers: more than the {} of the map", self.routers, stream.routers));
+            return Err(Problem(format!("{} routers: more than the {} of the map", self.routers, stream.routers)));
         }
         Ok(())
     }
@@ -83,9 +84,9 @@ impl Measured for Configuration {
     }
 
     /// Draws a map once for all configurations.
-    fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
+    fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, Problem> {
         let topology = stream.topology(seed)?;
-        let paths = Paths::all(&topology, Mode::EqualCost, Paths::MOST).map_err(|error| error.to_string())?;
+        let paths = Paths::all(&topology, Mode::EqualCost, Paths::MOST)?;
         let segments = Segments::new(paths, topology.routers());
         let measure = |configuration: &&Self| {
             let limits = Limits { seed: methods_seed(seed), ..Limits::routers(configuration.routers) };

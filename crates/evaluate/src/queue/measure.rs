@@ -1,6 +1,7 @@
 use super::method::Configuration;
 use super::workload::Stream;
 use crate::case::{Measurement, Quantity, STATE_BYTES};
+use crate::experiment::Problem;
 use crate::grid::{BLOCK, Measured, methods_seed, shares, values};
 use dwell_simulate::queue::Passages;
 use dwell_sketch::conquest::{Conquest, Exact, Queued, Unit};
@@ -28,7 +29,7 @@ const LONGEST: Nanos = Nanos::from_secs(1);
 impl Measured for Configuration {
     type Stream = Stream;
 
-    fn suits(&self, stream: &Stream) -> Result<(), String> {
+    fn suits(&self, stream: &Stream) -> Result<(), Problem> {
         self.meter(stream, 0).map(drop)
     }
 
@@ -40,8 +41,8 @@ impl Measured for Configuration {
     }
 
     /// Runs all sketches at once, so that the stream and its exact answers are generated only once.
-    fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
-        let mut passages = Passages::new(&stream.settings, seed).map_err(|error| error.to_string())?;
+    fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, Problem> {
+        let mut passages = Passages::new(&stream.settings, seed)?;
         let hashes = methods_seed(seed);
         let meter = |configuration: &&Configuration| configuration.meter(stream, hashes);
         let meters: Vec<Option<Conquest>> = configurations.iter().map(meter).collect::<Result<_, _>>()?;
@@ -53,9 +54,9 @@ impl Measured for Configuration {
             block.clear();
             for passage in passages.by_ref().take(BLOCK) {
                 if passage.departure.delay() > Some(LONGEST) {
-                    return Err(format!(
+                    return Err(Problem(format!(
                         "a packet waits for more than {LONGEST}: expected a smaller load, or a buffer"
-                    ));
+                    )));
                 }
                 facts.update(&passage.departure);
                 let truth = twin.asked(&passage.departure).filter(|truth| truth.is_complete);

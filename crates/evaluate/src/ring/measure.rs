@@ -1,6 +1,7 @@
 use super::method::Configuration;
 use super::workload::Stream;
 use crate::case::{Measurement, Quantity, STATE_BYTES, Scale};
+use crate::experiment::Problem;
 use crate::grid::{Measured, magnitudes, methods_seed, numbered, plain, shares, values};
 use dwell_simulate::exchange::ExchangeWorkload;
 use dwell_sketch::timebloom::{TimeBloom, false_positive_probability};
@@ -32,7 +33,7 @@ const OCCUPANCY_AT: &str = "occupancy_";
 impl Measured for Configuration {
     type Stream = Stream;
 
-    fn suits(&self, stream: &Stream) -> Result<(), String> {
+    fn suits(&self, stream: &Stream) -> Result<(), Problem> {
         self.ring(stream, 0).map(drop)
     }
 
@@ -49,14 +50,14 @@ impl Measured for Configuration {
     }
 
     /// Runs all rings at once, so that the stream is generated only once.
-    fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
-        let mut workload = ExchangeWorkload::new(&stream.settings, seed).map_err(|error| error.to_string())?;
+    fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, Problem> {
+        let mut workload = ExchangeWorkload::new(&stream.settings, seed)?;
         let seed = methods_seed(seed);
         let judged = configurations.iter().map(|configuration| {
             let course = stream.course.map(Course::new);
             Ok(Judged { course, ..Judged::new(configuration.ring(stream, seed)?) })
         });
-        let mut judged: Vec<Judged> = judged.collect::<Result<_, String>>()?;
+        let mut judged: Vec<Judged> = judged.collect::<Result<_, Problem>>()?;
         while let Some(seen) = workload.next() {
             match seen {
                 Observation::Request(sighting) => judged.iter_mut().for_each(|ring| ring.request(&sighting)),

@@ -1,6 +1,7 @@
 use super::action::{Action, Verdict};
 use super::method::Configuration;
 use crate::case::{Measurement, Quantity};
+use crate::experiment::Problem;
 use crate::grid::{Measured, methods_seed, numbered, shares, values};
 use crate::queue::workload::Stream;
 use dwell_simulate::queue::{Arrivals, Passage, Queue};
@@ -49,7 +50,7 @@ struct Tally {
 impl Measured for Configuration {
     type Stream = Stream;
 
-    fn suits(&self, stream: &Stream) -> Result<(), String> {
+    fn suits(&self, stream: &Stream) -> Result<(), Problem> {
         Action::new(stream, self, 0).map(drop)
     }
 
@@ -62,16 +63,16 @@ impl Measured for Configuration {
         all
     }
 
-    fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
+    fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, Problem> {
         configurations.iter().map(|configuration| run(stream, configuration, seed)).collect()
     }
 }
 
 /// Runs the requested number of arriving packets through a queue with an action.
-fn run(stream: &Stream, configuration: &Configuration, seed: u64) -> Result<Vec<Measurement>, String> {
+fn run(stream: &Stream, configuration: &Configuration, seed: u64) -> Result<Vec<Measurement>, Problem> {
     let settings = &stream.settings;
-    let mut arrivals = Arrivals::new(settings, seed).map_err(|error| error.to_string())?;
-    let mut queue = Queue::new(settings).map_err(|error| error.to_string())?;
+    let mut arrivals = Arrivals::new(settings, seed)?;
+    let mut queue = Queue::new(settings)?;
     let mut action = Action::new(stream, configuration, methods_seed(seed))?;
     let mut tally = Tally::default();
     for _ in 0..settings.packets {
