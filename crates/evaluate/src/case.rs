@@ -50,7 +50,7 @@ fn rounded(value: f64) -> f64 {
 }
 
 /// How an estimate is compared with the truth.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scale {
     /// log₂ of estimate over truth: an error of one is a factor of two, either way.
@@ -60,6 +60,7 @@ pub enum Scale {
     /// Estimate over truth, where only the mean over many runs is of interest.
     Ratio,
     /// No comparison: a fact about the run.
+    #[default]
     Value,
 }
 

@@ -465,19 +465,10 @@ mod tests {
             quantity: quantity.to_owned(),
             scale: Scale::Log2,
             runs: 50,
-            missing: 0,
-            median_error: None,
-            median_error_interval: None,
             rms_error: Some(rms),
-            rms_error_interval: None,
-            ten_median_error: None,
-            ten_rms_error: None,
-            ten_rms_error_interval: None,
-            mean_relative_error: None,
-            rms_relative_error: None,
             mean: Some(rms),
             standard_error: Some(0.0),
-            covered: None,
+            ..Summary::default()
         }
     }
 

@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) const AVERAGED: usize = 10;
 
 /// One quantity of one case, over all seeds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// The workload's name.
     pub workload: String,
@@ -172,18 +172,7 @@ impl Summary {
             scale,
             runs: runs as u64,
             missing: runs.saturating_sub(found) as u64,
-            median_error: None,
-            median_error_interval: None,
-            rms_error: None,
-            rms_error_interval: None,
-            ten_median_error: None,
-            ten_rms_error: None,
-            ten_rms_error_interval: None,
-            mean_relative_error: None,
-            rms_relative_error: None,
-            mean: None,
-            standard_error: None,
-            covered: None,
+            ..Self::default()
         }
     }
 
