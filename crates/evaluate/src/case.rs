@@ -155,10 +155,14 @@ impl Measurement {
         Self { quantity: quantity.into(), scale, truth, estimate, interval }
     }
 
+    /// An estimate without interval, to be compared with the truth.
+    pub(crate) fn plain(quantity: impl Into<String>, scale: Scale, truth: Option<f64>, estimate: Option<f64>) -> Self {
+        Self { quantity: quantity.into(), scale, truth, estimate, interval: None }
+    }
+
     /// A fact about the run.
     pub(crate) fn value(quantity: impl Into<String>, estimate: impl Into<Option<f64>>) -> Self {
-        let (quantity, estimate) = (quantity.into(), estimate.into());
-        Self { quantity, scale: Scale::Value, truth: None, estimate, interval: None }
+        Self::plain(quantity, Scale::Value, None, estimate.into())
     }
 }
 

@@ -4,7 +4,6 @@ use crate::case::{Measurement, Quantity, STATE_BYTES, Scale};
 use crate::experiment::Problem;
 use crate::grid::{BLOCK, Measured, compared, methods_seed, plain, values};
 use dwell_simulate::crossing::{Passage, Passages, Truth};
-use dwell_sketch::estimate::Estimate;
 use dwell_sketch::moments::{Level, Moments};
 
 /// Mean delay, with its 95% interval.
@@ -79,19 +78,16 @@ pub(crate) fn compare(pair: &Pair, truth: &Truth) -> Result<Vec<Measurement>, Pr
         Pair::Lda { params, sender, receiver } => {
             let answer = receiver.since(sender)?;
             let mut measurements = delays(answer.delays, truth);
-            measurements.push(relative(STD_BY_PAPER, truth.std(), answer.std_by_paper().map(Estimate::exact), false));
             let loss = truth.lost as f64 / truth.sent.max(1) as f64;
-            measurements.push(relative(LOSS, Some(loss), answer.loss().map(Estimate::exact), false));
-            let packets = answer.delays.map_or(0, |delays| delays.packets);
-            measurements.push(Measurement {
-                quantity: PACKETS_OF_EXPECTED.to_owned(),
-                scale: Scale::Ratio,
-                truth: Some(params.expected_packets(truth.both as f64, (truth.sent - truth.both) as f64)),
-                estimate: Some(packets as f64),
-                interval: None,
-            });
-            measurements.push(Measurement::value(USABLE_CELLS, answer.usable_cells as f64));
-            measurements.push(Measurement::value(STATE_BYTES, receiver.state_bytes() as f64));
+            let packets = answer.delays.map_or(0, |delays| delays.packets) as f64;
+            let expected = params.expected_packets(truth.both as f64, (truth.sent - truth.both) as f64);
+            measurements.extend([
+                Measurement::plain(STD_BY_PAPER, Scale::Relative, truth.std(), answer.std_by_paper()),
+                Measurement::plain(LOSS, Scale::Relative, Some(loss), answer.loss()),
+                Measurement::plain(PACKETS_OF_EXPECTED, Scale::Ratio, Some(expected), Some(packets)),
+                Measurement::value(USABLE_CELLS, answer.usable_cells as f64),
+                Measurement::value(STATE_BYTES, receiver.state_bytes() as f64),
+            ]);
             Ok(measurements)
         }
         Pair::Trajectory { sender, receiver } => {
@@ -106,16 +102,12 @@ pub(crate) fn compare(pair: &Pair, truth: &Truth) -> Result<Vec<Measurement>, Pr
 /// Mean and standard deviation, with intervals of both levels.
 fn delays(found: Option<Moments>, truth: &Truth) -> Vec<Measurement> {
     let (mean, std) = (truth.mean(), truth.std());
+    let relative = |quantity, truth, found| Measurement::compared(quantity, Scale::Relative, truth, found);
     vec![
-        relative(MEAN, mean, found.map(|delays| delays.mean(Level::P95)), true),
-        relative(MEAN_98, mean, found.map(|delays| delays.mean(Level::P98)), true),
-        relative(MEAN_98_BY_PAPER, mean, found.map(|delays| delays.mean_by_hoeffding(Level::P98)), true),
-        relative(STD, std, found.map(|delays| delays.std(Level::P95)), true),
+        relative(MEAN, mean, found.map(|delays| delays.mean(Level::P95))),
+        relative(MEAN_98, mean, found.map(|delays| delays.mean(Level::P98))),
+        relative(MEAN_98_BY_PAPER, mean, found.map(|delays| delays.mean_by_hoeffding(Level::P98))),
+        relative(STD, std, found.map(|delays| delays.std(Level::P95))),
         Measurement::value(PACKETS, found.map_or(0.0, |delays| delays.packets as f64)),
     ]
-}
-
-fn relative(quantity: &str, truth: Option<f64>, found: Option<Estimate<f64>>, has_interval: bool) -> Measurement {
-    let compared = Measurement::compared(quantity, Scale::Relative, truth, found);
-    if has_interval { compared } else { Measurement { interval: None, ..compared } }
 }

@@ -201,11 +201,7 @@ impl Judged {
             Measurement::value(CANDIDATES, share(self.candidates as f64, self.answers)),
             Measurement::value(WRONG_SHARE, share(self.wrong as f64, self.answers)),
             Measurement::value(FALSE_SHARE, false_share),
-            Measurement {
-                scale: Scale::Ratio,
-                truth: Some(found),
-                ..Measurement::value(FALSE_OF_EXPECTED, false_share)
-            },
+            Measurement::plain(FALSE_OF_EXPECTED, Scale::Ratio, Some(found), false_share),
             Measurement::value(STATE_BYTES, self.ring.state_bytes() as f64),
         ];
         for (course, i) in self.course.iter().flat_map(|course| (0..course.stretches.len()).map(move |i| (course, i))) {
