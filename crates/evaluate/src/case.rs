@@ -125,6 +125,37 @@ pub struct Quantity {
     pub has_interval: bool,
 }
 
+/// Quantities whose estimates, which have intervals, are compared so.
+pub(crate) fn compared(scale: Scale, names: &[&str]) -> Vec<Quantity> {
+    plain(scale, names).into_iter().map(|quantity| Quantity { has_interval: true, ..quantity }).collect()
+}
+
+/// The same without intervals.
+pub(crate) fn plain(scale: Scale, names: &[&str]) -> Vec<Quantity> {
+    let quantity = |&name: &&str| Quantity { name: name.to_owned(), scale, range: Range::Any, has_interval: false };
+    names.iter().map(quantity).collect()
+}
+
+/// Facts about a run.
+pub(crate) fn values(names: &[&str]) -> Vec<Quantity> {
+    plain(Scale::Value, names)
+}
+
+/// Facts that are relative errors without their sign.
+pub(crate) fn magnitudes(names: &[&str]) -> Vec<Quantity> {
+    values(names).into_iter().map(|quantity| Quantity { range: Range::Magnitude, ..quantity }).collect()
+}
+
+/// Facts that are shares.
+pub(crate) fn shares(names: &[&str]) -> Vec<Quantity> {
+    values(names).into_iter().map(|quantity| Quantity { range: Range::Share, ..quantity }).collect()
+}
+
+/// Stands for all quantities whose names begin so and end in a number, in [`crate::grid::Measured::quantities`].
+pub(crate) fn numbered(beginning: &str) -> String {
+    format!("{beginning}#")
+}
+
 /// Bytes of a method's data structures: a quantity of nearly every kind of experiment.
 pub(crate) const STATE_BYTES: &str = "state_bytes";
 

@@ -26,9 +26,8 @@
 
 use crate::case::{Case, Quantity, Range, Scale, label};
 use crate::experiment::Experiment;
-use crate::grid::written;
 use crate::metrics::{self, AVERAGED, Summary};
-use crate::value::{Invalid, within};
+use crate::value::{Invalid, within, written};
 use dwell_report::plot::{self, Sweep, SweepPanel};
 use dwell_sketch::estimate::{Estimate, Z95};
 use serde::{Deserialize, Serialize};

@@ -1,14 +1,11 @@
 //! Grids of streams and configurations: the common part of all kinds of experiment.
 
-use crate::case::{Case, Measurement, Quantity, Range, Scale, Shown, label};
+use crate::case::{Case, Measurement, Quantity, Shown, label};
 use crate::experiment::{Experiment, Problem};
 use crate::metrics::Summary;
 use crate::table::{self, WriteTable};
 use crate::value::Invalid;
-use dwell_types::hash;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::io::{self, Write};
@@ -31,12 +28,6 @@ pub(crate) trait Configured: PartialEq + Debug + Send + Sync {
     fn parameters(&self) -> BTreeMap<String, f64>;
 }
 
-/// The name of a method as written in definitions.
-pub(crate) fn written(method: &impl Serialize) -> String {
-    let Ok(Value::String(name)) = serde_json::to_value(method) else { unreachable!("methods are words") };
-    name
-}
-
 /// A method with its parameters that can be run and measured.
 pub(crate) trait Measured: Configured {
     /// The kind of stream that it processes.
@@ -55,45 +46,6 @@ pub(crate) trait Measured: Configured {
 
     /// Runs one seed of a stream through some configurations; returns one list of measurements for each.
     fn run(stream: &Self::Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, Problem>;
-}
-
-/// Quantities whose estimates, which have intervals, are compared so.
-pub(crate) fn compared(scale: Scale, names: &[&str]) -> Vec<Quantity> {
-    plain(scale, names).into_iter().map(|quantity| Quantity { has_interval: true, ..quantity }).collect()
-}
-
-/// The same without intervals.
-pub(crate) fn plain(scale: Scale, names: &[&str]) -> Vec<Quantity> {
-    let quantity = |&name: &&str| Quantity { name: name.to_owned(), scale, range: Range::Any, has_interval: false };
-    names.iter().map(quantity).collect()
-}
-
-/// Facts about a run.
-pub(crate) fn values(names: &[&str]) -> Vec<Quantity> {
-    plain(Scale::Value, names)
-}
-
-/// Facts that are relative errors without their sign.
-pub(crate) fn magnitudes(names: &[&str]) -> Vec<Quantity> {
-    values(names).into_iter().map(|quantity| Quantity { range: Range::Magnitude, ..quantity }).collect()
-}
-
-/// Facts that are shares.
-pub(crate) fn shares(names: &[&str]) -> Vec<Quantity> {
-    values(names).into_iter().map(|quantity| Quantity { range: Range::Share, ..quantity }).collect()
-}
-
-/// Stands for all quantities whose names begin so and end in a number, in [`Measured::quantities`].
-pub(crate) fn numbered(beginning: &str) -> String {
-    format!("{beginning}#")
-}
-
-/// Packets or observations in a block, which passes through one sketch before the next.
-pub(crate) const BLOCK: usize = 4096;
-
-/// The seed of the methods for a stream; independent of the stream's own seed.
-pub(crate) fn methods_seed(stream: u64) -> u64 {
-    hash::word(u64::from_le_bytes(*b"evaluate"), stream)
 }
 
 /// The tables of a kind of experiment, before their values are checked.

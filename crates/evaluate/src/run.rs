@@ -6,10 +6,19 @@
 use crate::case::{Case, Run};
 use crate::experiment::Experiment;
 use crate::metrics::{self, Summary};
+use dwell_types::hash;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
+
+/// Packets or observations in a block, which passes through one sketch before the next.
+pub(crate) const BLOCK: usize = 4096;
+
+/// The seed of the methods for a stream; independent of the stream's own seed.
+pub(crate) fn methods_seed(stream: u64) -> u64 {
+    hash::word(u64::from_le_bytes(*b"evaluate"), stream)
+}
 
 /// Summaries in the order of the cases; the runs must be sorted by case and seed.
 pub fn summarise(experiment: &dyn Experiment, runs: &[Run]) -> Vec<Summary> {

@@ -6,8 +6,8 @@
 
 use crate::case::{Case, Measurement, Run, STATE_BYTES, Scale};
 use crate::delay::{QUANTILES, SAMPLES, SHOWN, compare_quantiles};
-use crate::grid::BLOCK;
 use crate::metrics::{self, Summary};
+use crate::run::BLOCK;
 use dwell_sketch::distribution::{Ambiguous, Distribution};
 use dwell_sketch::rtt::{self, Answer, Method, RttMeter, SettingsError};
 use dwell_types::{IdForm, Match, Nanos, Observation, Sink, hash};

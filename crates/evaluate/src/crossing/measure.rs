@@ -1,8 +1,9 @@
 use super::method::{Configuration, Pair};
 use super::workload::Stream;
-use crate::case::{Measurement, Quantity, STATE_BYTES, Scale};
+use crate::case::{Measurement, Quantity, STATE_BYTES, Scale, compared, plain, values};
 use crate::experiment::Problem;
-use crate::grid::{BLOCK, Measured, compared, methods_seed, plain, values};
+use crate::grid::Measured;
+use crate::run::{BLOCK, methods_seed};
 use dwell_simulate::crossing::{Passage, Passages, Truth};
 use dwell_sketch::moments::{Level, Moments};
 

@@ -1,7 +1,7 @@
 use super::workload::Stream;
 use crate::experiment::Problem;
-use crate::grid::{Configured, Entry, written};
-use crate::value::{Invalid, RATES, above_zero, all_within, available, memory, only_known, runnable, whole};
+use crate::grid::{Configured, Entry};
+use crate::value::{Invalid, RATES, above_zero, all_within, available, memory, only_known, runnable, whole, written};
 use dwell_simulate::crossing::ProbeTimes;
 use dwell_simulate::crossing::{Passage, Settings, SettingsError};
 use dwell_sketch::lda::{Bank, CellSize, Lda, Params, ParamsError};

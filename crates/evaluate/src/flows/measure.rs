@@ -1,8 +1,9 @@
 use super::method::{Arrival, Configuration, MethodName, Pair};
 use super::workload::Stream;
-use crate::case::{Measurement, Quantity, STATE_BYTES};
+use crate::case::{Measurement, Quantity, STATE_BYTES, magnitudes, shares, values};
 use crate::experiment::Problem;
-use crate::grid::{BLOCK, Measured, magnitudes, methods_seed, shares, values};
+use crate::grid::Measured;
+use crate::run::{BLOCK, methods_seed};
 use dwell_simulate::crossing::flows::{FlowPassage, FlowWorkload};
 use dwell_sketch::lds::{Comparison, Figure, Listed, Rule};
 use dwell_sketch::rli::Rli;

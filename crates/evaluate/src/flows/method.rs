@@ -1,6 +1,6 @@
 use crate::experiment::Problem;
-use crate::grid::{Configured, Entry, written};
-use crate::value::{Invalid, above_zero, all_within, available, memory, only_known, whole};
+use crate::grid::{Configured, Entry};
+use crate::value::{Invalid, above_zero, all_within, available, memory, only_known, whole, written};
 use dwell_sketch::flow_table::FlowTable;
 use dwell_sketch::lds::{Lds, Params};
 use dwell_sketch::mpe::Mpe;

@@ -1,5 +1,5 @@
-use crate::grid::{Configured, Entry, written};
-use crate::value::{Invalid, some, whole};
+use crate::grid::{Configured, Entry};
+use crate::value::{Invalid, some, whole, written};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

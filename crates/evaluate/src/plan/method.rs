@@ -1,8 +1,9 @@
 use super::workload::Stream;
-use crate::case::{Measurement, Quantity};
+use crate::case::{Measurement, Quantity, shares, values};
 use crate::experiment::Problem;
-use crate::grid::{Configured, Entry, Measured, methods_seed, shares, values, written};
-use crate::value::{Invalid, some, whole};
+use crate::grid::{Configured, Entry, Measured};
+use crate::run::methods_seed;
+use crate::value::{Invalid, some, whole, written};
 use dwell_network::paths::{Mode, Paths};
 use dwell_network::plan::{Limits, State, Strategy, least_hops, plan};
 use dwell_network::segments::Segments;

@@ -1,8 +1,9 @@
 use super::method::Configuration;
 use super::workload::Stream;
-use crate::case::{Measurement, Quantity, STATE_BYTES};
+use crate::case::{Measurement, Quantity, STATE_BYTES, shares, values};
 use crate::experiment::Problem;
-use crate::grid::{BLOCK, Measured, methods_seed, shares, values};
+use crate::grid::Measured;
+use crate::run::{BLOCK, methods_seed};
 use dwell_simulate::queue::Passages;
 use dwell_sketch::conquest::{Conquest, Exact, Queued, Unit};
 use dwell_sketch::queue::Scores;

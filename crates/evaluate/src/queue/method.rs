@@ -1,7 +1,7 @@
 use super::workload::Stream;
 use crate::experiment::Problem;
-use crate::grid::{Configured, Entry, written};
-use crate::value::{Invalid, available, memory, only_known};
+use crate::grid::{Configured, Entry};
+use crate::value::{Invalid, available, memory, only_known, written};
 use dwell_sketch::conquest::{Conquest, Counter, Params, Rule};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

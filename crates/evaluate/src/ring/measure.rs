@@ -1,8 +1,9 @@
 use super::method::Configuration;
 use super::workload::Stream;
-use crate::case::{Measurement, Quantity, STATE_BYTES, Scale};
+use crate::case::{Measurement, Quantity, STATE_BYTES, Scale, magnitudes, numbered, plain, shares, values};
 use crate::experiment::Problem;
-use crate::grid::{Measured, magnitudes, methods_seed, numbered, plain, shares, values};
+use crate::grid::Measured;
+use crate::run::methods_seed;
 use dwell_simulate::exchange::ExchangeWorkload;
 use dwell_sketch::timebloom::{TimeBloom, false_positive_probability};
 use dwell_sketch::{Event, Meter, Sample};

@@ -8,8 +8,8 @@
 use super::method_seed;
 use crate::crossing::{self, ALPHA, LOSS, MEAN, PACKETS, Pair, STD};
 use crate::experiment::Problem;
-use crate::grid::BLOCK;
 use crate::metrics;
+use crate::run::BLOCK;
 use dwell_simulate::crossing::{Passage, Truth};
 use dwell_sketch::lda::{Expected, Params, ParamsError};
 use dwell_sketch::owd::{Fate, OwdMeter, Passed, Side, Totals};

@@ -1,9 +1,10 @@
 use super::action::{Action, Verdict};
 use super::method::Configuration;
-use crate::case::{Measurement, Quantity};
+use crate::case::{Measurement, Quantity, numbered, shares, values};
 use crate::experiment::Problem;
-use crate::grid::{Measured, methods_seed, numbered, shares, values};
+use crate::grid::Measured;
 use crate::queue::workload::Stream;
+use crate::run::methods_seed;
 use dwell_simulate::queue::{Arrivals, Passage, Queue};
 use dwell_types::FlowId;
 use std::collections::VecDeque;
