@@ -1,4 +1,4 @@
-use super::meter::{AnyMeter, Kind};
+use super::meter::{AnyMeter, MethodName};
 use crate::experiment::Problem;
 use crate::grid::{Configured, Entry};
 use crate::value::{Invalid, Number, RATES, above_zero, available, memory, some, span, within};
@@ -37,7 +37,7 @@ pub(crate) struct MethodEntry {
 /// A method with its parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Configuration {
-    kind: Kind,
+    name: MethodName,
     size: Size,
     entering: Entering,
     fingerprint_bits: Option<u32>,
@@ -74,18 +74,18 @@ impl Entry for MethodEntry {
 
     /// Every combination, each built once as a check, so that every returned configuration can be built.
     fn items(&self, _: f64) -> Result<Vec<Configuration>, Invalid> {
-        let Some(kind) = Kind::all().find(|kind| kind.name() == self.method) else {
-            let names = Kind::all().map(Kind::name).collect::<Vec<_>>().join(", ");
+        let Some(name) = MethodName::all().find(|name| name.name() == self.method) else {
+            let names = MethodName::all().map(MethodName::name).collect::<Vec<_>>().join(", ");
             return Err(Invalid::new("method", format!("'{}': expected one of {names}", self.method)));
         };
-        let method = kind.method();
+        let method = name.method();
         let expiry = self.expiry_ms.map(|ms| span("expiry_ms", ms)).transpose()?;
         let longest = self.longest_ms.map(|ms| span("longest_ms", ms)).transpose()?;
         self.rate.map(|rate| within("rate", rate, RATES)).transpose()?;
         if longest.is_some() && !method.has(Parameter::Longest) {
             return Err(Invalid::new("longest_ms", format!("{} needs no such knowledge", self.method)));
         }
-        if self.stages.is_some() && !method.has(Parameter::Stages) && kind != Kind::Staged {
+        if self.stages.is_some() && !method.has(Parameter::Stages) && name != MethodName::Staged {
             return Err(Invalid::new("stages", format!("{} has none", self.method)));
         }
         if self.rate.is_some() && !method.has(Parameter::Rate) {
@@ -98,7 +98,7 @@ impl Entry for MethodEntry {
                 let rate = self.rate;
                 let stages = self.stages;
                 let configuration =
-                    Configuration { kind, size, entering, fingerprint_bits, expiry, stages, longest, rate };
+                    Configuration { name, size, entering, fingerprint_bits, expiry, stages, longest, rate };
                 configuration.meter(0, 1).map_err(|problem| {
                     let parameters = configuration.parameters();
                     Invalid::new("method", format!("{} {parameters:?}: {problem}", self.method))
@@ -191,7 +191,7 @@ fn sizes(key: &str, numbers: &[Number], size: impl Fn(Number) -> Result<Size, In
 
 impl Configured for Configuration {
     fn name(&self) -> String {
-        self.kind.name().to_owned()
+        self.name.name().to_owned()
     }
 
     fn parameters(&self) -> BTreeMap<String, f64> {
@@ -224,15 +224,15 @@ impl Configuration {
     /// Builds a meter for simulated exchanges.
     pub(super) fn meter(&self, seed: u64, groups: u16) -> Result<AnyMeter, Problem> {
         let store = || DelayStore::unbounded(groups.into());
-        match self.kind {
-            Kind::Rtt(_) => Ok(AnyMeter::Rtt(Box::new(self.rtt_meter(false, seed, groups)?))),
-            Kind::Table => {
+        match self.name {
+            MethodName::Rtt(_) => Ok(AnyMeter::Rtt(Box::new(self.rtt_meter(false, seed, groups)?))),
+            MethodName::Table => {
                 let (slots, p) = self.slots_and_probability()?;
                 let table = WeightTable::new(slots, p, WeightTable::INCREMENT, u32::MAX);
                 let table = table?;
                 Ok(AnyMeter::Table(Box::new(self.rtt_meter(true, seed, groups)?), table, store()))
             }
-            Kind::Staged => {
+            MethodName::Staged => {
                 let (slots, entry_probability) = self.slots_and_probability()?;
                 let stages = self.stages.ok_or_else(|| Problem("expected stages".to_owned()))?;
                 if self.fingerprint_bits.is_some() || self.expiry.is_some() {
@@ -241,14 +241,14 @@ impl Configuration {
                 let fridge = Staged::new(staged::Params { slots, stages, entry_probability }, seed);
                 Ok(AnyMeter::Staged(fridge?, store()))
             }
-            Kind::Ivw => {
+            MethodName::Ivw => {
                 let (Size::Slots(slots), Entering::Lifetimes(lifetimes)) = (self.size, &self.entering) else {
                     return Err(Problem("expected slots and lifetimes".to_owned()));
                 };
                 let slots = slots / lifetimes.len() as u32;
                 let fridge = |(seed, &lifetime): (u64, &f64)| {
                     let alone = Self {
-                        kind: Kind::Rtt(Method::Fridge),
+                        name: MethodName::Rtt(Method::Fridge),
                         size: Size::Slots(slots),
                         entering: Entering::With((f64::from(slots) / lifetime).min(1.0)),
                         ..self.clone()
@@ -295,7 +295,7 @@ impl Configuration {
             rate: self.rate,
             seed,
             keeps_samples,
-            ..Settings::new(self.kind.method(), vec![Match::Events], memory)
+            ..Settings::new(self.name.method(), vec![Match::Events], memory)
         });
         Ok(meter?)
     }

@@ -1,5 +1,5 @@
 use super::bed::{BASELINE, Ends, Run};
-use super::method::{Configuration, MOST_INTERVALS, Method};
+use super::method::{Configuration, MOST_INTERVALS, MethodName};
 use super::tomography::Tomography;
 use super::workload::{Stream, Wrong};
 use crate::case::{Measurement, Quantity, shares};
@@ -55,14 +55,14 @@ impl Measured for Configuration {
         };
         let wrong = at_fault.iter().filter_map(|link| Some((link, stream.fault?)));
         let faults: Vec<Fault> = wrong.map(fault).collect::<Result<_, _>>()?;
-        let with_ends = configurations.iter().any(|configuration| configuration.method != Method::Segments);
+        let with_ends = configurations.iter().any(|configuration| configuration.method != MethodName::Segments);
         let run = stream.bed.run(&faults, BASELINE + MOST_INTERVALS, seed, with_ends)?;
         let judge = |configuration: &&Configuration| {
             let until = BASELINE + configuration.intervals;
             let answer = match configuration.method {
-                Method::Segments => by_segments(stream, &run, until, &at_fault)?,
-                Method::Tomography => by_tomography(stream, &run, until, |_| true),
-                Method::TomographyCorners => {
+                MethodName::Segments => by_segments(stream, &run, until, &at_fault)?,
+                MethodName::Tomography => by_tomography(stream, &run, until, |_| true),
+                MethodName::TomographyCorners => {
                     by_tomography(stream, &run, until, |path| is_between_corners(stream, path))
                 }
             };

@@ -21,7 +21,7 @@ pub(super) const MEAN_HOPS: &str = "mean_hops";
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MethodEntry {
-    method: Method,
+    method: MethodName,
     /// How many routers are instrumented.
     routers: Vec<f64>,
 }
@@ -29,7 +29,7 @@ pub(crate) struct MethodEntry {
 /// How they are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Method {
+enum MethodName {
     Greedy,
     Saving,
     Swap,
@@ -41,7 +41,7 @@ enum Method {
 /// A method, and how many routers it may choose.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Configuration {
-    method: Method,
+    method: MethodName,
     routers: usize,
 }
 
@@ -80,7 +80,7 @@ impl Measured for Configuration {
     }
 
     fn quantities(&self, _: &Stream) -> Vec<Quantity> {
-        let length = if self.method == Method::Bound { vec![] } else { values(&[MEAN_HOPS]) };
+        let length = if self.method == MethodName::Bound { vec![] } else { values(&[MEAN_HOPS]) };
         [values(&[PROBE_HOPS]), shares(&[LEFT]), length].concat()
     }
 
@@ -96,12 +96,12 @@ impl Measured for Configuration {
                 plan.steps.last().map_or(plan.before, |step| step.state)
             };
             let state = planned(match configuration.method {
-                Method::Greedy => Strategy::Greedy,
-                Method::Saving => Strategy::Saving,
-                Method::Random => Strategy::Random,
-                Method::Swap | Method::Bound => Strategy::Swap,
+                MethodName::Greedy => Strategy::Greedy,
+                MethodName::Saving => Strategy::Saving,
+                MethodName::Random => Strategy::Random,
+                MethodName::Swap | MethodName::Bound => Strategy::Swap,
             });
-            let is_bound = configuration.method == Method::Bound;
+            let is_bound = configuration.method == MethodName::Bound;
             let hops = if is_bound { least_hops(&segments, &limits, state.probe_hops, || {}) } else { state.probe_hops }
                 as f64;
             let mut all =
