@@ -117,7 +117,7 @@ impl Figure {
         }
         if let Some(factor) = self.factor {
             within("factor", factor, (Bound::Excluded(0.0), Bound::Unbounded))?;
-            if self.y.axis(self.log) == plot::Height::Share {
+            if self.y.axis(self.log) == plot::YScale::Share {
                 return Err(Invalid::new("factor", format!("not beside {}, which is in percent", written(&self.y))));
             }
         }
@@ -345,12 +345,12 @@ impl Height {
     }
 
     /// The scale of the y axis; `by_logarithm` is for what is not an error, which always is a logarithm.
-    const fn axis(self, by_logarithm: bool) -> plot::Height {
+    const fn axis(self, by_logarithm: bool) -> plot::YScale {
         match self {
-            Self::MedianError | Self::RmsError | Self::TenRmsError => plot::Height::Logarithmic,
-            Self::MeanRelativeError | Self::Share => plot::Height::Share,
-            Self::Mean | Self::Covered if by_logarithm => plot::Height::Logarithmic,
-            Self::Mean | Self::Covered => plot::Height::Linear,
+            Self::MedianError | Self::RmsError | Self::TenRmsError => plot::YScale::Logarithmic,
+            Self::MeanRelativeError | Self::Share => plot::YScale::Share,
+            Self::Mean | Self::Covered if by_logarithm => plot::YScale::Logarithmic,
+            Self::Mean | Self::Covered => plot::YScale::Linear,
         }
     }
 
