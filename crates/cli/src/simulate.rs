@@ -129,11 +129,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if outputs.count() == 0 {
         return Err(Failure::usage("expected an output: --write, --egress or --truth"));
     }
-    match &arguments.write {
-        Some(write) if arguments.network.map().is_some() => network::run(arguments, write),
+    match (&arguments.write, arguments.network.map()) {
+        (Some(write), Some(map)) => network::run(arguments, map, write),
         _ if arguments.path.is_asked() => path::run(arguments),
         // Without `--path` and `--queue`, `--write` is required.
-        Some(write) if !arguments.queue.is_asked() => exchanges(arguments, write),
+        (Some(write), None) if !arguments.queue.is_asked() => exchanges(arguments, write),
         _ => queue::run(arguments),
     }
 }

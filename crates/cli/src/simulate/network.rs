@@ -117,13 +117,13 @@ impl Segment {
     }
 }
 
-pub(super) fn run(arguments: &super::Arguments, write: &Path) -> Result<ExitCode, Failure> {
+/// Writes measurements of every segment of a map.
+pub(super) fn run(arguments: &super::Arguments, map: &Path, write: &Path) -> Result<ExitCode, Failure> {
     const COLUMNS: [&str; 9] =
         ["from", "to", "via", "start_ns", "received", "lost", "effective_samples", "mean_ns", "std_ns"];
     const INTERVAL: Nanos = Nanos::from_secs(1);
     let asked = &arguments.network;
-    // This is run if there is a map.
-    let map = Map::read(asked.network.as_deref().unwrap_or(Path::new("")), &asked.routing)?;
+    let map = Map::read(map, &asked.routing)?;
     let (segments, _) = map.instrument(&asked.chosen);
     let links = Links::of(&map);
     let faults = asked.faults(&map, &links)?;
