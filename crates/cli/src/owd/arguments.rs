@@ -27,7 +27,7 @@ pub(crate) struct PointArguments {
     #[arg(long, value_name = "PREFIX", value_delimiter = ',', help_heading = "What is measured")]
     pub(crate) from: Vec<Prefix>,
     /// A packet that has not arrived after this time is lost.
-    #[arg(long, value_name = "TIME", value_parser = crate::units::span, default_value = "5s", help_heading = "What is measured")]
+    #[arg(long, value_name = "TIME", value_parser = crate::units::span, default_value = LONGEST, help_heading = "What is measured")]
     pub(crate) longest: Nanos,
     #[command(flatten)]
     pub(super) naming: NamingArguments,
@@ -38,6 +38,14 @@ pub(crate) struct PointArguments {
     /// Also report each interval of this length, by time of sending. Default for JSON, CSV and plots: 1s.
     #[arg(long, value_name = "TIME", value_parser = crate::units::span, help_heading = "Output")]
     pub(super) interval: Option<Nanos>,
+}
+
+/// The usual value of --longest, [`Expected::LONGEST`].
+pub(crate) const LONGEST: &str = "5s";
+
+/// The argument --longest after a space, unless it has its usual value.
+pub(crate) fn longest_flag(longest: Nanos) -> String {
+    if longest == Expected::LONGEST { String::new() } else { format!(" --longest {}", time_flag(longest)) }
 }
 
 /// What the banks of a sketch are for: the same at both points.
@@ -85,7 +93,7 @@ impl PointArguments {
     pub(crate) fn flags(&self) -> String {
         let flags = [
             self.crossings.then(|| " --crossings".to_owned()),
-            (self.longest != Expected::LONGEST).then(|| format!(" --longest {}", time_flag(self.longest))),
+            Some(longest_flag(self.longest)),
             self.interval.map(|interval| format!(" --interval {}", time_flag(interval))),
         ];
         flags.into_iter().flatten().chain([self.naming.flags()]).collect()
@@ -394,5 +402,15 @@ impl SketchArguments {
             ));
         }
         output::check_apart([&self.capture].into_iter().chain(&self.point.weights), [&self.output])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_usual_longest_delay_is_that_of_sketches() {
+        assert_eq!(crate::units::span(LONGEST), Ok(Expected::LONGEST));
     }
 }
