@@ -180,6 +180,13 @@ struct Answer {
     warnings: Vec<String>,
 }
 
+impl Answer {
+    /// The lines of all packets: those of the measured direction, and those of the other one, if it is measured.
+    fn directions(&self) -> impl Iterator<Item = &Line> {
+        std::iter::once(&self.total).chain(&self.reverse)
+    }
+}
+
 /// The parameters that determine how packets are identified.
 fn describe(point: &PointArguments) -> BTreeMap<&'static str, Parameter> {
     let mut parameters = BTreeMap::new();

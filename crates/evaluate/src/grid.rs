@@ -20,7 +20,7 @@ pub(crate) trait Entry: DeserializeOwned {
 }
 
 /// A method with its parameters.
-pub(crate) trait Configured: PartialEq + Debug + Send + Sync {
+pub(crate) trait Configured: Debug + Send + Sync {
     /// The method's name.
     fn name(&self) -> String;
 

@@ -110,6 +110,7 @@ impl Meter {
     }
 }
 
-fn share(part: u64, whole: u64) -> Option<f64> {
+/// A share, or a mean; `None` of nothing.
+pub(super) fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }

@@ -3,6 +3,7 @@ use super::method::Configuration;
 use crate::case::{Measurement, Quantity, numbered, shares, values};
 use crate::experiment::Problem;
 use crate::grid::Measured;
+use crate::queue::measure::share;
 use crate::queue::workload::Stream;
 use crate::run::methods_seed;
 use dwell_simulate::queue::{Arrivals, Passage, Queue};
@@ -129,7 +130,6 @@ impl Tally {
 
     fn measurements(&self, course: Option<f64>) -> Vec<Measurement> {
         let [small, large] = self.bytes;
-        let share = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64);
         let of_stretch = |(stretch, &bytes): (usize, &u64)| {
             Measurement::value(format!("{QUEUE_AT}{}", stretch as f64 * course.unwrap_or(1.0)), bytes as f64)
         };
