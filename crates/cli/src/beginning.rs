@@ -112,50 +112,50 @@ pub(crate) fn look(
         let senders = senders.iter().map(|path| (path.as_path(), Nanos::ZERO));
         let points = senders.chain([(receiver, back)]);
         let points = points.map(|(path, shift)| Point::open(path, reading, &asked, shift, stop));
-        Ok::<_, anyhow::Error>(Beginnings::new(points.collect::<Result<_>>()?, reading.names.nat))
+        Ok::<_, anyhow::Error>(FirstPackets::new(points.collect::<Result<_>>()?, reading.names.nat))
     };
-    let mut beginnings = open()?;
-    beginnings.skip()?;
-    let mut first = beginnings.sightings()?;
+    let mut packets = open()?;
+    packets.skip()?;
+    let mut first = packets.sightings()?;
     if first.is_empty() {
         // Clocks disagree: perhaps all began at the same time.
-        beginnings = open()?;
-        beginnings.ahead = beginnings.receiver_begins_later();
-        first = beginnings.sightings()?;
+        packets = open()?;
+        packets.later = packets.receiver_begins_later();
+        first = packets.sightings()?;
     }
     if asked != Directions::Forward {
         return Ok(Beginning::of(&first, asked));
     }
     let mut found = Beginning::of(&first, first.directions(is_one_clock));
-    beginnings.ahead = found.delay;
-    beginnings.learn(&mut found.directions, is_one_clock)?;
+    packets.later = found.delay;
+    packets.learn(&mut found.directions, is_one_clock)?;
     Ok(found)
 }
 
 /// The first packets of all captures.
-struct Beginnings {
+struct FirstPackets {
     /// The receiver is the last one.
     points: Merged,
     /// Whether addresses are translated between the points.
     nat: bool,
-    /// How far the receiver's clock is ahead, as far as known.
-    ahead: Nanos,
+    /// How much later a packet passes the receiver, by its clock, as far as known.
+    later: Nanos,
     /// The latest packets, at most `PACKETS`, and as many before.
-    young: HashMap<PacketId, Seen>,
-    old: HashMap<PacketId, Seen>,
+    young: HashMap<PacketId, Where>,
+    old: HashMap<PacketId, Where>,
 }
 
 /// Where a packet has been seen.
 #[derive(Clone, Copy)]
-enum Seen {
+enum Where {
     Sent(Timestamp),
     Received(Timestamp),
     Both,
 }
 
-impl Beginnings {
+impl FirstPackets {
     fn new(points: Vec<Point>, nat: bool) -> Self {
-        Self { points: Merged::new(points), nat, ahead: Nanos::ZERO, young: HashMap::new(), old: HashMap::new() }
+        Self { points: Merged::new(points), nat, later: Nanos::ZERO, young: HashMap::new(), old: HashMap::new() }
     }
 
     fn is_receiver(&self, point: usize) -> bool {
@@ -200,7 +200,7 @@ impl Beginnings {
     fn sightings(&mut self) -> Result<Sightings> {
         let mut sightings = Sightings::default();
         for _ in 0..PACKETS {
-            let sent = |point: usize, at: Timestamp| if self.is_receiver(point) { at - self.ahead } else { at };
+            let sent = |point: usize, at: Timestamp| if self.is_receiver(point) { at - self.later } else { at };
             let Some((at, next)) = self.points.next_by(sent) else { break };
             let ends = self.points[next].key().map(|key| (key.source, key.destination)).unwrap_or_default();
             // Addresses that are translated look as if they were at one point only.
@@ -222,10 +222,10 @@ impl Beginnings {
         let (packet, at) = (next.crossing.packet, next.crossing.at);
         self.points.advance(point)?;
         let (seen, delay) = match self.young.get(&packet).or_else(|| self.old.get(&packet)) {
-            None if is_receiver => (Seen::Received(at), None),
-            None => (Seen::Sent(at), None),
-            Some(&Seen::Sent(sent)) if is_receiver => (Seen::Both, Some(at - sent)),
-            Some(&Seen::Received(received)) if !is_receiver => (Seen::Both, Some(received - at)),
+            None if is_receiver => (Where::Received(at), None),
+            None => (Where::Sent(at), None),
+            Some(&Where::Sent(sent)) if is_receiver => (Where::Both, Some(at - sent)),
+            Some(&Where::Received(received)) if !is_receiver => (Where::Both, Some(received - at)),
             Some(&seen) => (seen, None),
         };
         self.young.insert(packet, seen);

@@ -8,7 +8,7 @@ use crate::frames::{nobody_inside, undecoded};
 use crate::messages;
 use crate::output::{self, Output, ReportArguments, WriteReport};
 use crate::progress::Bar;
-use crate::rtt::{self, about, matching};
+use crate::rtt::{self, log_warnings, matching};
 use crate::signals::Signals;
 use crate::units::{Memories, described, distinct, is_available, one_of};
 use anyhow::Result;
@@ -193,7 +193,7 @@ fn exchanges(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failu
     output::check_stdin(sources())?;
     arguments.output.check(sources())?;
     let settings = settings(arguments)?;
-    let mut comparison = Comparison::new(&settings).map_err(|error| Failure::Usage(error.to_string()))?;
+    let mut comparison = Comparison::new(&settings).map_err(Failure::usage)?;
     let mut read = match &arguments.events {
         Some(path) => Read::Log(EventLog::open(path, 1, None, 0, Some(signals.stop()))?),
         None => Read::Captures(CaptureFiles::open(&arguments.captures)?.until(signals.stop())),
@@ -275,7 +275,7 @@ fn feed_log(events: &mut EventLog, to: &mut Comparison) -> Result<Fed> {
         sighting.series.group = 0;
         to.take(seen);
     }
-    let (warnings, lines) = (about(events).collect(), events.lines());
+    let (warnings, lines) = (log_warnings(events).collect(), events.lines());
     Ok(Fed { warnings, is_stopped: lines.is_stopped(), is_damaged: lines.is_damaged() })
 }
 
@@ -310,7 +310,7 @@ fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
     for (flag, is_set, has) in known {
         if is_set && !methods.iter().copied().any(has) {
             let others = rtt::methods(has);
-            return Err(Failure::Usage(format!("{flag} applies only to --methods {others}")));
+            return Err(Failure::usage(format!("{flag} applies only to --methods {others}")));
         }
     }
     let copies = matches.len() * methods.len() * usize::from(arguments.seeds);
@@ -337,14 +337,14 @@ fn check_sum(memories: &[usize], copies: usize, what: &str) -> Result<(), Failur
     const MOST_BYTES: usize = 16 << 30;
     let all = memories.iter().fold(0usize, |sum, &memory| sum.saturating_add(memory)).saturating_mul(copies);
     if all > MOST_BYTES {
-        let (all, most) = (all >> 30, MOST_BYTES >> 30);
-        return Err(Failure::Usage(format!(
+        let (all, most) = (all.div_ceil(1 << 30), MOST_BYTES >> 30);
+        return Err(Failure::usage(format!(
             "--memory: all {what} together would take {all} GiB, expected at most {most}"
         )));
     }
     if !is_available(all) {
-        let all = all >> 20;
-        return Err(Failure::Usage(format!(
+        let all = all.div_ceil(1 << 20);
+        return Err(Failure::usage(format!(
             "--memory: all {what} together would take {all} MiB, more than this machine has"
         )));
     }

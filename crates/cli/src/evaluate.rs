@@ -81,7 +81,7 @@ pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
         return list();
     }
     if arguments.record.is_some() && arguments.experiments.len() != 1 {
-        return Err(Failure::Usage("--record requires exactly one experiment".to_owned()));
+        return Err(Failure::usage("--record requires exactly one experiment"));
     }
     if arguments.check {
         return check_all(arguments);
@@ -90,12 +90,12 @@ pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
         return draw_all(arguments);
     }
     if arguments.quick && arguments.png {
-        return Err(Failure::Usage("--png requires a full run: quick ones have no figure".to_owned()));
+        return Err(Failure::usage("--png requires a full run: quick ones have no figure"));
     }
     let definitions = definitions(&arguments.experiments)?;
     if let Some(seeds) = arguments.seeds.filter(|_| !arguments.quick) {
         let checked = definitions.iter().try_for_each(|definition| definition.check_seeds(seeds));
-        checked.map_err(|problem| Failure::Usage(format!("--seeds: {problem}, or --quick, which draws none")))?;
+        checked.map_err(|problem| Failure::usage(format!("--seeds: {problem}, or --quick, which draws none")))?;
     }
     for definition in definitions {
         measure(arguments, &definition, signals)?;
@@ -107,7 +107,7 @@ pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
 fn measure(arguments: &Arguments, definition: &Definition, signals: &Signals) -> Result<()> {
     let size = if arguments.quick { Size::Quick } else { Size::Full };
     let seeds = arguments.seeds.unwrap_or(definition.seeds(size));
-    let facts = Facts::here(size.name(), seeds, &definition.inputs);
+    let facts = Facts::here(size.name(), seeds, &definition.inputs)?;
     let (folder, (record, finished)) = match &arguments.record {
         Some(folder) => (folder.clone(), Record::begin(folder, definition, size, facts)?),
         None => begin(definition, size, &facts)?,
@@ -277,7 +277,7 @@ fn definitions(experiments: &[String]) -> Result<Vec<Definition>, Failure> {
             let found = names.iter().find(|path| path.file_stem().is_some_and(|stem| stem == experiment.as_str()));
             found.cloned().ok_or_else(|| {
                 let stems = names.iter().filter_map(|path| path.file_stem()).map(|stem| stem.to_string_lossy());
-                Failure::Usage(format!(
+                Failure::usage(format!(
                     "no experiment '{experiment}': expected a .toml file, or one of {}",
                     stems.collect::<Vec<_>>().join(", ")
                 ))

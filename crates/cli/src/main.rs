@@ -88,6 +88,13 @@ enum Failure {
     Run(anyhow::Error),
 }
 
+impl Failure {
+    /// The command line is invalid for this reason.
+    fn usage(words: impl ToString) -> Self {
+        Self::Usage(words.to_string())
+    }
+}
+
 impl<E: Into<anyhow::Error>> From<E> for Failure {
     fn from(error: E) -> Self {
         Self::Run(error.into())

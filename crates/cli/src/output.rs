@@ -59,7 +59,7 @@ impl<F: ValueEnum + Default + Send + Sync + 'static> ReportArguments<F> {
         if self.format.is_none() && self.implied().is_none() && self.path().extension().is_some_and(is_format) {
             let formats = F::value_variants().iter().filter_map(F::to_possible_value);
             let formats: Vec<_> = formats.map(|format| format.get_name().to_owned()).collect();
-            return Err(Failure::Usage(format!(
+            return Err(Failure::usage(format!(
                 "{}: this command has no such format: name the file differently, or choose --format {}",
                 self.path().display(),
                 formats.join(", ")
@@ -89,10 +89,10 @@ impl LabelArguments {
         let mut names = Vec::new();
         for name in self.labels.iter().map(Label::name) {
             if !is_openmetrics {
-                return Err(Failure::Usage("--label applies only to --format openmetrics".to_owned()));
+                return Err(Failure::usage("--label applies only to --format openmetrics"));
             }
             if names.contains(&name) {
-                return Err(Failure::Usage(format!("--label {name}: is given twice")));
+                return Err(Failure::usage(format!("--label {name}: is given twice")));
             }
             names.push(name);
         }
@@ -161,7 +161,7 @@ pub(crate) fn check_different<'a>(
         let Input { file, interface } = Input::parse(path);
         let same = (fs::canonicalize(file).unwrap_or_else(|_| file.to_owned()), interface);
         if seen.contains(&same) {
-            return Err(Failure::Usage(format!("expected {expected}, found {} twice", path.display())));
+            return Err(Failure::usage(format!("expected {expected}, found {} twice", path.display())));
         }
         seen.push(same);
     }
@@ -172,7 +172,7 @@ pub(crate) fn check_different<'a>(
 pub(crate) fn check_stdin<'a>(inputs: impl IntoIterator<Item = &'a PathBuf>) -> Result<(), Failure> {
     match inputs.into_iter().filter(|path| Input::parse(path).file == Path::new("-")).count() {
         0 | 1 => Ok(()),
-        _ => Err(Failure::Usage("only one of the inputs can be standard input".to_owned())),
+        _ => Err(Failure::usage("only one of the inputs can be standard input")),
     }
 }
 
@@ -201,14 +201,14 @@ pub(crate) fn check_apart(
         let path = path.as_ref();
         let Some(place) = (if is_stdout(path) { Some(PathBuf::from("-")) } else { place(path) }) else { continue };
         if inputs.contains(&place) {
-            return Err(Failure::Usage(format!(
+            return Err(Failure::usage(format!(
                 "{}: is an input, and would be replaced: name another file",
                 path.display()
             )));
         }
         if seen.contains(&place) {
             let name = if path == Path::new("-") { "standard output".into() } else { path.display().to_string() };
-            return Err(Failure::Usage(format!("{name}: would be written twice: name two files")));
+            return Err(Failure::usage(format!("{name}: would be written twice: name two files")));
         }
         seen.push(place);
     }

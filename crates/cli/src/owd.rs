@@ -19,7 +19,7 @@ use std::process::ExitCode;
 
 // The command-line arguments.
 mod arguments;
-pub(crate) use arguments::{Arguments, PointArguments};
+pub(crate) use arguments::{Arguments, LONGEST, PointArguments, SKETCH_BYTES, longest_flag};
 use arguments::{Method, Step};
 // Both points.
 mod pair;
@@ -30,7 +30,6 @@ mod weights;
 mod packets;
 use packets::Packets;
 mod sketches;
-pub(crate) use arguments::SKETCH_BYTES;
 use sketches::Sketches;
 pub(crate) use sketches::{LOST, memory_flag};
 // `owd sketch` sketches one point, `owd join` joins the sketches of two.
@@ -179,6 +178,13 @@ struct Answer {
     has_all_flows: bool,
     /// Warnings of the method.
     warnings: Vec<String>,
+}
+
+impl Answer {
+    /// The lines of all packets: those of the measured direction, and those of the other one, if it is measured.
+    fn directions(&self) -> impl Iterator<Item = &Line> {
+        std::iter::once(&self.total).chain(&self.reverse)
+    }
 }
 
 /// The parameters that determine how packets are identified.

@@ -64,7 +64,7 @@ fn meter(arguments: &Arguments) -> Result<(Settings, QueueMeter), Failure> {
         Ok(meter) => return Ok((settings, meter)),
         Err(error) => error,
     };
-    let SettingsError::Memory { .. } = error else { return Err(Failure::Usage(error.to_string())) };
+    let SettingsError::Memory { .. } = error else { return Err(Failure::usage(error)) };
     let memory = arguments.memory;
     let enough = units::enough(memory, |memory| {
         let meter = self::settings(arguments, Some(memory)).map(|settings| QueueMeter::new(&settings));
@@ -74,7 +74,7 @@ fn meter(arguments: &Arguments) -> Result<(Settings, QueueMeter), Failure> {
         }
     });
     let hint = if arguments.sketch_bytes.is_some() { "" } else { " (--sketch-bytes limits the snapshots alone)" };
-    Err(Failure::Usage(format!("--memory of {memory} bytes is too small: {enough} is enough{hint}")))
+    Err(Failure::usage(format!("--memory of {memory} bytes is too small: {enough} is enough{hint}")))
 }
 
 fn settings(arguments: &Arguments, memory: Option<usize>) -> Result<Settings, Failure> {

@@ -184,7 +184,7 @@ fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Resu
     }
     followed.give(&mut meter, &mut outputs, |group| events.group_name(group))?;
 
-    reports.warn(about(&events));
+    reports.warn(log_warnings(&events));
     reports.warn(warnings::reused(&meter, &reuse));
     reports.warn(outputs.samples.warning());
     let is_damaged = events.lines().is_damaged() || outputs.samples.has_failed();
@@ -194,7 +194,7 @@ fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Resu
 }
 
 /// Warnings about a log.
-pub(crate) fn about(events: &EventLog) -> impl Iterator<Item = String> {
+pub(crate) fn log_warnings(events: &EventLog) -> impl Iterator<Item = String> {
     let backwards = (events.backwards() > 0).then(|| {
         let lines = text::are(events.backwards(), "line");
         format!(

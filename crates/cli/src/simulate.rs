@@ -104,7 +104,7 @@ impl Arguments {
         settings.queries = self.queries.unwrap_or(settings.queries);
         settings.span = self.span.unwrap_or(settings.span);
         settings.snap_length = snap_length.unwrap_or(settings.snap_length);
-        PacketWorkload::new(&settings, self.seed()).map_err(|error| Failure::Usage(error.to_string()))
+        PacketWorkload::new(&settings, self.seed()).map_err(Failure::usage)
     }
 }
 
@@ -122,18 +122,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let is_packed = |path: &&PathBuf| matches!(path.extension().and_then(OsStr::to_str), Some("gz" | "xz" | "zst"));
     if let Some(path) = outputs.clone().find(is_packed) {
         let name = Name(path);
-        return Err(Failure::Usage(format!(
+        return Err(Failure::usage(format!(
             "{name}: nothing is compressed: name it otherwise, or pipe -w - into gzip"
         )));
     }
     if outputs.count() == 0 {
-        return Err(Failure::Usage("expected an output: --write, --egress or --truth".to_owned()));
+        return Err(Failure::usage("expected an output: --write, --egress or --truth"));
     }
-    match &arguments.write {
-        Some(write) if arguments.network.map().is_some() => network::run(arguments, write),
+    match (&arguments.write, arguments.network.map()) {
+        (Some(write), Some(map)) => network::run(arguments, map, write),
         _ if arguments.path.is_asked() => path::run(arguments),
         // Without `--path` and `--queue`, `--write` is required.
-        Some(write) if !arguments.queue.is_asked() => exchanges(arguments, write),
+        (Some(write), None) if !arguments.queue.is_asked() => exchanges(arguments, write),
         _ => queue::run(arguments),
     }
 }

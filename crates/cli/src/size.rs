@@ -36,6 +36,26 @@ enum Question {
     Queue(queue::Arguments),
 }
 
+impl Question {
+    fn asked(&self) -> &Asked {
+        match self {
+            Self::Rtt(arguments) => &arguments.asked,
+            Self::Owd(arguments) => &arguments.asked,
+            Self::Flows(arguments) => &arguments.asked,
+            Self::Queue(arguments) => &arguments.asked,
+        }
+    }
+
+    fn answer(&self) -> Result<Answer, Failure> {
+        match self {
+            Self::Rtt(arguments) => rtt::answer(arguments),
+            Self::Owd(arguments) => owd::answer(arguments),
+            Self::Flows(arguments) => flows::answer(arguments),
+            Self::Queue(arguments) => queue::answer(arguments),
+        }
+    }
+}
+
 /// What every question is asked by.
 #[derive(Args)]
 #[command(group = ArgGroup::new("what").required(true).args(["error", "memory"]))]
@@ -75,12 +95,10 @@ struct Answer {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let (asked, answer) = match &arguments.question {
-        Question::Rtt(arguments) => (&arguments.asked, rtt::answer(arguments)?),
-        Question::Owd(arguments) => (&arguments.asked, owd::answer(arguments)?),
-        Question::Flows(arguments) => (&arguments.asked, flows::answer(arguments)?),
-        Question::Queue(arguments) => (&arguments.asked, queue::answer(arguments)?),
-    };
+    let asked = arguments.question.asked();
+    asked.report.check([] as [&Path; 0], None, [])?;
+    let mut to = asked.report.open()?;
+    let answer = arguments.question.answer()?;
     let report = SizeReport {
         schema: SCHEMA,
         question: answer.question,
@@ -91,17 +109,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         exact: answer.exact,
         sizes: answer.sizes,
     };
-    asked.report.check([] as [&Path; 0], None, [])?;
-    let mut to = asked.report.open()?;
     match asked.report.format() {
         Format::Table => table::write(&report, to.plain())?,
         Format::Json => json::write(&report, &mut to)?,
     }
     to.finish()?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// The error for parameters for which no size can be found.
-fn usage(error: impl ToString) -> Failure {
-    Failure::Usage(error.to_string())
 }

@@ -50,7 +50,7 @@ fn rounded(value: f64) -> f64 {
 }
 
 /// How an estimate is compared with the truth.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scale {
     /// log₂ of estimate over truth: an error of one is a factor of two, either way.
@@ -60,6 +60,7 @@ pub enum Scale {
     /// Estimate over truth, where only the mean over many runs is of interest.
     Ratio,
     /// No comparison: a fact about the run.
+    #[default]
     Value,
 }
 
@@ -89,6 +90,28 @@ pub struct Run {
     pub measurements: Vec<Measurement>,
 }
 
+/// Where the values of a quantity lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Range {
+    /// Anywhere.
+    Any,
+    /// From zero up: a relative error without its sign.
+    Magnitude,
+    /// From zero to one: a share.
+    Share,
+}
+
+impl Range {
+    /// Whether it contains a value.
+    pub fn contains(self, value: f64) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Magnitude => value >= 0.0,
+            Self::Share => (0.0..=1.0).contains(&value),
+        }
+    }
+}
+
 /// A quantity that a case measures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quantity {
@@ -96,10 +119,41 @@ pub struct Quantity {
     pub name: String,
     /// How its estimates are compared with the truth.
     pub scale: Scale,
-    /// Whether it is a share, or a relative error without its sign.
-    pub is_share: bool,
+    /// Where its values lie.
+    pub range: Range,
     /// Whether estimates have intervals.
     pub has_interval: bool,
+}
+
+/// Quantities whose estimates, which have intervals, are compared so.
+pub(crate) fn compared(scale: Scale, names: &[&str]) -> Vec<Quantity> {
+    plain(scale, names).into_iter().map(|quantity| Quantity { has_interval: true, ..quantity }).collect()
+}
+
+/// The same without intervals.
+pub(crate) fn plain(scale: Scale, names: &[&str]) -> Vec<Quantity> {
+    let quantity = |&name: &&str| Quantity { name: name.to_owned(), scale, range: Range::Any, has_interval: false };
+    names.iter().map(quantity).collect()
+}
+
+/// Facts about a run.
+pub(crate) fn values(names: &[&str]) -> Vec<Quantity> {
+    plain(Scale::Value, names)
+}
+
+/// Facts that are relative errors without their sign.
+pub(crate) fn magnitudes(names: &[&str]) -> Vec<Quantity> {
+    values(names).into_iter().map(|quantity| Quantity { range: Range::Magnitude, ..quantity }).collect()
+}
+
+/// Facts that are shares.
+pub(crate) fn shares(names: &[&str]) -> Vec<Quantity> {
+    values(names).into_iter().map(|quantity| Quantity { range: Range::Share, ..quantity }).collect()
+}
+
+/// Stands for all quantities whose names begin so and end in a number, in [`crate::grid::Measured::quantities`].
+pub(crate) fn numbered(beginning: &str) -> String {
+    format!("{beginning}#")
 }
 
 /// Bytes of a method's data structures: a quantity of nearly every kind of experiment.
@@ -132,10 +186,14 @@ impl Measurement {
         Self { quantity: quantity.into(), scale, truth, estimate, interval }
     }
 
+    /// An estimate without interval, to be compared with the truth.
+    pub(crate) fn plain(quantity: impl Into<String>, scale: Scale, truth: Option<f64>, estimate: Option<f64>) -> Self {
+        Self { quantity: quantity.into(), scale, truth, estimate, interval: None }
+    }
+
     /// A fact about the run.
     pub(crate) fn value(quantity: impl Into<String>, estimate: impl Into<Option<f64>>) -> Self {
-        let (quantity, estimate) = (quantity.into(), estimate.into());
-        Self { quantity, scale: Scale::Value, truth: None, estimate, interval: None }
+        Self::plain(quantity, Scale::Value, None, estimate.into())
     }
 }
 

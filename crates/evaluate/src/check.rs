@@ -97,19 +97,14 @@ mod tests {
             quantity: quantity.into(),
             scale: Scale::Log2,
             runs: 10,
-            missing: 0,
             median_error: Some(0.1),
-            median_error_interval: None,
             rms_error: Some(0.2),
-            rms_error_interval: None,
             ten_median_error: Some(0.05),
             ten_rms_error: Some(0.05),
-            ten_rms_error_interval: None,
-            mean_relative_error: None,
-            rms_relative_error: None,
             mean: Some(0.0),
             standard_error: Some(0.01),
             covered: Some(0.9),
+            ..Summary::default()
         }
     }
 

@@ -428,6 +428,11 @@ entry_probability = ["2^-3", 0.5, "auto"]
             ("\"2^8\", 512", "", &["delay.methods[0].slots", "empty"]),
             ("\"2^-3\"", "\"2^3\"", &["line 13, delay.methods[0].entry_probability: 8: expected above 0 and up to 1"]),
             ("\"2^-3\"", "\"some\"", &["2^-9"]),
+            (
+                "\"2^-3\"",
+                "0.123411, 0.123412",
+                &["delay.methods[0]: the same configuration a second time, to four digits"],
+            ),
             ("slots = [\"2^8\", 512]", "", &["delay.methods[0]", "slots", "memory_bytes"]),
             ("slots = [\"2^8\", 512]", "memory_bytes = [100]", &["delay.methods[0]", "100 bytes of memory"]),
             ("method = \"fridge\"", "method = \"auto\"", &["delay.methods[0].slots", "auto"]),

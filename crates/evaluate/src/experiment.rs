@@ -2,8 +2,24 @@
 
 use crate::case::{Case, Measurement, Quantity, Shown};
 use crate::metrics::Summary;
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
 use std::io::{self, Write};
+
+/// Why a stream or a method cannot be built or run.
+#[derive(Debug)]
+pub struct Problem(pub String);
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl<E: std::error::Error> From<E> for Problem {
+    fn from(error: E) -> Self {
+        Self(error.to_string())
+    }
+}
 
 /// Streams, and the configurations of methods that process each of them.
 pub trait Experiment: Debug + Send + Sync {
@@ -12,7 +28,7 @@ pub trait Experiment: Debug + Send + Sync {
 
     /// Runs one seed of one stream through these cases, which must all be of that stream; returns one list of
     /// measurements per case.
-    fn run(&self, cases: &[&Case], seed: u64) -> Result<Vec<Vec<Measurement>>, String>;
+    fn run(&self, cases: &[&Case], seed: u64) -> Result<Vec<Vec<Measurement>>, Problem>;
 
     /// The quantities that a case measures.
     fn quantities(&self, case: &Case) -> Vec<Quantity>;

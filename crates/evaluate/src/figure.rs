@@ -24,13 +24,10 @@
 //! Summaries suffice for intervals of means and shares. For root mean squares they do not, unless errors are normal,
 //! and a few large ones often make up most of the square: those are drawn without.
 
-use crate::case::{Case, Quantity, Scale, label};
+use crate::case::{Case, Quantity, Range, Scale, label};
 use crate::experiment::Experiment;
-use crate::grid::written;
 use crate::metrics::{self, AVERAGED, Summary};
-use crate::queue::{PRECISION, RECALL};
-use crate::ring::{FALSE_SHARE, WRONG_SHARE};
-use crate::value::{Invalid, within};
+use crate::value::{Invalid, within, written};
 use dwell_report::plot::{self, Sweep, SweepPanel};
 use dwell_sketch::estimate::{Estimate, Z95};
 use serde::{Deserialize, Serialize};
@@ -62,8 +59,6 @@ const WORKLOAD: &str = "workload";
 const QUANTITY: &str = "quantity";
 /// A parameter that methods find by themselves if it is not given.
 const FOUND: &str = "entry_probability";
-/// Quantities that are shares, so that their intervals end at zero and one.
-const SHARES: [&str; 4] = [PRECISION, RECALL, FALSE_SHARE, WRONG_SHARE];
 
 /// A number of a [`Summary`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -122,7 +117,7 @@ impl Figure {
         }
         if let Some(factor) = self.factor {
             within("factor", factor, (Bound::Excluded(0.0), Bound::Unbounded))?;
-            if self.y.axis(self.log) == plot::Height::Share {
+            if self.y.axis(self.log) == plot::YScale::Share {
                 return Err(Invalid::new("factor", format!("not beside {}, which is in percent", written(&self.y))));
             }
         }
@@ -171,9 +166,9 @@ impl Figure {
     }
 
     /// The figure of these results, with words about their origin; `None` if they have nothing that it shows. `title` is
-    /// that of the definition.
-    pub(crate) fn sweep(&self, title: &str, origin: &str, summaries: &[Summary]) -> Option<Sweep> {
-        let Drawn { x, y, places, panels } = self.draw(summaries);
+    /// that of the definition, `shares` are the quantities whose intervals end at zero and one.
+    pub(crate) fn sweep(&self, title: &str, origin: &str, summaries: &[Summary], shares: &[String]) -> Option<Sweep> {
+        let Drawn { x, y, places, panels } = self.draw(summaries, shares);
         let mut values = panels.iter().flat_map(|panel| &panel.curves).flat_map(|(_, values)| values).flatten();
         values.clone().next()?;
         let bars = if values.any(|value| value.low < value.high) { " Bars: 95% intervals." } else { "" };
@@ -183,7 +178,8 @@ impl Figure {
     }
 
     /// What is shown of these summaries.
-    fn draw(&self, summaries: &[Summary]) -> Drawn {
+    fn draw(&self, summaries: &[Summary], shares: &[String]) -> Drawn {
+        let is_share = |summary: &Summary| shares.iter().any(|share| is_meant(&summary.quantity, share));
         let is_drawn = |summary: &&Summary| {
             self.quantities.iter().any(|asked| is_meant(asked, &summary.quantity))
                 && self.has(&summary.workload, &summary.parameters)
@@ -210,7 +206,9 @@ impl Figure {
         for summary in &drawn {
             // The errors of a few runs are not those of all.
             let told = Some(summary).filter(|summary| metrics::is_told(summary.missing, summary.runs));
-            let (Some(value), name) = (told.and_then(|summary| self.y.of(summary)), panel_of(summary)) else {
+            let (Some(value), name) =
+                (told.and_then(|summary| self.y.of(summary, is_share(summary))), panel_of(summary))
+            else {
                 continue;
             };
             let value = self.factor.map_or(value, |factor| value.map(|value| value * factor));
@@ -317,13 +315,13 @@ impl Height {
             Self::MedianError | Self::RmsError | Self::TenRmsError => quantity.scale == Scale::Log2,
             Self::MeanRelativeError => quantity.scale == Scale::Relative,
             Self::Mean => !is_largest,
-            Self::Share => quantity.is_share,
+            Self::Share => quantity.range != Range::Any,
             Self::Covered => quantity.has_interval && !is_largest,
         }
     }
 
     /// The number with its 95% interval, where the runs are enough for one.
-    fn of(self, summary: &Summary) -> Option<Estimate<f64>> {
+    fn of(self, summary: &Summary, is_share: bool) -> Option<Estimate<f64>> {
         let runs = summary.runs.saturating_sub(summary.missing).max(1) as f64;
         let around = |value: f64, error: f64| Estimate { value, low: value - Z95 * error, high: value + Z95 * error };
         let between = |value: Option<f64>, ends: Option<[f64; 2]>| {
@@ -340,19 +338,19 @@ impl Height {
             }),
             Self::Mean | Self::Share => {
                 let mean = summary.mean.map(|mean| around(mean, summary.standard_error.unwrap_or(0.0)));
-                if SHARES.contains(&summary.quantity.as_str()) { mean.map(cut) } else { mean }
+                if is_share { mean.map(cut) } else { mean }
             }
             Self::Covered => summary.covered.map(|share| cut(around(share, (share * (1.0 - share) / runs).sqrt()))),
         }
     }
 
     /// The scale of the y axis; `by_logarithm` is for what is not an error, which always is a logarithm.
-    const fn axis(self, by_logarithm: bool) -> plot::Height {
+    const fn axis(self, by_logarithm: bool) -> plot::YScale {
         match self {
-            Self::MedianError | Self::RmsError | Self::TenRmsError => plot::Height::Logarithmic,
-            Self::MeanRelativeError | Self::Share => plot::Height::Share,
-            Self::Mean | Self::Covered if by_logarithm => plot::Height::Logarithmic,
-            Self::Mean | Self::Covered => plot::Height::Linear,
+            Self::MedianError | Self::RmsError | Self::TenRmsError => plot::YScale::Logarithmic,
+            Self::MeanRelativeError | Self::Share => plot::YScale::Share,
+            Self::Mean | Self::Covered if by_logarithm => plot::YScale::Logarithmic,
+            Self::Mean | Self::Covered => plot::YScale::Linear,
         }
     }
 
@@ -396,6 +394,13 @@ pub(crate) fn is_meant(asked: &str, known: &str) -> bool {
         Some(beginning) => known.starts_with(beginning) || numbered(beginning),
         None => asked == known || numbered(asked),
     }
+}
+
+/// The quantities of an experiment that are shares.
+pub(crate) fn shares(experiment: &dyn Experiment) -> Vec<String> {
+    let cases = experiment.cases();
+    let quantities = cases.iter().flat_map(|case| experiment.quantities(case));
+    distinct(quantities.filter(|quantity| quantity.range == Range::Share).map(|quantity| quantity.name))
 }
 
 /// A share's interval without what lies below zero or above one.
@@ -446,6 +451,8 @@ fn shortened(places: Vec<String>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::definition::Size;
+    use crate::record::Results;
     use crate::test_support::{accepted, assert_each_refused};
 
     fn summary(workload: &str, method: &str, parameters: &[(&str, f64)], quantity: &str, rms: f64) -> Summary {
@@ -457,19 +464,10 @@ mod tests {
             quantity: quantity.to_owned(),
             scale: Scale::Log2,
             runs: 50,
-            missing: 0,
-            median_error: None,
-            median_error_interval: None,
             rms_error: Some(rms),
-            rms_error_interval: None,
-            ten_median_error: None,
-            ten_rms_error: None,
-            ten_rms_error_interval: None,
-            mean_relative_error: None,
-            rms_relative_error: None,
             mean: Some(rms),
             standard_error: Some(0.0),
-            covered: None,
+            ..Summary::default()
         }
     }
 
@@ -491,7 +489,7 @@ mod tests {
             summary("w", "fridge", &[("slots", 9.0)], "p50", 0.3),
             summary("w", "fridge", &[("slots", 9.0)], "p99", 7.0),
         ];
-        let drawn = figure("x = 'p'\ny = 'rms_error'\nquantities = ['p50']").draw(&summaries);
+        let drawn = figure("x = 'p'\ny = 'rms_error'\nquantities = ['p50']").draw(&summaries, &[]);
         assert_eq!(drawn.places, ["2^-2", "2^-1"]);
         assert_eq!((drawn.panels.len(), drawn.panels[0].name.as_str()), (1, ""));
         assert_eq!(values(&drawn, 0, "fridge"), [Some(0.1), Some(0.2)]);
@@ -503,7 +501,7 @@ mod tests {
     #[test]
     fn errors_of_few_runs_are_not_drawn() {
         let case = |p, missing| Summary { missing, ..summary("w", "fridge", &[("p", p)], "p50", 0.1) };
-        let drawn = figure("x = 'p'\ny = 'rms_error'\nquantities = ['p50']").draw(&[case(0.25, 2), case(0.5, 3)]);
+        let drawn = figure("x = 'p'\ny = 'rms_error'\nquantities = ['p50']").draw(&[case(0.25, 2), case(0.5, 3)], &[]);
         assert_eq!(values(&drawn, 0, "fridge"), [Some(0.1), None]);
     }
 
@@ -512,7 +510,7 @@ mod tests {
         let summaries = [summary("w", "fridge", &[("p", 0.5)], "p50", 0.2)];
         let title = |more: &str| {
             let text = format!("{more}x = 'p'\ny = 'rms_error'\nquantities = ['p50']");
-            figure(&text).sweep("all", "10 seeds", &summaries).unwrap().title
+            figure(&text).sweep("all", "10 seeds", &summaries, &[]).unwrap().title
         };
         assert_eq!((title(""), title("title = 'p50'\n")), ("all".to_owned(), "p50".to_owned()));
     }
@@ -521,9 +519,9 @@ mod tests {
     fn tuning_takes_the_best() {
         let case = |slots: f64, p: f64, rms| summary("w", "fridge", &[("p", p), ("slots", slots)], "p50", rms);
         let summaries = [case(1.0, 0.5, 0.9), case(1.0, 0.25, 0.4), case(2.0, 0.5, 0.2), case(2.0, 0.25, 0.3)];
-        let drawn = figure("x = 'slots'\ny = 'rms_error'\nquantities = ['p50']\nbest = ['p']").draw(&summaries);
+        let drawn = figure("x = 'slots'\ny = 'rms_error'\nquantities = ['p50']\nbest = ['p']").draw(&summaries, &[]);
         assert_eq!(values(&drawn, 0, "fridge, best p"), [Some(0.4), Some(0.2)]);
-        let all = figure("x = 'slots'\ny = 'rms_error'\nquantities = ['p50']").draw(&summaries);
+        let all = figure("x = 'slots'\ny = 'rms_error'\nquantities = ['p50']").draw(&summaries, &[]);
         assert_eq!(values(&all, 0, "fridge p=2^-2"), [Some(0.4), Some(0.3)]);
     }
 
@@ -536,7 +534,7 @@ mod tests {
             case(&[("slots", 1.0)], 0.1),
         ];
         let text = "x = 'slots'\ny = 'rms_error'\nquantities = ['p50']\nbest = ['entry_probability']";
-        let drawn = figure(text).draw(&summaries);
+        let drawn = figure(text).draw(&summaries, &[]);
         assert_eq!(values(&drawn, 0, "fridge, best entry_probability"), [Some(0.4)]);
         assert_eq!(values(&drawn, 0, "fridge auto"), [Some(0.1)]);
     }
@@ -547,20 +545,58 @@ mod tests {
             standard_error: Some(0.25),
             ..summary(workload, "paper", &[], "recall", value)
         };
+        let shares = ["recall".to_owned()];
         let summaries = [share("calm", 0.75), share("busy", 0.5)];
         let text = "x = 'quantity'\ny = 'mean'\nquantities = ['recall']\nworkloads = ['calm']";
-        let drawn = figure(text).draw(&summaries);
+        let drawn = figure(text).draw(&summaries, &shares);
         let expected = Estimate { value: 0.75, low: 0.75 - 0.25 * Z95, high: 1.0 };
         assert_eq!(drawn.panels.iter().map(|panel| panel.curves[0].1[0]).collect::<Vec<_>>(), [Some(expected)]);
-        let drawn = figure(&[text, "\nfactor = 100\ny_label = 'recall, %'"].concat()).draw(&summaries);
+        let drawn = figure(&[text, "\nfactor = 100\ny_label = 'recall, %'"].concat()).draw(&summaries, &shares);
         assert_eq!((values(&drawn, 0, "paper"), drawn.y.as_str()), (vec![Some(75.0)], "recall, %"));
+    }
+
+    /// Intervals of shares end at one, whatever kind of experiment measures them; those of relative errors do not.
+    #[test]
+    fn the_experiment_knows_its_shares() {
+        let definition = accepted(
+            r#"
+name = "n"
+title = "t"
+source = "s"
+seeds = 1
+[[ring.workloads]]
+name = "w"
+rate = 1000
+delays = { distribution = "pareto", least_ms = 1, shape = 2 }
+longest_ms = 100
+span_ms = 1000
+course_ms = 100
+[[ring.methods]]
+policy = ["closest"]
+bits = [32768]
+filters = [4]
+[figure]
+x = "filters"
+y = "share"
+quantities = ["occupancy", "occupancy_100", "relative_error"]
+"#,
+        );
+        let of = |quantity: &str| Summary {
+            scale: Scale::Value,
+            standard_error: Some(0.25),
+            ..summary("w", "closest", &[("filters", 4.0)], quantity, 0.75)
+        };
+        let summaries = ["occupancy", "occupancy_100", "relative_error"].map(of).to_vec();
+        let drawn = Results::new(&definition, Size::Full, 1, summaries).sweep(&definition).unwrap();
+        let tops = drawn.panels.iter().map(|panel| panel.curves[0].1[0].unwrap().high).collect::<Vec<_>>();
+        assert_eq!(tops, [1.0, 1.0, 0.75 + 0.25 * Z95]);
     }
 
     #[test]
     fn workloads_along_the_axis_share_panels() {
         let case = |workload: &str, rms| summary(workload, "lda", &[("rows", 512.0)], "mean", rms);
         let summaries = [case("A, loss 1", 0.1), case("A, loss 2", 0.2), case("B, loss 1", 0.3)];
-        let drawn = figure("x = 'workload'\ny = 'mean'\nquantities = ['mean']").draw(&summaries);
+        let drawn = figure("x = 'workload'\ny = 'mean'\nquantities = ['mean']").draw(&summaries, &[]);
         assert_eq!(drawn.places, ["loss 1", "loss 2"]);
         assert_eq!(drawn.panels.iter().map(|panel| panel.name.as_str()).collect::<Vec<_>>(), ["A", "B"]);
         assert_eq!(
@@ -568,11 +604,11 @@ mod tests {
             (vec![Some(0.1), Some(0.2)], vec![Some(0.3), None])
         );
         let sizes = [summary("w", "lds", &[], "error_1_9", 0.5), summary("w", "lds", &[], "error_10_99", 0.4)];
-        let drawn = figure("x = 'quantity'\ny = 'share'\nquantities = ['error_1_9', 'error_10_99']").draw(&sizes);
+        let drawn = figure("x = 'quantity'\ny = 'share'\nquantities = ['error_1_9', 'error_10_99']").draw(&sizes, &[]);
         assert_eq!(drawn.places, ["1–9", "10–99"]);
         assert_eq!(values(&drawn, 0, "lds"), [Some(0.5), Some(0.4)]);
         let all = figure("x = 'quantity'\ny = 'share'\nquantities = ['error_*']");
-        assert_eq!(all.draw(&[&sizes[..], &summaries].concat()), drawn);
+        assert_eq!(all.draw(&[&sizes[..], &summaries].concat(), &[]), drawn);
     }
 
     #[test]

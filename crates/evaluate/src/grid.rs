@@ -1,14 +1,11 @@
 //! Grids of streams and configurations: the common part of all kinds of experiment.
 
-use crate::case::{Case, Measurement, Quantity, Scale, Shown};
-use crate::experiment::Experiment;
+use crate::case::{Case, Measurement, Quantity, Shown, label};
+use crate::experiment::{Experiment, Problem};
 use crate::metrics::Summary;
 use crate::table::{self, WriteTable};
 use crate::value::Invalid;
-use dwell_types::hash;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::io::{self, Write};
@@ -23,18 +20,12 @@ pub(crate) trait Entry: DeserializeOwned {
 }
 
 /// A method with its parameters.
-pub(crate) trait Configured: PartialEq + Debug + Send + Sync {
+pub(crate) trait Configured: Debug + Send + Sync {
     /// The method's name.
     fn name(&self) -> String;
 
     /// Its parameters, as shown in tables.
     fn parameters(&self) -> BTreeMap<String, f64>;
-}
-
-/// The name of a method as written in definitions.
-pub(crate) fn written(method: &impl Serialize) -> String {
-    let Ok(Value::String(name)) = serde_json::to_value(method) else { unreachable!("methods are words") };
-    name
 }
 
 /// A method with its parameters that can be run and measured.
@@ -46,7 +37,7 @@ pub(crate) trait Measured: Configured {
     const SHOWN: Shown = Shown { quantities: &[], largest: None };
 
     /// Checks whether it can process a stream.
-    fn suits(&self, _: &Self::Stream) -> Result<(), String> {
+    fn suits(&self, _: &Self::Stream) -> Result<(), Problem> {
         Ok(())
     }
 
@@ -54,41 +45,7 @@ pub(crate) trait Measured: Configured {
     fn quantities(&self, stream: &Self::Stream) -> Vec<Quantity>;
 
     /// Runs one seed of a stream through some configurations; returns one list of measurements for each.
-    fn run(stream: &Self::Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, String>;
-}
-
-/// Quantities whose estimates, which have intervals, are compared so.
-pub(crate) fn compared(scale: Scale, names: &[&str]) -> Vec<Quantity> {
-    plain(scale, names).into_iter().map(|quantity| Quantity { has_interval: true, ..quantity }).collect()
-}
-
-/// The same without intervals.
-pub(crate) fn plain(scale: Scale, names: &[&str]) -> Vec<Quantity> {
-    let quantity = |&name: &&str| Quantity { name: name.to_owned(), scale, is_share: false, has_interval: false };
-    names.iter().map(quantity).collect()
-}
-
-/// Facts about a run.
-pub(crate) fn values(names: &[&str]) -> Vec<Quantity> {
-    plain(Scale::Value, names)
-}
-
-/// Facts that are shares, or relative errors without their sign.
-pub(crate) fn shares(names: &[&str]) -> Vec<Quantity> {
-    values(names).into_iter().map(|quantity| Quantity { is_share: true, ..quantity }).collect()
-}
-
-/// Stands for all quantities whose names begin so and end in a number, in [`Measured::quantities`].
-pub(crate) fn numbered(beginning: &str) -> String {
-    format!("{beginning}#")
-}
-
-/// Packets or observations in a block, which passes through one sketch before the next.
-pub(crate) const BLOCK: usize = 4096;
-
-/// The seed of the methods for a stream; independent of the stream's own seed.
-pub(crate) fn methods_seed(stream: u64) -> u64 {
-    hash::word(u64::from_le_bytes(*b"evaluate"), stream)
+    fn run(stream: &Self::Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, Problem>;
 }
 
 /// The tables of a kind of experiment, before their values are checked.
@@ -137,11 +94,14 @@ impl<C: Measured> Grid<C> {
             };
             all_suit().map_err(|problem| within(Invalid::new("method", problem)))?;
             for configuration in found {
+                // Records and checks know a configuration by its label.
                 let is_same = |other: &C| {
-                    other.name() == configuration.name() && other.parameters() == configuration.parameters()
+                    other.name() == configuration.name()
+                        && label(&other.parameters()) == label(&configuration.parameters())
                 };
                 if configurations.iter().any(is_same) {
-                    return Err(Invalid::new(format!("methods[{i}]"), "the same configuration a second time"));
+                    let problem = "the same configuration a second time, to four digits";
+                    return Err(Invalid::new(format!("methods[{i}]"), problem));
                 }
                 configurations.push(configuration);
             }
@@ -174,12 +134,16 @@ impl<C: Measured> Experiment for Grid<C> {
         cases
     }
 
-    fn run(&self, cases: &[&Case], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
+    fn run(&self, cases: &[&Case], seed: u64) -> Result<Vec<Vec<Measurement>>, Problem> {
         let Some((_, stream)) = cases.first().and_then(|case| self.streams.get(case.stream)) else {
             return Ok(Vec::new());
         };
         let configurations: Option<Vec<&C>> = cases.iter().map(|case| self.find(case)).collect();
-        C::run(stream, &configurations.ok_or("a case that is not of this experiment")?, seed)
+        C::run(
+            stream,
+            &configurations.ok_or_else(|| Problem("a case that is not of this experiment".to_owned()))?,
+            seed,
+        )
     }
 
     fn quantities(&self, case: &Case) -> Vec<Quantity> {

@@ -335,7 +335,7 @@ routers = [5]
                 for summary in results.summaries.iter().filter(own) {
                     let is_it = |known: &&Quantity| crate::figure::is_meant(&summary.quantity, &known.name);
                     let is_so = |known: &Quantity| {
-                        known.scale == summary.scale && (!known.is_share || summary.mean.is_none_or(|mean| mean >= 0.0))
+                        known.scale == summary.scale && summary.mean.is_none_or(|mean| known.range.contains(mean))
                     };
                     let is_known = known.iter().find(is_it).is_some_and(is_so);
                     assert!(is_known, "{}: {}", folder.display(), summary.quantity);

@@ -38,10 +38,10 @@ pub use definition::{Definition, DefinitionError, Size};
 mod value;
 // A case: one configuration under one workload; and the measurements of a run of it.
 mod case;
-pub use case::{Case, Measurement, Quantity, Run, Scale, Shown, label};
+pub use case::{Case, Measurement, Quantity, Range, Run, Scale, Shown, label};
 // The interface of an experiment to the code that runs it.
 mod experiment;
-pub use experiment::Experiment;
+pub use experiment::{Experiment, Problem};
 // Experiments as grids of streams and configurations: the common part of all kinds.
 mod grid;
 // Kind: response times observed at one point.

@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) const AVERAGED: usize = 10;
 
 /// One quantity of one case, over all seeds.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// The workload's name.
     pub workload: String,
@@ -97,20 +97,13 @@ pub fn summarise(cases: &[Case], shown: Shown, runs: &[Run]) -> Vec<Summary> {
         let from = runs.partition_point(|run| run.case < index);
         let to = runs.partition_point(|run| run.case <= index);
         let runs = &runs[from..to];
-        let mut quantities: Vec<&str> = shown.quantities.to_vec();
-        let mut others = BTreeSet::new();
-        for measurement in runs.iter().flat_map(|run| &run.measurements).filter(|m| m.scale != Scale::Log2) {
-            if others.insert((measurement.scale, &measurement.quantity)) {
-                quantities.push(&measurement.quantity);
-            }
-        }
-        summaries.extend(quantities.iter().map(|quantity| one(case, quantity, runs)));
-        if let Some((name, members)) = shown.largest {
-            summaries.insert(
-                summaries.len() + shown.quantities.len() - quantities.len(),
-                largest(case, name, members, runs),
-            );
-        }
+        summaries.extend(shown.quantities.iter().map(|quantity| one(case, quantity, runs)));
+        summaries.extend(shown.largest.map(|(name, members)| largest(case, name, members, runs)));
+        // The others in the order in which they are first measured.
+        let mut seen = BTreeSet::new();
+        let others = runs.iter().flat_map(|run| &run.measurements).filter(|m| m.scale != Scale::Log2);
+        let others = others.filter(|m| seen.insert((m.scale, &m.quantity)));
+        summaries.extend(others.map(|m| one(case, &m.quantity, runs)));
     }
     summaries
 }
@@ -179,18 +172,7 @@ impl Summary {
             scale,
             runs: runs as u64,
             missing: runs.saturating_sub(found) as u64,
-            median_error: None,
-            median_error_interval: None,
-            rms_error: None,
-            rms_error_interval: None,
-            ten_median_error: None,
-            ten_rms_error: None,
-            ten_rms_error_interval: None,
-            mean_relative_error: None,
-            rms_relative_error: None,
-            mean: None,
-            standard_error: None,
-            covered: None,
+            ..Self::default()
         }
     }
 

@@ -6,10 +6,19 @@
 use crate::case::{Case, Run};
 use crate::experiment::Experiment;
 use crate::metrics::{self, Summary};
+use dwell_types::hash;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
+
+/// Packets or observations in a block, which passes through one sketch before the next.
+pub(crate) const BLOCK: usize = 4096;
+
+/// The seed of the methods for a stream; independent of the stream's own seed.
+pub(crate) fn methods_seed(stream: u64) -> u64 {
+    hash::word(u64::from_le_bytes(*b"evaluate"), stream)
+}
 
 /// Summaries in the order of the cases; the runs must be sorted by case and seed.
 pub fn summarise(experiment: &dyn Experiment, runs: &[Run]) -> Vec<Summary> {
@@ -61,7 +70,7 @@ pub fn rest(
     let pool = pool.map_err(|error| RunError::Threads(error.to_string()))?;
     let run_task = |(seed, indices): &(u64, Vec<usize>)| {
         let together: Vec<&Case> = indices.iter().map(|&index| &cases[index]).collect();
-        let found = experiment.run(&together, *seed).map_err(RunError::Refused)?;
+        let found = experiment.run(&together, *seed).map_err(|problem| RunError::Refused(problem.0))?;
         let with_case = indices.iter().zip(found);
         let runs: Vec<Run> = with_case.map(|(&case, measurements)| Run { case, seed: *seed, measurements }).collect();
         keep(&runs).map_err(RunError::Keep)?;

@@ -1,5 +1,6 @@
 use dwell_types::Nanos;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::fmt;
 use std::ops::{Bound, RangeBounds, RangeInclusive};
 
@@ -20,6 +21,12 @@ impl Invalid {
         self.key = format!("{outer}.{}", self.key);
         self
     }
+}
+
+/// The name of a method as written in definitions.
+pub(crate) fn written(method: &impl Serialize) -> String {
+    let Ok(Value::String(name)) = serde_json::to_value(method) else { unreachable!("methods are words") };
+    name
 }
 
 /// Keys, each with whether it is given and whether the method knows it: an unknown key that is given is an error.

@@ -3,15 +3,10 @@
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// Writes one report, indented.
+/// Writes one report, or an array of reports, indented.
 pub fn write(report: &impl Serialize, to: &mut impl Write) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *to, report)?;
     writeln!(to)
-}
-
-/// Writes a time series as an indented array of reports, one per interval.
-pub fn write_series(reports: &[impl Serialize], to: &mut impl Write) -> io::Result<()> {
-    write(&reports, to)
 }
 
 /// Writes one report on one line (JSON Lines); a time series is one call per interval.

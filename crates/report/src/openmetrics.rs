@@ -142,10 +142,11 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// Adds delays with this `mean` in nanoseconds: numbers in bins, by their upper edges in ascending order, which are not
-    /// more than `all`. What is not finite is left out.
-    pub(crate) fn add(&mut self, bins: impl Iterator<Item = (i64, f64)> + Clone, all: f64, mean: f64) {
+    /// Adds delays with this `mean` in nanoseconds: numbers in bins, by their upper edges in ascending order, and the number
+    /// of `all`, if not all are in bins. What is not finite is left out.
+    pub(crate) fn add(&mut self, bins: impl Iterator<Item = (i64, f64)> + Clone, all: Option<f64>, mean: f64) {
         let binned: f64 = bins.clone().map(|(_, number)| number).sum();
+        let all = all.unwrap_or(binned);
         if !(binned.is_finite() && all.is_finite()) {
             return;
         }

@@ -105,7 +105,7 @@ fn json_has_the_documented_keys() {
     assert_eq!(lines.lines().count(), 2);
     assert!(lines.lines().all(|l| serde_json::from_str::<serde_json::Value>(l).unwrap() == value));
     let mut series = Vec::new();
-    json::write_series(&[report.clone(), report], &mut series).unwrap();
+    json::write(&[report.clone(), report], &mut series).unwrap();
     let series: serde_json::Value = serde_json::from_slice(&series).unwrap();
     assert_eq!(series, serde_json::Value::Array(vec![value.clone(), value]));
 }

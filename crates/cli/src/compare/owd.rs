@@ -81,13 +81,11 @@ pub(super) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
     };
     pair.check()?;
     if arguments.point.weights.is_some() {
-        return Err(Failure::Usage(
-            "--weights applies only to sketches of flows, which are not compared here".to_owned(),
-        ));
+        return Err(Failure::usage("--weights applies only to sketches of flows, which are not compared here"));
     }
     arguments.output.check(&pair.paths)?;
     let settings = settings(arguments)?;
-    let mut comparison = OwdComparison::new(&settings).map_err(Failure::Usage)?;
+    let mut comparison = OwdComparison::new(&settings).map_err(Failure::usage)?;
     let beginning = pair.look(signals)?;
     let mut points = pair.open(&beginning.directions, None, signals)?;
     let outputs = arguments.output.open()?;

@@ -85,7 +85,7 @@ fn split(text: &str) -> (Option<&str>, PathBuf) {
 
 /// The paths between two routers.
 fn between(map: &Map, routes: &Routes, ends: &str) -> Result<Vec<usize>, Failure> {
-    let usage = |what: String| Failure::Usage(format!("--path {ends}: {what}"));
+    let usage = |what: String| Failure::usage(format!("--path {ends}: {what}"));
     let [from, to] = map.routers("--path", ends)?[..] else {
         return Err(usage("expected two routers, separated by a comma".to_owned()));
     };
@@ -102,7 +102,7 @@ fn segment(map: &Map, routes: &Routes, names: &str) -> Result<u32, Failure> {
     if let Some(segment) = routes.find(&routers) {
         return Ok(segment);
     }
-    let usage = |what: &str| Failure::Usage(format!("--measurements {names}: {what}"));
+    let usage = |what: &str| Failure::usage(format!("--measurements {names}: {what}"));
     let [from, to] = routers[..] else {
         return Err(usage("not a segment: dwell net paths lists them"));
     };

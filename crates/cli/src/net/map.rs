@@ -40,7 +40,7 @@ impl Map {
             let servers = named(&topology, &source, "--servers", &arguments.servers)?;
             if servers.len() < 2 {
                 let what = format!("--servers {}: expected at least two routers", arguments.servers.join(","));
-                return Err(Failure::Usage(what));
+                return Err(Failure::usage(what));
             }
             topology.set_servers(servers);
         }
@@ -124,7 +124,7 @@ impl Map {
 
 /// Removes the links between two routers, whose names are joined by a comma.
 fn fail(topology: &mut Topology, source: &str, ends: &str) -> Result<usize, Failure> {
-    let usage = |what| Failure::Usage(format!("--failed {ends}: {what}"));
+    let usage = |what| Failure::usage(format!("--failed {ends}: {what}"));
     let [a, b] = routers(topology, source, "--failed", ends)?[..] else {
         return Err(usage("expected two routers, separated by a comma"));
     };
@@ -150,7 +150,7 @@ fn routers(topology: &Topology, source: &str, flag: &str, names: &str) -> Result
         let ends = rest.match_indices(',').map(|(at, _)| at).chain([rest.len()]);
         let Some((end, router)) = ends.rev().find_map(|end| Some((end, topology.find(rest[..end].trim())?))) else {
             let name = rest.split(',').next().unwrap_or(rest).trim();
-            return Err(Failure::Usage(format!("{flag} {name}: no router of this name in {source}")));
+            return Err(Failure::usage(format!("{flag} {name}: no router of this name in {source}")));
         };
         routers.push(router);
         match rest.get(end + 1..) {

@@ -27,7 +27,7 @@ pub(crate) struct PointArguments {
     #[arg(long, value_name = "PREFIX", value_delimiter = ',', help_heading = "What is measured")]
     pub(crate) from: Vec<Prefix>,
     /// A packet that has not arrived after this time is lost.
-    #[arg(long, value_name = "TIME", value_parser = crate::units::span, default_value = "5s", help_heading = "What is measured")]
+    #[arg(long, value_name = "TIME", value_parser = crate::units::span, default_value = LONGEST, help_heading = "What is measured")]
     pub(crate) longest: Nanos,
     #[command(flatten)]
     pub(super) naming: NamingArguments,
@@ -38,6 +38,14 @@ pub(crate) struct PointArguments {
     /// Also report each interval of this length, by time of sending. Default for JSON, CSV and plots: 1s.
     #[arg(long, value_name = "TIME", value_parser = crate::units::span, help_heading = "Output")]
     pub(super) interval: Option<Nanos>,
+}
+
+/// The usual value of --longest, [`Expected::LONGEST`].
+pub(crate) const LONGEST: &str = "5s";
+
+/// The argument --longest after a space, unless it has its usual value.
+pub(crate) fn longest_flag(longest: Nanos) -> String {
+    if longest == Expected::LONGEST { String::new() } else { format!(" --longest {}", time_flag(longest)) }
 }
 
 /// What the banks of a sketch are for: the same at both points.
@@ -85,7 +93,7 @@ impl PointArguments {
     pub(crate) fn flags(&self) -> String {
         let flags = [
             self.crossings.then(|| " --crossings".to_owned()),
-            (self.longest != Expected::LONGEST).then(|| format!(" --longest {}", time_flag(self.longest))),
+            Some(longest_flag(self.longest)),
             self.interval.map(|interval| format!(" --interval {}", time_flag(interval))),
         ];
         flags.into_iter().flatten().chain([self.naming.flags()]).collect()
@@ -308,56 +316,55 @@ pub(super) enum Format {
 impl Arguments {
     /// Checks combinations of arguments that their own parsers cannot.
     pub(super) fn check(&self) -> Result<(), Failure> {
-        let usage = |words: &str| Err(Failure::Usage(words.to_owned()));
         if !self.more.is_empty() {
             let found = self.more.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
-            return usage(&format!(
+            return Err(Failure::usage(format!(
                 "expected two captures, one of each point, found also {found}; join the parts of one by cat (also if \
                  compressed), in their order"
-            ));
+            )));
         }
         let pair = self.pair();
         pair.check()?;
         let weights = self.point.weights.as_ref();
         if self.reverse && self.point.from.is_empty() {
-            return usage("--reverse requires --from, which tells the directions apart");
+            return Err(Failure::usage("--reverse requires --from, which tells the directions apart"));
         }
         if (self.sketch_bytes.is_some() || self.flow_bytes.is_some()) && self.method != Method::Lda {
-            return usage("--sketch-bytes and --flow-bytes apply only to --method lda");
+            return Err(Failure::usage("--sketch-bytes and --flow-bytes apply only to --method lda"));
         }
         if self.flow_bytes.is_some() && !self.wants_flows() {
-            return usage("--flow-bytes requires --flows or --flow");
+            return Err(Failure::usage("--flow-bytes requires --flows or --flow"));
         }
         let ExpectedArguments { packets_per_interval, loss } = &self.expected;
         if (packets_per_interval.is_some() || loss.is_some()) && self.method != Method::Lda {
-            return usage("--packets-per-interval and --loss apply only to --method lda");
+            return Err(Failure::usage("--packets-per-interval and --loss apply only to --method lda"));
         }
         if self.method == Method::Lda && self.reverse {
-            return usage("--method lda measures one direction only: omit --reverse");
+            return Err(Failure::usage("--method lda measures one direction only: omit --reverse"));
         }
         if self.group.is_some() && !self.wants_flows() {
-            return usage("--group defines flows: it requires --flows or --flow");
+            return Err(Failure::usage("--group defines flows: it requires --flows or --flow"));
         }
         if self.point.weights.is_some() && !(self.method == Method::Lda && self.wants_flows()) {
-            return usage("--weights applies only to --method lda with --flows");
+            return Err(Failure::usage("--weights applies only to --method lda with --flows"));
         }
         if self.point.weights.is_some() && self.group.is_some() {
-            return usage("--weights refers to addresses: omit --group");
+            return Err(Failure::usage("--weights refers to addresses: omit --group"));
         }
         if self.point.naming.nat && self.method == Method::Lda && self.wants_flows() && self.group.is_none() {
-            return usage(
+            return Err(Failure::usage(
                 "--method lda: with --nat flows have other addresses at the other point: compare packets (--method \
                  auto), or define flows with --group by what is not translated, such as dst-port",
-            );
+            ));
         }
         if self.output.report.format() == Format::Openmetrics && self.point.interval.is_some() {
-            return usage("--format openmetrics does not support --interval: use jsonl or csv");
+            return Err(Failure::usage("--format openmetrics does not support --interval: use jsonl or csv"));
         }
         if self.samples.is_some() && self.method == Method::Lda {
-            return usage("--samples does not apply to --method lda, which does not know single packets");
+            return Err(Failure::usage("--samples does not apply to --method lda, which does not know single packets"));
         }
         if self.plot_cdf.is_some() && self.method == Method::Lda {
-            return usage("--plot-cdf does not apply to --method lda, which does not know distributions");
+            return Err(Failure::usage("--plot-cdf does not apply to --method lda, which does not know distributions"));
         }
         let others = self.samples.iter().chain(self.plot_cdf.as_ref().map(|(path, _)| path));
         self.output.check(pair.paths.iter().chain(weights), others)
@@ -385,16 +392,25 @@ impl Arguments {
 impl SketchArguments {
     /// Checks combinations of arguments that their own parsers cannot.
     pub(super) fn check(&self) -> Result<(), Failure> {
-        let usage = |words: &str| Err(Failure::Usage(words.to_owned()));
         if self.point.weights.is_some() && !self.flows {
-            return usage("--weights requires --flows");
+            return Err(Failure::usage("--weights requires --flows"));
         }
         if self.point.naming.nat && self.flows && self.group.is_none() {
-            return usage(
+            return Err(Failure::usage(
                 "with --nat flows have other addresses at the other point: omit --flows, define flows with --group by \
                  what is not translated, or compare packets (dwell owd --nat --flows)",
-            );
+            ));
         }
         output::check_apart([&self.capture].into_iter().chain(&self.point.weights), [&self.output])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_usual_longest_delay_is_that_of_sketches() {
+        assert_eq!(crate::units::span(LONGEST), Ok(Expected::LONGEST));
     }
 }

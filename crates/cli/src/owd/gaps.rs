@@ -58,7 +58,7 @@ const FAR: f64 = 20.0;
 
 /// How far apart the two points can see a packet, because of delays and clocks; `None` if there are no delays.
 fn apart(answer: &Answer) -> Option<Nanos> {
-    let extremes = std::iter::once(&answer.total).chain(&answer.reverse).flat_map(|line| {
+    let extremes = answer.directions().flat_map(|line| {
         let delays = &line.delay_ns;
         let exact = delays.min.zip(delays.max).map(|(min, max)| [min.value, max.value]);
         exact.or_else(|| {

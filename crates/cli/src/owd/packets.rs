@@ -96,7 +96,7 @@ impl<'a> Packets<'a> {
             let needed =
                 |memory| Meters::new(arguments, directions, Some(memory)).map_or_else(|e| e.needed, |_| memory);
             let enough = units::enough(arguments.memory, needed);
-            Failure::Usage(format!("--memory of {} bytes is too small: {enough} is enough", arguments.memory))
+            Failure::usage(format!("--memory of {} bytes is too small: {enough} is enough", arguments.memory))
         })?;
         let forward = forward.with_receiver_set_back(ahead);
         // The receiver of this direction is the sender of the other.

@@ -60,7 +60,7 @@ pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<E
         let opposite = |(sources, key): (&mut FirstSources, FlowKey)| Some((sources.opposite(&key)?, key.source));
         if let Some((one, other)) = sources.as_mut().zip(point.key()).and_then(opposite) {
             let name = arguments.capture.display();
-            return Err(Failure::Usage(format!(
+            return Err(Failure::usage(format!(
                 "{name}: holds packets from {one} to {other} and back, and sketches cannot tell directions apart: \
                  name the sender's side with --from PREFIX"
             )));

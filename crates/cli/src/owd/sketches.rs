@@ -33,18 +33,18 @@ pub(super) fn params(
     arguments: &PointArguments,
 ) -> Result<Params, Failure> {
     let lda = lda::Params::budget_for(bytes, &expected.within(arguments.longest));
-    let lda = lda.map_err(|error| Failure::Usage(format!("--sketch-bytes: {error}")))?;
+    let lda = lda.map_err(|error| Failure::usage(format!("--sketch-bytes: {error}")))?;
     let weights = weights.of_classes();
     let lds = flow_bytes.map(|bytes| {
         lds::Params::budget(bytes.saturating_sub(size_of_val(&weights[1..])), LOST, arguments.naming.seed)
     });
-    let lds = lds.transpose().map_err(|error| Failure::Usage(format!("--flow-bytes: {error}")))?;
+    let lds = lds.transpose().map_err(|error| Failure::usage(format!("--flow-bytes: {error}")))?;
     let lds = lds.map(|lds| lds::Params { weights: weights.to_vec(), ..lds });
     Ok(Params { lda: lda::Params { seed: arguments.naming.seed, ..lda }, lds })
 }
 
 pub(super) fn cutter(params: &Params, arguments: &PointArguments, shift: Nanos) -> Result<Cutter, Failure> {
-    Cutter::new(params.clone(), arguments.interval(), shift).map_err(|error| Failure::Usage(error.to_string()))
+    Cutter::new(params.clone(), arguments.interval(), shift).map_err(Failure::usage)
 }
 
 /// The flag that `dwell owd` needs, after a space, to hold sketches of all packets with these parameters, and sketches
@@ -110,7 +110,7 @@ impl<'a> Sketches<'a> {
         if directions.has_back() {
             let words = "the captures hold both directions, which sketches cannot tell apart: name the sender's side";
             let from = directions.sources().unwrap_or_default();
-            return Err(Failure::Usage(format!("{words} with --from, probably {from}")));
+            return Err(Failure::usage(format!("{words} with --from, probably {from}")));
         }
         let memory = arguments.memory;
         let weights = Weights::new(&arguments.point, signals.stop())?;
@@ -128,7 +128,7 @@ impl<'a> Sketches<'a> {
         if shares.least_bytes(sketch_bytes(&sender)) > memory {
             let least = |(shares, _, point): (Shares, _, _)| shares.least_bytes(sketch_bytes(&point));
             let needed = |memory| divided(memory).map_or(memory, least);
-            return Err(Failure::Usage(format!(
+            return Err(Failure::usage(format!(
                 "--memory of {memory} bytes is too small for three sketches of this size at each point: {} is enough, \
                  or reduce --sketch-bytes and --flow-bytes",
                 units::enough(memory, needed)

@@ -42,15 +42,10 @@ pub(super) fn of(
     }
     let duplicated = duplicated(paths, packets, answer);
     if duplicated.is_empty() {
-        warnings.extend(directions(answer).find_map(without_delay));
+        warnings.extend(answer.directions().find_map(without_delay));
     }
     warnings.extend(duplicated);
     warnings
-}
-
-/// The lines of all packets: those of the measured direction, and those of the other one, if it is measured.
-fn directions(answer: &Answer) -> impl Iterator<Item = &Line> {
-    std::iter::once(&answer.total).chain(&answer.reverse)
 }
 
 /// Whether so few packets match that they may do so by chance, and what they say is of no use.
@@ -112,10 +107,10 @@ fn of_clocks(arguments: &Arguments, span: Option<Span>, answer: &Answer) -> Opti
         Some(offset) => {
             let sum = |numbers: [Option<u64>; 2]| numbers.into_iter().flatten().sum::<u64>();
             let unsent = sum(answer.unsent).saturating_sub(sum(answer.duplicates));
-            let may_be_mismatched = unsent > 0 || directions(answer).any(|line| line.ambiguous > 0);
+            let may_be_mismatched = unsent > 0 || answer.directions().any(|line| line.ambiguous > 0);
             disagreement(offset, answer.clock_drift, arguments.clock_offset, span, may_be_mismatched)
         }
-        None => answer.reverse.as_ref().and_then(|_| too_early(directions(answer))),
+        None => answer.reverse.as_ref().and_then(|_| too_early(answer.directions())),
     }
 }
 

@@ -154,30 +154,31 @@ const MOST_ENTRIES: u32 = 64;
 impl Arguments {
     /// Checks combinations of arguments that their own parsers cannot.
     pub(super) fn check(&self) -> Result<(), Failure> {
-        let usage = |words: &str| Err(Failure::Usage(words.to_owned()));
         if self.sojourns.is_none() && self.captures.len() < 2 {
-            return usage("expected at least two captures: where packets arrive, and last where they depart");
+            return Err(Failure::usage(
+                "expected at least two captures: where packets arrive, and last where they depart",
+            ));
         }
         output::check_stdin(&self.captures)?;
         output::check_different(&self.captures, "different captures")?;
         if self.threshold > self.longest {
             let (threshold, longest) = (self.threshold, self.longest);
-            return usage(&format!(
+            return Err(Failure::usage(format!(
                 "--threshold {threshold}: expected at most the longest delay, {longest} (--longest)"
-            ));
+            )));
         }
         if self.method == Method::Exact && usize::from(self.ways) < Taps::WAYS {
-            return usage(&format!(
+            return Err(Failure::usage(format!(
                 "--ways {}: --method exact needs at least {}, or its table grows without end",
                 self.ways,
                 Taps::WAYS
-            ));
+            )));
         }
         if self.compare_exact && self.method != Method::Conquest {
-            return usage("--compare-exact applies only to --method conquest");
+            return Err(Failure::usage("--compare-exact applies only to --method conquest"));
         }
         if self.rows.is_some() && self.counter == Some(CounterChoice::SpaceSaving) {
-            return usage("--rows applies only to --counter cms and cms-conservative");
+            return Err(Failure::usage("--rows applies only to --counter cms and cms-conservative"));
         }
         self.report.check(self.inputs(), self.plot.as_ref(), self.per_packet.as_ref())
     }
@@ -210,7 +211,7 @@ impl Arguments {
         let is_given = self.snapshots.is_some() || !self.window.is_empty() || self.columns.is_some();
         let params = match fitting {
             Ok(params) if !is_given => params,
-            Err(error) if !is_given => return Err(Failure::Usage(format!("--sketch-bytes: {error}"))),
+            Err(error) if !is_given => return Err(Failure::usage(format!("--sketch-bytes: {error}"))),
             _ => self.given(culprit),
         };
         Ok(Params {

@@ -269,40 +269,41 @@ impl Arguments {
 
     /// Checks combinations of flags that their parsers cannot check.
     pub(super) fn check(&self) -> Result<(), Failure> {
-        let usage = |words: &str| Err(Failure::Usage(words.to_owned()));
         if self.interface.is_some() || self.filter.is_some() {
-            return usage(BY_TCPDUMP);
+            return Err(Failure::usage(BY_TCPDUMP));
         }
         if self.events.is_none() && self.paths().is_empty() {
-            return usage("expected a capture to read, or - for standard input");
+            return Err(Failure::usage("expected a capture to read, or - for standard input"));
         }
         output::check_stdin(self.paths())?;
         for &parameter in Method::ALL.iter().flat_map(|method| method.parameters()) {
             let (flag, is_set) = self.flag(parameter);
             if is_set && !self.method.has(parameter) {
                 let others = methods(|method| method.has(parameter));
-                return usage(&format!("{flag} applies only to --method {others}"));
+                return Err(Failure::usage(format!("{flag} applies only to --method {others}")));
             }
         }
         let writing = self.report.format().writing();
         if self.flows && writing == Writing::Samples {
-            return usage("--format ppviz does not support --flows: it writes samples only");
+            return Err(Failure::usage("--format ppviz does not support --flows: it writes samples only"));
         }
         if self.flows && matches!(self.report.format(), Format::Table | Format::Openmetrics) && self.interval.is_some()
         {
             let format = self.report.format().to_possible_value().expect("no format is hidden");
             let name = format.get_name();
-            return usage(&format!("--format {name} does not support --flows with --interval: use json, jsonl or csv"));
+            return Err(Failure::usage(format!(
+                "--format {name} does not support --flows with --interval: use json, jsonl or csv"
+            )));
         }
         match writing {
             Writing::Samples if self.interval.is_some() => {
-                return usage("--format ppviz does not support --interval: it writes samples only");
+                return Err(Failure::usage("--format ppviz does not support --interval: it writes samples only"));
             }
             Writing::Anew if self.interval.is_some() && !output::is_replaceable(self.report.path()) => {
-                return usage(
+                return Err(Failure::usage(
                     "--format openmetrics with --interval replaces a file as each interval ends: expected -o FILE, not a \
                      pipe or device",
-                );
+                ));
             }
             _ => {}
         }

@@ -120,7 +120,7 @@ impl Outputs {
             (Format::Table, [report]) if !is_series => table::write(report, to.plain())?,
             (Format::Table, reports) => table::write_series(reports, to.plain())?,
             (Format::Json, [report]) if !is_series => json::write(report, to)?,
-            (Format::Json, reports) => json::write_series(reports, to)?,
+            (Format::Json, reports) => json::write(&reports, to)?,
             // The last interval again, if each replaces the file: another one was begun.
             (Format::Openmetrics, [.., last]) => self.counted.write(last, &self.labels, to)?,
             // Jsonl and CSV are written already, and ppviz has no report.

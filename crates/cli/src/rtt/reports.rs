@@ -17,8 +17,7 @@ use dwell_report::facts::{self, Memory, Parameter, Span};
 use dwell_report::rtt::{ResultLine, RttReport, SCHEMA};
 use dwell_sketch::Structure;
 use dwell_sketch::dart;
-use dwell_sketch::distribution::Ambiguous;
-use dwell_sketch::rtt::{self, Answer, Method, RttMeter, RuleState, Settings};
+use dwell_sketch::rtt::{self, Answer, RttMeter, RuleState, Settings};
 use dwell_sketch::timebloom::Policy;
 use dwell_types::{Match, Nanos, Timestamp};
 use std::collections::BTreeMap;
@@ -27,15 +26,11 @@ use std::process::ExitCode;
 const NOTHING: (Timestamp, Timestamp) = (Timestamp::MAX, Timestamp::MIN);
 
 /// The reports so far, and the state that each of them is made from.
-pub(super) struct Reports {
+pub(super) struct Reports<'a> {
+    arguments: &'a Arguments,
     sources: Vec<String>,
     warnings: Vec<String>,
     parameters: BTreeMap<&'static str, Parameter>,
-    method: Method,
-    budget_bytes: Option<u64>,
-    ambiguous: Ambiguous,
-    /// Number of flows with a line of their own.
-    top: usize,
     intervals: Intervals,
     /// Whether distribution functions are drawn: only of a whole run, in its plot or its table.
     are_cdfs_drawn: bool,
@@ -43,35 +38,28 @@ pub(super) struct Reports {
     span: (Timestamp, Timestamp),
     disorder: Disorder,
     doubts: Doubts,
-    /// Whether it was given how long requests wait.
-    is_lifetime_given: bool,
     frames_before: Option<Frames>,
     /// The reports of earlier intervals, if they are needed at the end.
     done: Vec<RttReport>,
 }
 
-impl Reports {
-    pub(super) fn new(arguments: &Arguments, sources: Vec<String>) -> Self {
-        let method = arguments.method;
+impl<'a> Reports<'a> {
+    pub(super) fn new(arguments: &'a Arguments, sources: Vec<String>) -> Self {
         let mut reports = Self {
+            arguments,
             sources,
             warnings: Vec::new(),
             parameters: parameters(arguments),
-            method,
-            budget_bytes: method.is_bounded().then_some(arguments.memory as u64),
-            ambiguous: arguments.ambiguous,
-            top: arguments.top,
             intervals: Intervals::new(arguments.interval),
             are_cdfs_drawn: arguments.interval.is_none()
                 && (arguments.plot.is_some() || arguments.report.format() == Format::Table),
             span: NOTHING,
             disorder: Disorder::NONE,
             doubts: Doubts::new(arguments),
-            is_lifetime_given: arguments.longest.is_some(),
             frames_before: None,
             done: Vec::new(),
         };
-        reports.warn(warnings::biased(method));
+        reports.warn(warnings::biased(arguments.method));
         reports
     }
 
@@ -136,7 +124,7 @@ impl Reports {
     ) -> Result<(), Failure> {
         let answers = self.up_to_now(meter, None).estimate();
         let mut last = self.report(answers, meter, observed);
-        let mut found = warnings::cut_short(meter, self.is_lifetime_given, &last.results);
+        let mut found = self.doubts.cut_short(meter);
         if let Some(frames) = observed.frames() {
             found.extend(self.doubts.of_order(&self.disorder, &frames, self.sources.len()));
             found.extend(self.doubts.of_frames(&frames));
@@ -151,12 +139,13 @@ impl Reports {
     }
 
     /// The meter at the present time, before the `next` observation.
-    fn up_to_now<'a>(&self, meter: &'a mut RttMeter, next: Option<Timestamp>) -> &'a mut RttMeter {
+    fn up_to_now<'m>(&self, meter: &'m mut RttMeter, next: Option<Timestamp>) -> &'m mut RttMeter {
         meter.advance(self.disorder.present(next));
         meter
     }
 
     fn report(&mut self, answers: Vec<Answer>, meter: &RttMeter, observed: &Observed<'_>) -> RttReport {
+        let &Arguments { method, memory, top, ambiguous, .. } = self.arguments;
         let exchanges_per_id = observed.exchanges_per_id();
         let answers: Vec<Answer> = answers
             .into_iter()
@@ -192,13 +181,13 @@ impl Reports {
             interval_ns: self.intervals.span(),
             frames: observed.frames().map(|frames| frames_since(&frames, &self.frames_before.unwrap_or_default())),
             memory: Memory {
-                budget_bytes: self.budget_bytes,
+                budget_bytes: method.is_bounded().then_some(memory as u64),
                 state_bytes: (meter.most_bytes() + observed.state_bytes()) as u64,
             },
-            method: facts::MethodFacts { name: self.method.name(), exact: is_exact, parameters },
+            method: facts::MethodFacts { name: method.name(), exact: is_exact, parameters },
             quic: observed.quic(),
             results,
-            flows: observed.flows(self.top, self.ambiguous),
+            flows: observed.flows(top, ambiguous),
         }
     }
 }

@@ -12,6 +12,7 @@ use dwell_sketch::distribution::Ambiguous;
 use dwell_sketch::reuse::Reuse;
 use dwell_sketch::rtt::{Method, RttMeter, RuleState};
 use dwell_types::{Match, Series};
+use std::collections::BTreeMap;
 
 /// What all reports so far contain, as far as it gives cause for doubt.
 pub(super) struct Doubts {
@@ -28,11 +29,14 @@ pub(super) struct Doubts {
     /// How many of the delays are of groups that have no line of their own, and whether the number of groups was chosen.
     ungrouped: u64,
     is_max_chosen: bool,
-    /// The method by which exchanges of repeated requests are to be left out, but which does not recognise all of them;
-    /// how many requests were dropped before their answer, and how many repeats were recognised.
+    /// The method by which exchanges of repeated requests are to be left out, but which does not recognise all of them,
+    /// and how many repeats were recognised.
     forgetful: Option<Method>,
-    dropped: u64,
     repeats: u64,
+    /// By match, how many requests were dropped before their answer, and how many responses match none.
+    lost: BTreeMap<&'static str, (u64, u64)>,
+    /// Whether it was given how long requests wait.
+    is_longest_given: bool,
 }
 
 impl Doubts {
@@ -48,8 +52,9 @@ impl Doubts {
             is_max_chosen: arguments.max_groups != MAX_GROUPS,
             forgetful: (arguments.ambiguous == Ambiguous::Drop && forgets_repeats(arguments.method))
                 .then_some(arguments.method),
-            dropped: 0,
             repeats: 0,
+            lost: BTreeMap::new(),
+            is_longest_given: arguments.longest.is_some(),
         }
     }
 
@@ -62,8 +67,12 @@ impl Doubts {
         self.unresolved += results.iter().map(|line| line.ambiguous_samples).sum::<u64>();
         let others = results.iter().filter(|line| line.group == Series::OTHER);
         self.ungrouped += others.map(|line| line.requests.matched).sum::<u64>();
-        self.dropped += results.iter().map(|line| line.requests.evicted).sum::<u64>();
         self.repeats += results.iter().map(|line| line.requests.ambiguous).sum::<u64>();
+        for line in results {
+            let (dropped, unmatched) = self.lost.entry(line.matching).or_default();
+            *dropped += line.requests.evicted;
+            *unmatched += line.responses.unmatched;
+        }
     }
 
     /// Warns if packets were captured twice.
@@ -111,10 +120,30 @@ impl Doubts {
         })
     }
 
+    /// Warns of rules whose requests are dropped after a time that was given, or learnt from the exchanges that were found.
+    pub(super) fn cut_short(&self, meter: &RttMeter) -> Vec<String> {
+        let why =
+            if self.is_longest_given { " (--longest)" } else { ", as learnt from the exchanges that were found," };
+        let warning = |rule: RuleState| {
+            let Structure::Sample { longest, .. } = rule.structure else { return None };
+            let name = rule.matching.name();
+            let &(dropped, unmatched) = self.lost.get(name)?;
+            (dropped > 0 && unmatched > 0).then(|| {
+                format!(
+                    "{name}: {} waited for {longest}{why} and were dropped; \
+                     {} match none: slower exchanges are missing, and no interval shows it; --method auto keeps them",
+                    text::of(dropped, "request"),
+                    text::of(unmatched, "response")
+                )
+            })
+        };
+        meter.rules().filter_map(warning).collect()
+    }
+
     /// Warns if exchanges of repeated requests are to be left out, but some are not recognised.
     pub(super) fn of_repeats(&self) -> Option<String> {
-        let &Self { dropped, repeats, .. } = self;
-        let method = self.forgetful.filter(|_| dropped + repeats > 0)?;
+        let dropped = self.lost.values().map(|(dropped, _)| dropped).sum::<u64>();
+        let method = self.forgetful.filter(|_| dropped + self.repeats > 0)?;
         Some(format!(
             "--ambiguous drop: {} does not recognise every request that was sent again ({} dropped before the answer): \
              such exchanges are not left out, and no interval shows it: use --method auto",
@@ -159,24 +188,4 @@ pub(super) fn reused(meter: &RttMeter, reuse: &Reuse) -> Option<String> {
         "ids are reused, some {exchanges:.0} times each: all exchanges of an id are sampled or none, which makes intervals \
          {wider:.1} times wider: use each id once, or more --memory"
     ))
-}
-
-/// Warns of rules whose requests are dropped after a time that was given, or learnt from the exchanges that were found.
-pub(super) fn cut_short(meter: &RttMeter, is_given: bool, results: &[ResultLine]) -> Vec<String> {
-    let why = if is_given { " (--longest)" } else { ", as learnt from the exchanges that were found," };
-    let warning = |rule: RuleState| {
-        let Structure::Sample { longest, .. } = rule.structure else { return None };
-        let name = rule.matching.name();
-        let sum = |of: fn(&ResultLine) -> u64| results.iter().filter(|line| line.matching == name).map(of).sum::<u64>();
-        let (dropped, unmatched) = (sum(|line| line.requests.evicted), sum(|line| line.responses.unmatched));
-        (dropped > 0 && unmatched > 0).then(|| {
-            format!(
-                "{name}: {} waited for {longest}{why} and were dropped; \
-                 {} match none: slower exchanges are missing, and no interval shows it; --method auto keeps them",
-                text::of(dropped, "request"),
-                text::of(unmatched, "response")
-            )
-        })
-    };
-    meter.rules().filter_map(warning).collect()
 }

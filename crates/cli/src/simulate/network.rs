@@ -56,7 +56,7 @@ impl NetworkArguments {
             self.slow.iter().map(slow).chain(self.lossy.iter().map(lossy)).collect::<Result<_, _>>()?;
         if !harms.is_empty() && self.since >= self.intervals {
             let (since, intervals) = (self.since, self.intervals);
-            return Err(Failure::Usage(format!("--since {since}: expected fewer than all intervals, {intervals}")));
+            return Err(Failure::usage(format!("--since {since}: expected fewer than all intervals, {intervals}")));
         }
         Ok(harms.into_iter().map(|(link, harm)| Fault { link, from: self.since, harm }).collect())
     }
@@ -89,7 +89,7 @@ impl Links {
         text: &str,
         harm: impl Fn(&str) -> Result<Harm, String>,
     ) -> Result<(u32, Harm), Failure> {
-        let usage = |words: String| Failure::Usage(format!("{flag} {text}: {words}"));
+        let usage = |words: String| Failure::usage(format!("{flag} {text}: {words}"));
         let (ends, value) = text.rsplit_once('=').ok_or_else(|| usage(format!("expected {form}")))?;
         let harm = harm(value.trim()).map_err(usage)?;
         let [from, to] = map.routers(flag, ends)?[..] else {
@@ -117,21 +117,20 @@ impl Segment {
     }
 }
 
-pub(super) fn run(arguments: &super::Arguments, write: &Path) -> Result<ExitCode, Failure> {
+/// Writes measurements of every segment of a map.
+pub(super) fn run(arguments: &super::Arguments, map: &Path, write: &Path) -> Result<ExitCode, Failure> {
     const COLUMNS: [&str; 9] =
         ["from", "to", "via", "start_ns", "received", "lost", "effective_samples", "mean_ns", "std_ns"];
     const INTERVAL: Nanos = Nanos::from_secs(1);
     let asked = &arguments.network;
-    // This is run if there is a map.
-    let map = Map::read(asked.network.as_deref().unwrap_or(Path::new("")), &asked.routing)?;
+    let map = Map::read(map, &asked.routing)?;
     let (segments, _) = map.instrument(&asked.chosen);
     let links = Links::of(&map);
     let faults = asked.faults(&map, &links)?;
     let backbone = Settings::backbone(links.0.len() as u32);
     let slower = backbone.links.iter().map(|&link| LinkSettings { rate: 50e6, ..link }).collect();
     let settings = Settings { links: slower, interval: INTERVAL, ..backbone };
-    let mut network =
-        Network::new(&settings, &faults, arguments.seed()).map_err(|error| Failure::Usage(error.to_string()))?;
+    let mut network = Network::new(&settings, &faults, arguments.seed()).map_err(Failure::usage)?;
     let segment = |routers: &[u32]| Segment { name: probe(&map.topology, routers), links: links.along(routers) };
     let segments: Vec<Segment> = segments.iter().map(segment).collect();
 

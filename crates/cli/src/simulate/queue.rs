@@ -114,36 +114,35 @@ pub(super) fn run(arguments: &super::Arguments) -> Result<ExitCode, Failure> {
 /// Rejects flags that do not go with the arriving packets.
 fn check(arguments: &super::Arguments, settings: &Settings) -> Result<(), Failure> {
     let (queue, sides) = (&arguments.queue, &arguments.sides);
-    let usage = |words: &str| Err(Failure::Usage(words.to_owned()));
     if !queue.is_recorded() {
         let rate = settings.arrival_rate();
         if sides.arrivals.is_some() {
-            return usage("--arrivals requires --queue log or --queue capture");
+            return Err(Failure::usage("--arrivals requires --queue log or --queue capture"));
         }
         if settings.buffer_bytes.is_none() && rate >= settings.rate {
-            return usage(&format!(
+            return Err(Failure::usage(format!(
                 "{rate:.2e} bits per second arrive, and the queue would grow without bound: increase --rate, or set --buffer"
-            ));
+            )));
         }
         return Ok(());
     }
     if queue.discipline == Order::Priority {
-        return usage(
+        return Err(Failure::usage(
             "--discipline priority does not support --arrivals: its flows are not classified as small or large",
-        );
+        ));
     }
     if queue.load.is_some() {
-        return usage("--load does not support --arrivals: change their rate with --speed-up");
+        return Err(Failure::usage("--load does not support --arrivals: change their rate with --speed-up"));
     }
     if arguments.seed.is_some() {
-        return usage("--seed does not support --arrivals with --queue, where nothing is random");
+        return Err(Failure::usage("--seed does not support --arrivals with --queue, where nothing is random"));
     }
     let is_log = queue.queue == Some(Traffic::Log);
     if is_log && arguments.snap_length.is_some() {
-        return usage("--snap-length does not support --queue log, which holds no frames");
+        return Err(Failure::usage("--snap-length does not support --queue log, which holds no frames"));
     }
     if is_log && (arguments.write.is_some() || sides.egress.is_some()) {
-        return usage("--queue log: only --truth can be written, since a log holds no frames");
+        return Err(Failure::usage("--queue log: only --truth can be written, since a log holds no frames"));
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
-use super::{Answer, Asked, usage};
+use super::{Answer, Asked};
 use crate::Failure;
 use crate::owd::{LOST, SKETCH_BYTES, memory_flag};
 use crate::units;
@@ -64,12 +64,12 @@ pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
     let &Arguments { packets_per_interval, flows, tail, loss, cv, flow_cv, flow_packets, .. } = arguments;
     let known = arguments.known || flows <= Shares::MOST_LISTED as u64;
     if packets_per_interval < flows {
-        return Err(usage(format!(
+        return Err(Failure::usage(format!(
             "--flows: {flows} flows of {packets_per_interval} packets: expected no more flows than packets"
         )));
     }
     if let Some(packets) = flow_packets.filter(|&packets| packets > packets_per_interval) {
-        return Err(usage(format!(
+        return Err(Failure::usage(format!(
             "--flow-packets: a flow of {packets} packets in an interval of {packets_per_interval}: expected no more"
         )));
     }
@@ -78,10 +78,10 @@ pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
         Traffic { flows, sizes: sizes(packets_per_interval as f64 / flows as f64, tail), loss, between: cv, within };
     let params = match (arguments.asked.error, flow_packets, arguments.asked.memory) {
         (Some(error), Some(packets), _) => Params::for_flow_error(error, packets as f64, &traffic, known),
-        (Some(_), None, _) => return Err(usage("--error requires --flow-packets")),
+        (Some(_), None, _) => return Err(Failure::usage("--error requires --flow-packets")),
         (None, packets, memory) => Params::budget(memory.unwrap_or(0), loss * packets.unwrap_or(LARGE) as f64, 0),
     };
-    let params = params.map_err(usage)?;
+    let params = params.map_err(Failure::usage)?;
     Ok(Answer {
         question: "flows",
         method: "lds",
@@ -134,11 +134,12 @@ fn size(params: Params, traffic: &Traffic, known: bool, asked: Option<u64>) -> R
         ..SizeError::default()
     };
     let errors = flows.into_iter().map(error).collect();
-    let bytes = Lds::new(Params { columns: params.cells_per_flow, ..params.clone() }).map_err(usage)?.state_bytes()
-        + (params.cells() as usize - params.rows() * params.cells_per_flow as usize) * Lds::CELL_BYTES;
+    let bytes =
+        Lds::new(Params { columns: params.cells_per_flow, ..params.clone() }).map_err(Failure::usage)?.state_bytes()
+            + (params.cells() as usize - params.rows() * params.cells_per_flow as usize) * Lds::CELL_BYTES;
     let is_of_command = traffic.flows <= Shares::MOST_LISTED as u64
         && Params::budget(bytes, LOST, 0).is_ok_and(|command| command == params);
-    let lda = lda::Params::budget(SKETCH_BYTES).map_err(usage)?;
+    let lda = lda::Params::budget(SKETCH_BYTES).map_err(Failure::usage)?;
     let command = || format!("dwell owd --method lda --flows --flow-bytes {bytes}{}", memory_flag(lda, Some(bytes)));
     Ok(Size {
         memory_bytes: bytes as u64,

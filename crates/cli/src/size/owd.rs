@@ -2,10 +2,10 @@
 
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
-use super::{Answer, Asked, usage};
+use super::{Answer, Asked};
 use crate::Failure;
-use crate::owd::memory_flag;
-use crate::units::{self, time_flag};
+use crate::owd::{LONGEST, longest_flag, memory_flag};
+use crate::units;
 use clap::Args;
 use dwell_report::size::{Bank, Parameters, Size, SizeError, Traffic};
 use dwell_sketch::lda::{Expected, Params};
@@ -34,7 +34,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "RATIO", value_parser = units::above_zero("a number above 0"), default_value = "1")]
     cv: f64,
     /// Longest delay, as in dwell owd: sets the width of the cells.
-    #[arg(long, value_name = "TIME", value_parser = units::span, default_value = "5s")]
+    #[arg(long, value_name = "TIME", value_parser = units::span, default_value = LONGEST)]
     longest: Nanos,
 }
 
@@ -48,7 +48,7 @@ pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
         (Some(error), _) => Params::for_error(error, &expected, arguments.cv),
         (None, memory) => Params::budget_for(memory.unwrap_or(0), &expected),
     };
-    let params = params.map_err(usage)?;
+    let params = params.map_err(Failure::usage)?;
     Ok(Answer {
         question: "owd",
         method: "lda",
@@ -77,11 +77,7 @@ fn size(params: &Params, expected: &Expected, arguments: &Arguments) -> Size {
     };
     let bank = |bank: &dwell_sketch::lda::Bank| Bank { rows: bank.rows, probability: bank.probability };
     let bytes = params.state_bytes();
-    let longest = if arguments.longest == Expected::LONGEST {
-        String::new()
-    } else {
-        format!(" --longest {}", time_flag(arguments.longest))
-    };
+    let longest = longest_flag(arguments.longest);
     let command = format!(
         "dwell owd --method lda --sketch-bytes {bytes} --packets-per-interval {} --loss {low}..{high}{longest}{}",
         expected.packets,

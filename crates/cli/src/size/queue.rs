@@ -2,7 +2,7 @@
 
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
-use super::{Answer, Asked, usage};
+use super::{Answer, Asked};
 use crate::Failure;
 use crate::units::{self, share, time_flag};
 use clap::Args;
@@ -63,17 +63,19 @@ pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
     let &Arguments { line_rate, longest, share, background, flows, senders, .. } = arguments;
     let threshold = arguments.threshold.unwrap_or(Nanos::new((longest.get() / 8).max(1)));
     if threshold >= longest {
-        return Err(usage(format!("--threshold {threshold}: expected less than the longest delay, {longest}")));
+        return Err(Failure::usage(format!(
+            "--threshold {threshold}: expected less than the longest delay, {longest}"
+        )));
     }
     if longest > Params::LONGEST_WINDOW {
-        return Err(usage(format!("--longest {longest}: expected at most {}", Params::LONGEST_WINDOW)));
+        return Err(Failure::usage(format!("--longest {longest}: expected at most {}", Params::LONGEST_WINDOW)));
     }
     if let Some(memory) = arguments.asked.memory.filter(|&memory| memory > Params::MOST_BYTES) {
-        return Err(usage(format!("--memory: {memory} bytes, expected at most {}", Params::MOST_BYTES)));
+        return Err(Failure::usage(format!("--memory: {memory} bytes, expected at most {}", Params::MOST_BYTES)));
     }
     let culprit = Culprit { share, delay: threshold };
     let departures = |rate: f64, longest: f64| {
-        let passages = Passages::new(&settings(arguments, rate, threshold, longest)?, 0).map_err(usage)?;
+        let passages = Passages::new(&settings(arguments, rate, threshold, longest)?, 0).map_err(Failure::usage)?;
         Ok::<_, Failure>(passages.map(|passage| passage.departure))
     };
     // Bits of the longest queue that is simulated.
@@ -86,15 +88,15 @@ pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
         trial = trial.and(departures(fast, most / fast)?);
     }
     let (params, expected) = match (arguments.asked.error, arguments.asked.memory) {
-        (Some(error), _) => Params::for_queue_error(error, &trial).map_err(usage)?,
+        (Some(error), _) => Params::for_queue_error(error, &trial).map_err(Failure::usage)?,
         (None, memory) => {
-            let params = Params::for_queue(memory.unwrap_or(0), culprit, longest, 0).map_err(usage)?;
-            let expected = trial.expected(&params).map_err(usage)?;
+            let params = Params::for_queue(memory.unwrap_or(0), culprit, longest, 0).map_err(Failure::usage)?;
+            let expected = trial.expected(&params).map_err(Failure::usage)?;
             (params, expected)
         }
     };
     if expected.packets == 0 {
-        return Err(usage("no simulated packet reached the threshold"));
+        return Err(Failure::usage("no simulated packet reached the threshold"));
     }
     Ok(Answer {
         question: "queue",
@@ -119,7 +121,7 @@ fn settings(arguments: &Arguments, rate: f64, threshold: Nanos, longest: f64) ->
     let &Arguments { senders, flows, background, .. } = arguments;
     let [least, queue] = [threshold.as_secs_f64(), longest].map(|time| rate * time / 8.0);
     if least < LEAST_QUEUED * f64::from(PACKET_BYTES) {
-        return Err(usage(format!(
+        return Err(Failure::usage(format!(
             "--threshold {threshold}: {least:.0} bytes of the line, expected at least 4 packets of 1500"
         )));
     }

@@ -2,7 +2,7 @@
 
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
-use super::{Answer, Asked, usage};
+use super::{Answer, Asked};
 use crate::Failure;
 use crate::rtt::matching;
 use crate::units::{self, share, time_flag};
@@ -71,16 +71,18 @@ pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
     let &Arguments { matching, requests_per_second, mean, p99, answered, span, .. } = arguments;
     for (flag, limit) in [("--span", span), ("--expiry", arguments.expiry())] {
         if p99 > limit {
-            return Err(usage(format!(
+            return Err(Failure::usage(format!(
                 "--p99: in {limit} ({flag}) delays of {p99} are never seen: set a longer {flag}"
             )));
         }
     }
     if let Some(memory) = arguments.asked.memory {
         if !units::is_available(memory) {
-            return Err(usage("--memory: this machine does not have so much memory, and the tables are built"));
+            return Err(Failure::usage(
+                "--memory: this machine does not have so much memory, and the tables are built",
+            ));
         }
-        arguments.meter(Method::Fridge, memory).map_err(usage)?;
+        arguments.meter(Method::Fridge, memory).map_err(Failure::usage)?;
     }
     Ok(Answer {
         question: "rtt",
@@ -107,7 +109,7 @@ fn delays(arguments: &Arguments) -> Result<Vec<Nanos>, Failure> {
         arrivals: Arrivals::Constant,
         ..Stream::poisson(1e6, Distribution::LogNormal { mean, p99 }, End::AfterRequests(DRAWN))
     };
-    let mut workload = ExchangeWorkload::new(&settings, 0).map_err(usage)?;
+    let mut workload = ExchangeWorkload::new(&settings, 0).map_err(Failure::usage)?;
     let mut delays = Vec::with_capacity(DRAWN as usize);
     while let Some(seen) = workload.next() {
         delays.extend(workload.delay().filter(|_| matches!(seen, dwell_types::Observation::Response(_))));
@@ -122,7 +124,7 @@ fn traffic(arguments: &Arguments, delays: &[Nanos]) -> Result<Traffic, Failure> 
     // The first segment of a handshake waits for two answers, and the second, if there is one, for the third.
     let entering = if arguments.is_handshake() { 2.0 + answered } else { 1.0 };
     let traffic = Traffic::new(rate * entering, span, exchanges, delays).filter(|_| exchanges >= 1.0);
-    traffic.ok_or_else(|| usage("less than one exchange expected: use a higher rate or a longer --span"))
+    traffic.ok_or_else(|| Failure::usage("less than one exchange expected: use a higher rate or a longer --span"))
 }
 
 impl Arguments {

@@ -356,6 +356,11 @@ fn nonsense_is_refused_in_one_line() {
         (&[&capture, "--memory", "16KiB,much"], 2, &["'much'", "64KiB"]),
         (&[&capture, "--memory", "0"], 2, &["--memory"]),
         (&[&capture, "--memory", "1GiB"], 2, &["--memory", "150 GiB", "16"]),
+        (
+            &[&capture, "--memory", "16500MiB", "--methods", "km", "--seeds", "1", "--match", "dns"],
+            2,
+            &["--memory: all methods, matches and seeds together would take 17 GiB, expected at most 16"],
+        ),
         (&[&capture, "--seeds", "0"], 2, &["--seeds", "from 1 to 1000"]),
         (&[&capture, "--match", "dhcp"], 2, &["'dhcp'", "icmp-echo"]),
         (&[&capture, "--match", "events"], 2, &["'events'"]),

@@ -1,6 +1,6 @@
 //! `dwell evaluate`: its options work, results are reproducible, and `--check` notices changed results.
 
-use crate::run::{Run, assert_refusal, dwell, dwell_in};
+use crate::run::{Run, assert_refusal, dwell, dwell_in, finish};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -139,6 +139,48 @@ fn nothing_is_not_drawn() {
     let run = dwell_in(folder.path(), &["evaluate", "small", "--seeds", "3", "--png", "--record", "without"]);
     assert!(run.code == 0 && run.err.starts_with("dwell: no figure: small has no table [figure]"), "{}", run.err);
     assert!(!record(folder.path(), "-small").join("figure.svg").exists());
+}
+
+/// Runs `small`, then `other` with its delays from a file, and removes one of the program and this file while `small` runs.
+#[cfg(unix)]
+fn while_the_first_runs(remove: &str) -> (tempfile::TempDir, Run) {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let place = folder.path();
+    let definitions = place.join("experiments/definitions");
+    fs::create_dir_all(&definitions).unwrap();
+    fs::write(definitions.join("small.toml"), SMALL.replace("seeds = 11", "seeds = 300")).unwrap();
+    let other = SMALL.replace("small", "other").replace(
+        r#"{ distribution = "log-uniform", low_ms = 1, high_ms = 64 }"#,
+        r#"{ distribution = "file", path = "delays.txt" }"#,
+    );
+    fs::write(definitions.join("other.toml"), other).unwrap();
+    fs::write(place.join("delays.txt"), "7\n8\n").unwrap();
+    fs::hard_link(env!("CARGO_BIN_EXE_dwell"), place.join("program")).unwrap();
+    let mut command = Command::new(place.join("program"));
+    command.args(["evaluate", "small", "other"]).env_clear().current_dir(place);
+    let running = std::thread::spawn(move || finish(command));
+    let records = place.join("experiments/record");
+    let has_facts = |entry: fs::DirEntry| entry.path().join("facts.json").exists();
+    while !fs::read_dir(&records).is_ok_and(|mut found| found.any(|entry| has_facts(entry.unwrap()))) {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    fs::remove_file(place.join(remove)).unwrap();
+    (folder, running.join().unwrap())
+}
+
+/// What a record is known by is never the hash of nothing.
+#[cfg(unix)]
+#[test]
+fn what_is_removed_meanwhile_is_no_empty_file() {
+    let (folder, run) = while_the_first_runs("program");
+    assert_eq!(run.code, 0, "{}", run.err);
+    let [first, second] = ["-small", "-other"].map(|ending| {
+        let facts = fs::read(record(folder.path(), ending).join("facts.json")).unwrap();
+        serde_json::from_slice::<Value>(&facts).unwrap()["program"].as_str().unwrap().to_owned()
+    });
+    assert_eq!(first, second);
+    let (_folder, run) = while_the_first_runs("delays.txt");
+    assert!(run.code == 1 && run.err.contains("delays.txt: No such file"), "{}", run.err);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `dwell rtt --events`: requests and responses from a log.
 
 use crate::run::{Run, assert_conserved, dwell_in, ends, lines};
+use serde_json::Value;
 use std::fs;
 use tempfile::TempDir;
 
@@ -137,6 +138,11 @@ fn a_line_that_cannot_be_used_ends_the_log() {
     }
 }
 
+/// How many requests of a report were dropped.
+fn dropped(report: &Value) -> u64 {
+    lines(report).iter().map(|line| line["requests"]["evicted"].as_u64().unwrap()).sum()
+}
+
 /// `hash-sample` learns from fast exchanges how long to wait, and says so when it may have missed slow ones.
 #[test]
 fn what_waits_too_short_is_said() {
@@ -159,6 +165,14 @@ fn what_waits_too_short_is_said() {
     assert!(sampled.err.contains("as learnt from"), "{}", sampled.err);
     let given = rtt(&folder, &["--method", "hash-sample", "--memory", "8KiB", "--longest", "500ms"]);
     assert!(given.err.contains("waited for 500 ms (--longest) and were dropped"), "{}", given.err);
+    // Of intervals, too, although nothing is dropped in the last ones, after the last request.
+    let memory = ["--method", "hash-sample", "--memory", "8KiB", "--longest", "500ms", "--interval", "300ms"];
+    let intervals = rtt(&folder, &[&memory[..], &["--format", "json"]].concat());
+    assert!(intervals.err.contains("waited for 500 ms (--longest) and were dropped"), "{}", intervals.err);
+    let reports = intervals.json();
+    let evicted: Vec<u64> = reports.as_array().unwrap().iter().map(dropped).collect();
+    let expected = format!("events: {} requests waited", evicted.iter().sum::<u64>());
+    assert!(intervals.err.contains(&expected) && evicted.last() == Some(&0), "{} {evicted:?}", intervals.err);
     let table = String::from_utf8_lossy(&sampled.out);
     assert!(!table.contains("  all, ") && !other.err.contains("missing"), "{table} {}", other.err);
 }

@@ -1,7 +1,9 @@
 //! `dwell owd`: logs with known truth, captures made from them, and recorded captures if they are present.
 
 use crate::run::{assert_refusal, data, dwell, dwell_in, ends, names, testdata};
+use dwell_report::openmetrics::Label;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
@@ -1068,6 +1070,11 @@ fn every_form_is_written() {
     let metrics = String::from_utf8(run(&["--format", "openmetrics"]).out).unwrap();
     assert!(metrics.contains("dwell_owd_packets_total{direction=\"forward\",flow=\"\",fate=\"lost\"} "));
     assert!(metrics.ends_with("# EOF\n"));
+    // What users add to lines cannot be confused with what these have.
+    let labels = metrics.lines().filter_map(|line| Some(line.split_once('{')?.1.split_once('}')?.0.split("\",")));
+    let labels: BTreeSet<&str> = labels.flatten().filter_map(|label| Some(label.split_once("=\"")?.0)).collect();
+    assert!(["direction", "le", "statistic"].iter().all(|label| labels.contains(label)), "{labels:?}");
+    assert!(labels.iter().all(|label| format!("{label}=a").parse::<Label>().is_err()), "{labels:?}");
     let plot = fs::read_to_string(folder.path().join("plot.svg")).unwrap();
     assert!(plot.contains("loss") && plot.contains("</svg>"));
     let cdf = fs::read_to_string(folder.path().join("cdf.svg")).unwrap();

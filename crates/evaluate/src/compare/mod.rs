@@ -6,8 +6,8 @@
 
 use crate::case::{Case, Measurement, Run, STATE_BYTES, Scale};
 use crate::delay::{QUANTILES, SAMPLES, SHOWN, compare_quantiles};
-use crate::grid::BLOCK;
 use crate::metrics::{self, Summary};
+use crate::run::BLOCK;
 use dwell_sketch::distribution::{Ambiguous, Distribution};
 use dwell_sketch::rtt::{self, Answer, Method, RttMeter, SettingsError};
 use dwell_types::{IdForm, Match, Nanos, Observation, Sink, hash};
@@ -146,15 +146,16 @@ impl Panel {
         };
         for &memory in &settings.memories {
             for &method in settings.methods.iter().filter(|method| method.measures(matching)) {
-                let needed = match meter(method, memory, 1) {
-                    Ok(_) => None,
+                let of_seeds = (1..=settings.seeds).map(|seed| Ok((method.ids(), meter(method, memory, seed)?)));
+                let needed = match of_seeds.collect::<Result<Vec<_>, SettingsError>>() {
+                    Ok(meters) => {
+                        panel.meters.extend(meters);
+                        None
+                    }
                     Err(SettingsError::Memory { needed, .. }) => Some(needed + taken),
                     Err(error) => return Err(error),
                 };
                 panel.candidates.push(Candidate { method, memory, needed });
-                for seed in (1..=settings.seeds).filter(|_| needed.is_none()) {
-                    panel.meters.push((method.ids(), meter(method, memory, seed)?));
-                }
             }
         }
         Ok(panel)

@@ -1,9 +1,10 @@
 use super::method::{Configuration, Pair};
 use super::workload::Stream;
-use crate::case::{Measurement, Quantity, STATE_BYTES, Scale};
-use crate::grid::{BLOCK, Measured, compared, methods_seed, plain, values};
+use crate::case::{Measurement, Quantity, STATE_BYTES, Scale, compared, plain, values};
+use crate::experiment::Problem;
+use crate::grid::Measured;
+use crate::run::{BLOCK, methods_seed};
 use dwell_simulate::crossing::{Passage, Passages, Truth};
-use dwell_sketch::estimate::Estimate;
 use dwell_sketch::moments::{Level, Moments};
 
 /// Mean delay, with its 95% interval.
@@ -28,7 +29,7 @@ const USABLE_CELLS: &str = "usable_cells";
 impl Measured for Configuration {
     type Stream = Stream;
 
-    fn suits(&self, stream: &Stream) -> Result<(), String> {
+    fn suits(&self, stream: &Stream) -> Result<(), Problem> {
         self.check_probes(&stream.settings)?;
         self.pair(stream, 0).map(drop)
     }
@@ -48,9 +49,9 @@ impl Measured for Configuration {
     }
 
     /// Runs all pairs at once, so that the stream is generated only once.
-    fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
+    fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, Problem> {
         let settings = &stream.settings;
-        let mut passages = Passages::new(settings, seed).map_err(|error| error.to_string())?;
+        let mut passages = Passages::new(settings, seed)?;
         let hashes = methods_seed(seed);
         let pairs = configurations.iter().map(|configuration| configuration.pair(stream, hashes));
         let mut pairs: Vec<Pair> = pairs.collect::<Result<_, _>>()?;
@@ -73,28 +74,25 @@ impl Measured for Configuration {
 }
 
 /// Compares the estimates of a pair with the truth.
-pub(crate) fn compare(pair: &Pair, truth: &Truth) -> Result<Vec<Measurement>, String> {
+pub(crate) fn compare(pair: &Pair, truth: &Truth) -> Result<Vec<Measurement>, Problem> {
     match pair {
         Pair::Lda { params, sender, receiver } => {
-            let answer = receiver.since(sender).map_err(|error| error.to_string())?;
+            let answer = receiver.since(sender)?;
             let mut measurements = delays(answer.delays, truth);
-            measurements.push(relative(STD_BY_PAPER, truth.std(), answer.std_by_paper().map(Estimate::exact), false));
             let loss = truth.lost as f64 / truth.sent.max(1) as f64;
-            measurements.push(relative(LOSS, Some(loss), answer.loss().map(Estimate::exact), false));
-            let packets = answer.delays.map_or(0, |delays| delays.packets);
-            measurements.push(Measurement {
-                quantity: PACKETS_OF_EXPECTED.to_owned(),
-                scale: Scale::Ratio,
-                truth: Some(params.expected_packets(truth.both as f64, (truth.sent - truth.both) as f64)),
-                estimate: Some(packets as f64),
-                interval: None,
-            });
-            measurements.push(Measurement::value(USABLE_CELLS, answer.usable_cells as f64));
-            measurements.push(Measurement::value(STATE_BYTES, receiver.state_bytes() as f64));
+            let packets = answer.delays.map_or(0, |delays| delays.packets) as f64;
+            let expected = params.expected_packets(truth.both as f64, (truth.sent - truth.both) as f64);
+            measurements.extend([
+                Measurement::plain(STD_BY_PAPER, Scale::Relative, truth.std(), answer.std_by_paper()),
+                Measurement::plain(LOSS, Scale::Relative, Some(loss), answer.loss()),
+                Measurement::plain(PACKETS_OF_EXPECTED, Scale::Ratio, Some(expected), Some(packets)),
+                Measurement::value(USABLE_CELLS, answer.usable_cells as f64),
+                Measurement::value(STATE_BYTES, receiver.state_bytes() as f64),
+            ]);
             Ok(measurements)
         }
         Pair::Trajectory { sender, receiver } => {
-            let mut measurements = delays(receiver.since(sender).map_err(|error| error.to_string())?, truth);
+            let mut measurements = delays(receiver.since(sender)?, truth);
             measurements.push(Measurement::value(STATE_BYTES, receiver.state_bytes() as f64));
             Ok(measurements)
         }
@@ -105,16 +103,12 @@ pub(crate) fn compare(pair: &Pair, truth: &Truth) -> Result<Vec<Measurement>, St
 /// Mean and standard deviation, with intervals of both levels.
 fn delays(found: Option<Moments>, truth: &Truth) -> Vec<Measurement> {
     let (mean, std) = (truth.mean(), truth.std());
+    let relative = |quantity, truth, found| Measurement::compared(quantity, Scale::Relative, truth, found);
     vec![
-        relative(MEAN, mean, found.map(|delays| delays.mean(Level::P95)), true),
-        relative(MEAN_98, mean, found.map(|delays| delays.mean(Level::P98)), true),
-        relative(MEAN_98_BY_PAPER, mean, found.map(|delays| delays.mean_by_hoeffding(Level::P98)), true),
-        relative(STD, std, found.map(|delays| delays.std(Level::P95)), true),
+        relative(MEAN, mean, found.map(|delays| delays.mean(Level::P95))),
+        relative(MEAN_98, mean, found.map(|delays| delays.mean(Level::P98))),
+        relative(MEAN_98_BY_PAPER, mean, found.map(|delays| delays.mean_by_hoeffding(Level::P98))),
+        relative(STD, std, found.map(|delays| delays.std(Level::P95))),
         Measurement::value(PACKETS, found.map_or(0.0, |delays| delays.packets as f64)),
     ]
-}
-
-fn relative(quantity: &str, truth: Option<f64>, found: Option<Estimate<f64>>, has_interval: bool) -> Measurement {
-    let compared = Measurement::compared(quantity, Scale::Relative, truth, found);
-    if has_interval { compared } else { Measurement { interval: None, ..compared } }
 }

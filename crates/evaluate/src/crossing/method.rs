@@ -1,6 +1,7 @@
 use super::workload::Stream;
-use crate::grid::{Configured, Entry, written};
-use crate::value::{Invalid, RATES, above_zero, all_within, available, memory, only_known, runnable, whole};
+use crate::experiment::Problem;
+use crate::grid::{Configured, Entry};
+use crate::value::{Invalid, RATES, above_zero, all_within, available, memory, only_known, runnable, whole, written};
 use dwell_simulate::crossing::ProbeTimes;
 use dwell_simulate::crossing::{Passage, Settings, SettingsError};
 use dwell_sketch::lda::{Bank, CellSize, Lda, Params, ParamsError};
@@ -132,19 +133,19 @@ impl Configured for Configuration {
 
 impl Configuration {
     /// Checks that the probes of a stream can be sent within hours.
-    pub(super) fn check_probes(&self, settings: &Settings) -> Result<(), String> {
+    pub(super) fn check_probes(&self, settings: &Settings) -> Result<(), Problem> {
         let Self::Probes(rate) = self else { return Ok(()) };
         let probes = rate * settings.packets as f64 / settings.rate;
-        runnable("rate", probes.max(1.0)).map_err(|error| error.problem)
+        runnable("rate", probes.max(1.0)).map_err(|error| Problem(error.problem))
     }
 
     /// The state of this method at both points, for this stream.
-    pub(super) fn pair(&self, stream: &Stream, seed: u64) -> Result<Pair, String> {
+    pub(super) fn pair(&self, stream: &Stream, seed: u64) -> Result<Pair, Problem> {
         let settings = &stream.settings;
         let params = match *self {
             Self::Budget(bytes) => {
-                let expected = stream.expected().map_err(|error| error.to_string())?;
-                let params = Params::budget_for(bytes as usize, &expected).map_err(|error| error.to_string())?;
+                let expected = stream.expected()?;
+                let params = Params::budget_for(bytes as usize, &expected)?;
                 Params { seed, ..params }
             }
             Self::Tuned { rows, ref losses, alpha } => {
@@ -153,13 +154,13 @@ impl Configuration {
                 Params { seed, ..tuned(rows, losses, settings.packets, alpha) }
             }
             Self::Trajectory(bytes) => {
-                return Pair::trajectory(bytes as usize, seed).map_err(|error| error.to_string());
+                return Ok(Pair::trajectory(bytes as usize, seed)?);
             }
             Self::Probes(rate) => {
-                return Pair::probes(rate, settings.start, seed).map_err(|error| error.to_string());
+                return Ok(Pair::probes(rate, settings.start, seed)?);
             }
         };
-        Pair::lda(params).map_err(|error| error.to_string())
+        Ok(Pair::lda(params)?)
     }
 }
 

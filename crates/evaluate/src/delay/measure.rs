@@ -2,8 +2,10 @@ use super::meter::AnyMeter;
 use super::method::Configuration;
 use super::workload::Stream;
 use super::{LARGEST, QUANTILES, SHOWN};
-use crate::case::{Measurement, Quantity, STATE_BYTES, Scale, Shown};
-use crate::grid::{BLOCK, Measured, compared, methods_seed, numbered, values};
+use crate::case::{Measurement, Quantity, STATE_BYTES, Scale, Shown, compared, numbered, values};
+use crate::experiment::Problem;
+use crate::grid::Measured;
+use crate::run::{BLOCK, methods_seed};
 use dwell_simulate::Delays;
 use dwell_simulate::exchange::ExchangeWorkload;
 use dwell_sketch::distribution::Distribution;
@@ -32,8 +34,8 @@ impl Measured for Configuration {
 
     /// Runs all meters at once, so that the stream is generated only once. Each meter gives the same answer as if it
     /// were alone.
-    fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
-        let mut workload = ExchangeWorkload::new(&stream.settings, seed).map_err(|error| error.to_string())?;
+    fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, Problem> {
+        let mut workload = ExchangeWorkload::new(&stream.settings, seed)?;
         let groups = if stream.measured.is_some() { MEASURED + 1 } else { 1 };
         let meters = configurations.iter().map(|c| c.meter(methods_seed(seed), groups));
         let mut meters: Vec<AnyMeter> = meters.collect::<Result<_, _>>()?;

@@ -8,7 +8,7 @@ use dwell_types::{Observation, Sink};
 
 /// A method as named in definitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum MethodName {
     /// One of `dwell rtt`.
     Rtt(Method),
     /// A fridge with weights from a table, as in a switch [zheng22 §6.2].
@@ -19,8 +19,8 @@ pub(super) enum Kind {
     Ivw,
 }
 
-impl Kind {
-    /// Every kind.
+impl MethodName {
+    /// Every name.
     pub(super) fn all() -> impl Iterator<Item = Self> {
         Method::ALL.into_iter().map(Self::Rtt).chain([Self::Table, Self::Staged, Self::Ivw])
     }

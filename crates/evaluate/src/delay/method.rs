@@ -1,4 +1,5 @@
-use super::meter::{AnyMeter, Kind};
+use super::meter::{AnyMeter, MethodName};
+use crate::experiment::Problem;
 use crate::grid::{Configured, Entry};
 use crate::value::{Invalid, Number, RATES, above_zero, available, memory, some, span, within};
 use dwell_sketch::distribution::DelayStore;
@@ -36,7 +37,7 @@ pub(crate) struct MethodEntry {
 /// A method with its parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Configuration {
-    kind: Kind,
+    name: MethodName,
     size: Size,
     entering: Entering,
     fingerprint_bits: Option<u32>,
@@ -73,18 +74,18 @@ impl Entry for MethodEntry {
 
     /// Every combination, each built once as a check, so that every returned configuration can be built.
     fn items(&self, _: f64) -> Result<Vec<Configuration>, Invalid> {
-        let Some(kind) = Kind::all().find(|kind| kind.name() == self.method) else {
-            let names = Kind::all().map(Kind::name).collect::<Vec<_>>().join(", ");
+        let Some(name) = MethodName::all().find(|name| name.name() == self.method) else {
+            let names = MethodName::all().map(MethodName::name).collect::<Vec<_>>().join(", ");
             return Err(Invalid::new("method", format!("'{}': expected one of {names}", self.method)));
         };
-        let method = kind.method();
+        let method = name.method();
         let expiry = self.expiry_ms.map(|ms| span("expiry_ms", ms)).transpose()?;
         let longest = self.longest_ms.map(|ms| span("longest_ms", ms)).transpose()?;
         self.rate.map(|rate| within("rate", rate, RATES)).transpose()?;
         if longest.is_some() && !method.has(Parameter::Longest) {
             return Err(Invalid::new("longest_ms", format!("{} needs no such knowledge", self.method)));
         }
-        if self.stages.is_some() && !method.has(Parameter::Stages) && kind != Kind::Staged {
+        if self.stages.is_some() && !method.has(Parameter::Stages) && name != MethodName::Staged {
             return Err(Invalid::new("stages", format!("{} has none", self.method)));
         }
         if self.rate.is_some() && !method.has(Parameter::Rate) {
@@ -97,7 +98,7 @@ impl Entry for MethodEntry {
                 let rate = self.rate;
                 let stages = self.stages;
                 let configuration =
-                    Configuration { kind, size, entering, fingerprint_bits, expiry, stages, longest, rate };
+                    Configuration { name, size, entering, fingerprint_bits, expiry, stages, longest, rate };
                 configuration.meter(0, 1).map_err(|problem| {
                     let parameters = configuration.parameters();
                     Invalid::new("method", format!("{} {parameters:?}: {problem}", self.method))
@@ -190,7 +191,7 @@ fn sizes(key: &str, numbers: &[Number], size: impl Fn(Number) -> Result<Size, In
 
 impl Configured for Configuration {
     fn name(&self) -> String {
-        self.kind.name().to_owned()
+        self.name.name().to_owned()
     }
 
     fn parameters(&self) -> BTreeMap<String, f64> {
@@ -221,33 +222,33 @@ impl Configured for Configuration {
 
 impl Configuration {
     /// Builds a meter for simulated exchanges.
-    pub(super) fn meter(&self, seed: u64, groups: u16) -> Result<AnyMeter, String> {
+    pub(super) fn meter(&self, seed: u64, groups: u16) -> Result<AnyMeter, Problem> {
         let store = || DelayStore::unbounded(groups.into());
-        match self.kind {
-            Kind::Rtt(_) => Ok(AnyMeter::Rtt(Box::new(self.rtt_meter(false, seed, groups)?))),
-            Kind::Table => {
+        match self.name {
+            MethodName::Rtt(_) => Ok(AnyMeter::Rtt(Box::new(self.rtt_meter(false, seed, groups)?))),
+            MethodName::Table => {
                 let (slots, p) = self.slots_and_probability()?;
                 let table = WeightTable::new(slots, p, WeightTable::INCREMENT, u32::MAX);
-                let table = table.map_err(|error| error.to_string())?;
+                let table = table?;
                 Ok(AnyMeter::Table(Box::new(self.rtt_meter(true, seed, groups)?), table, store()))
             }
-            Kind::Staged => {
+            MethodName::Staged => {
                 let (slots, entry_probability) = self.slots_and_probability()?;
-                let stages = self.stages.ok_or("expected stages")?;
+                let stages = self.stages.ok_or_else(|| Problem("expected stages".to_owned()))?;
                 if self.fingerprint_bits.is_some() || self.expiry.is_some() {
-                    return Err("has neither fingerprint_bits nor expiry_ms".to_owned());
+                    return Err(Problem("has neither fingerprint_bits nor expiry_ms".to_owned()));
                 }
                 let fridge = Staged::new(staged::Params { slots, stages, entry_probability }, seed);
-                Ok(AnyMeter::Staged(fridge.map_err(|error| error.to_string())?, store()))
+                Ok(AnyMeter::Staged(fridge?, store()))
             }
-            Kind::Ivw => {
+            MethodName::Ivw => {
                 let (Size::Slots(slots), Entering::Lifetimes(lifetimes)) = (self.size, &self.entering) else {
-                    return Err("expected slots and lifetimes".to_owned());
+                    return Err(Problem("expected slots and lifetimes".to_owned()));
                 };
                 let slots = slots / lifetimes.len() as u32;
                 let fridge = |(seed, &lifetime): (u64, &f64)| {
                     let alone = Self {
-                        kind: Kind::Rtt(Method::Fridge),
+                        name: MethodName::Rtt(Method::Fridge),
                         size: Size::Slots(slots),
                         entering: Entering::With((f64::from(slots) / lifetime).min(1.0)),
                         ..self.clone()
@@ -262,14 +263,14 @@ impl Configuration {
     }
 
     /// The parameters of a fridge that finds none of them.
-    fn slots_and_probability(&self) -> Result<(u32, f64), String> {
+    fn slots_and_probability(&self) -> Result<(u32, f64), Problem> {
         match (self.size, &self.entering) {
             (Size::Slots(slots), &Entering::With(p)) => Ok((slots, p)),
-            _ => Err("expected slots and a fixed entry_probability or lifetime_requests".to_owned()),
+            _ => Err(Problem("expected slots and a fixed entry_probability or lifetime_requests".to_owned())),
         }
     }
 
-    fn rtt_meter(&self, keeps_samples: bool, seed: u64, groups: u16) -> Result<RttMeter, String> {
+    fn rtt_meter(&self, keeps_samples: bool, seed: u64, groups: u16) -> Result<RttMeter, Problem> {
         let (slots, memory) = match self.size {
             Size::Unbounded => (None, usize::MAX),
             Size::Slots(slots) => (Some(slots), memory_of(slots)),
@@ -283,7 +284,7 @@ impl Configuration {
                 lifetimes.iter().map(|lifetime| (each / lifetime).min(1.0)).collect()
             }
         };
-        RttMeter::new(&Settings {
+        let meter = RttMeter::new(&Settings {
             groups,
             expiry: self.expiry,
             slots,
@@ -294,8 +295,8 @@ impl Configuration {
             rate: self.rate,
             seed,
             keeps_samples,
-            ..Settings::new(self.kind.method(), vec![Match::Events], memory)
-        })
-        .map_err(|error| error.to_string())
+            ..Settings::new(self.name.method(), vec![Match::Events], memory)
+        });
+        Ok(meter?)
     }
 }

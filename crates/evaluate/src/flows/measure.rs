@@ -1,7 +1,9 @@
 use super::method::{Arrival, Configuration, MethodName, Pair};
 use super::workload::Stream;
-use crate::case::{Measurement, Quantity, STATE_BYTES};
-use crate::grid::{BLOCK, Measured, methods_seed, shares, values};
+use crate::case::{Measurement, Quantity, STATE_BYTES, magnitudes, shares, values};
+use crate::experiment::Problem;
+use crate::grid::Measured;
+use crate::run::{BLOCK, methods_seed};
 use dwell_simulate::crossing::flows::{FlowPassage, FlowWorkload};
 use dwell_sketch::lds::{Comparison, Figure, Listed, Rule};
 use dwell_sketch::rli::Rli;
@@ -53,9 +55,9 @@ struct Flow {
 impl Measured for Configuration {
     type Stream = Stream;
 
-    fn suits(&self, stream: &Stream) -> Result<(), String> {
+    fn suits(&self, stream: &Stream) -> Result<(), Problem> {
         if self.method == MethodName::Rli && stream.settings.references == 0.0 {
-            return Err("rli estimates from probes: expected references in every workload".to_owned());
+            return Err(Problem("rli estimates from probes: expected references in every workload".to_owned()));
         }
         Ok(())
     }
@@ -65,16 +67,18 @@ impl Measured for Configuration {
         if !stream.classes.is_empty() {
             groups.extend((0..=stream.classes.len()).flat_map(|class| [class_name(class), class_name(class) + "_all"]));
         }
-        let of_group = |group: &String| [ERROR, P95, NONE, COVERED].map(|what| quantity(what, group));
-        let of_groups: Vec<String> = groups.iter().flat_map(of_group).collect();
-        let names: Vec<&str> = of_groups.iter().map(String::as_str).collect();
-        [shares(&names), values(&[STATE_BYTES])].concat()
+        let of_group = |group: &String| {
+            let [error, p95, none, covered] = [ERROR, P95, NONE, COVERED].map(|what| quantity(what, group));
+            [magnitudes(&[&error, &p95]), shares(&[&none, &covered])].concat()
+        };
+        let of_groups: Vec<Quantity> = groups.iter().flat_map(of_group).collect();
+        [of_groups, values(&[STATE_BYTES])].concat()
     }
 
     /// Runs all pairs at once, so that the stream is generated only once; methods that query the same sketches share
     /// them.
-    fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
-        let mut workload = FlowWorkload::new(&stream.settings, seed).map_err(|error| error.to_string())?;
+    fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, Problem> {
+        let mut workload = FlowWorkload::new(&stream.settings, seed)?;
         let hashes = methods_seed(seed);
         let mut pairs: Vec<(&Configuration, Pair)> = Vec::new();
         let mut pair_of = Vec::new();
@@ -163,11 +167,11 @@ impl Pair {
     }
 
     /// The mean delay of every flow in nanoseconds.
-    fn means(&self, method: MethodName, flows: &[Flow]) -> Result<Vec<Option<Figure>>, String> {
+    fn means(&self, method: MethodName, flows: &[Flow]) -> Result<Vec<Option<Figure>>, Problem> {
         let plain = |value: f64| Figure { value, interval: None };
         Ok(match self {
             Self::Lds { sender, receiver } => {
-                let comparison = Comparison::new(sender, receiver).map_err(|error| error.to_string())?;
+                let comparison = Comparison::new(sender, receiver)?;
                 let by_rule = |rule| flows.iter().map(move |f| comparison.estimate(f.id, f.class, rule).mean_delay_ns);
                 let joint = |is_known: bool| {
                     let packets = |flow: &Flow| is_known.then_some(flow.sent);

@@ -1,5 +1,6 @@
-use crate::grid::{Configured, Entry, written};
-use crate::value::{Invalid, above_zero, all_within, available, memory, only_known, whole};
+use crate::experiment::Problem;
+use crate::grid::{Configured, Entry};
+use crate::value::{Invalid, above_zero, all_within, available, memory, only_known, whole, written};
 use dwell_sketch::flow_table::FlowTable;
 use dwell_sketch::lds::{Lds, Params};
 use dwell_sketch::mpe::Mpe;
@@ -177,10 +178,10 @@ impl Configuration {
     }
 
     /// The state of this method at both points.
-    pub(super) fn pair(&self, seed: u64) -> Result<Pair, String> {
+    pub(super) fn pair(&self, seed: u64) -> Result<Pair, Problem> {
         let (bytes, rate) = match &self.size {
             Size::Sketch(params) => {
-                let sender = Lds::new(Params { seed, ..params.clone() }).map_err(|error| error.to_string())?;
+                let sender = Lds::new(Params { seed, ..params.clone() })?;
                 return Ok(Pair::Lds { receiver: sender.clone(), sender });
             }
             Size::Memory { bytes, rate } => (*bytes, *rate),
@@ -192,6 +193,6 @@ impl Configuration {
             MethodName::Rli => Rli::new(bytes, seed).map(|rli| Pair::Rli { rli, on_the_way: BinaryHeap::new() }),
             _ => FlowTable::new(bytes, seed).map(|sender| Pair::Table { receiver: sender.clone(), sender }),
         };
-        pair.map_err(|error| error.to_string())
+        Ok(pair?)
     }
 }

@@ -1,3 +1,4 @@
+use crate::experiment::Problem;
 use dwell_network::Topology;
 use dwell_network::localize::{Delay, Reading, Routes};
 use dwell_network::paths::{Mode, Paths};
@@ -39,15 +40,15 @@ pub(super) struct Ends {
 
 impl Bed {
     /// One shortest path per pair of routers; `settings` gives the settings for a number of links.
-    pub(super) fn new(topology: &Topology, settings: impl Fn(u32) -> Settings) -> Result<Self, String> {
-        let paths = Paths::all(topology, Mode::Single, Paths::MOST).map_err(|error| error.to_string())?;
+    pub(super) fn new(topology: &Topology, settings: impl Fn(u32) -> Settings) -> Result<Self, Problem> {
+        let paths = Paths::all(topology, Mode::Single, Paths::MOST)?;
         let mut segments = Segments::new(paths.clone(), topology.routers());
         (0..topology.routers() as u32).for_each(|router| segments.cut(router));
         let routes = Routes::new(&paths, &segments);
         let settings = settings(routes.segments() as u32);
-        Network::new(&settings, &[], 0).map_err(|error| error.to_string())?;
+        Network::new(&settings, &[], 0)?;
         let params = Params { banks: vec![Bank { rows: 256, probability: 1.0 }], cell: CellSize::Bits72, seed: 0 };
-        let sketch = Lda::new(params).map_err(|error| error.to_string())?;
+        let sketch = Lda::new(params)?;
         Ok(Self { routes, settings, sketch, deviations: OnceLock::new() })
     }
 
@@ -58,8 +59,8 @@ impl Bed {
     }
 
     /// Measures this many intervals by aggregators on all links, and with `with_ends` also by end-to-end probes.
-    pub(super) fn run(&self, faults: &[Fault], intervals: usize, seed: u64, with_ends: bool) -> Result<Run, String> {
-        let mut network = Network::new(&self.settings, faults, seed).map_err(|error| error.to_string())?;
+    pub(super) fn run(&self, faults: &[Fault], intervals: usize, seed: u64, with_ends: bool) -> Result<Run, Problem> {
+        let mut network = Network::new(&self.settings, faults, seed)?;
         let mut run = Run { readings: Vec::new(), ends: Vec::new() };
         let mut points = [self.sketch.clone(), self.sketch.clone()];
         for interval in 0..intervals {
@@ -100,13 +101,13 @@ fn deviations(settings: &Settings) -> Vec<Option<f64>> {
 }
 
 /// The reading of an interval from the aggregators at both ends of a link.
-fn aggregate(points: &mut [Lda; 2], passages: &[Passage], start_ns: i64) -> Result<Reading, String> {
+fn aggregate(points: &mut [Lda; 2], passages: &[Passage], start_ns: i64) -> Result<Reading, Problem> {
     let [sender, receiver] = points;
     sender.reset();
     receiver.reset();
     sender.update_all(passages.iter().map(|passage| (passage.packet, passage.at)));
     receiver.update_all(passages.iter().filter_map(|passage| Some((passage.packet, passage.at + passage.delay?))));
-    let answer = receiver.since(sender).map_err(|error| error.to_string())?;
+    let answer = receiver.since(sender)?;
     let delay = answer.delays.map(|m| Delay { samples: m.packets, mean_ns: m.mean_ns, std_ns: m.std_ns });
     Ok(Reading { start_ns, received: answer.received, lost: answer.lost().unwrap_or(0), delay })
 }

@@ -1,9 +1,10 @@
 use super::bed::{BASELINE, Ends, Run};
-use super::method::{Configuration, MOST_INTERVALS, Method};
+use super::method::{Configuration, MOST_INTERVALS, MethodName};
 use super::tomography::Tomography;
 use super::workload::{Stream, Wrong};
-use crate::case::{Measurement, Quantity};
-use crate::grid::{Measured, shares};
+use crate::case::{Measurement, Quantity, shares};
+use crate::experiment::Problem;
+use crate::grid::Measured;
 use dwell_network::localize::{Localization, Null, Readings, Settings, Value, Verdict};
 use dwell_simulate::network::Fault;
 use dwell_types::hash;
@@ -43,22 +44,25 @@ impl Measured for Configuration {
     }
 
     /// Runs the network once for all methods.
-    fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
+    fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, Problem> {
         let (at_fault, longest) = at_fault(stream, seed);
         let fault = |(&link, wrong): (&u32, Wrong)| {
-            let deviation = stream.bed.deviation(link).ok_or("links have hardly any packet in an interval")?;
-            Ok::<_, String>(Fault { link, from: BASELINE as u32, harm: wrong.harm(deviation) })
+            let deviation = stream
+                .bed
+                .deviation(link)
+                .ok_or_else(|| Problem("links have hardly any packet in an interval".to_owned()))?;
+            Ok::<_, Problem>(Fault { link, from: BASELINE as u32, harm: wrong.harm(deviation) })
         };
         let wrong = at_fault.iter().filter_map(|link| Some((link, stream.fault?)));
         let faults: Vec<Fault> = wrong.map(fault).collect::<Result<_, _>>()?;
-        let with_ends = configurations.iter().any(|configuration| configuration.method != Method::Segments);
+        let with_ends = configurations.iter().any(|configuration| configuration.method != MethodName::Segments);
         let run = stream.bed.run(&faults, BASELINE + MOST_INTERVALS, seed, with_ends)?;
         let judge = |configuration: &&Configuration| {
             let until = BASELINE + configuration.intervals;
             let answer = match configuration.method {
-                Method::Segments => by_segments(stream, &run, until, &at_fault)?,
-                Method::Tomography => by_tomography(stream, &run, until, |_| true),
-                Method::TomographyCorners => {
+                MethodName::Segments => by_segments(stream, &run, until, &at_fault)?,
+                MethodName::Tomography => by_tomography(stream, &run, until, |_| true),
+                MethodName::TomographyCorners => {
                     by_tomography(stream, &run, until, |path| is_between_corners(stream, path))
                 }
             };
@@ -85,10 +89,10 @@ fn at_fault(stream: &Stream, seed: u64) -> (Vec<u32>, usize) {
 }
 
 /// Judges links like `dwell net localize`.
-fn by_segments(stream: &Stream, run: &Run, until: usize, at_fault: &[u32]) -> Result<Answer, String> {
+fn by_segments(stream: &Stream, run: &Run, until: usize, at_fault: &[u32]) -> Result<Answer, Problem> {
     let routes = &stream.bed.routes;
     let links = routes.segments();
-    let readings = Readings::new(&run.readings[..until * links], 1).map_err(|error| error.to_string())?;
+    let readings = Readings::new(&run.readings[..until * links], 1)?;
     let all: Vec<usize> = (0..routes.paths()).collect();
     let settings = Settings { baseline: BASELINE, false_alarms: stream.false_alarms };
     let found = Localization::new(routes, &readings, &all, &settings);

@@ -1,5 +1,5 @@
-use crate::grid::{Configured, Entry, written};
-use crate::value::{Invalid, some, whole};
+use crate::grid::{Configured, Entry};
+use crate::value::{Invalid, some, whole, written};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MethodEntry {
-    method: Method,
+    method: MethodName,
     /// How many intervals after the beginning of the fault links are judged.
     intervals: Vec<u32>,
 }
@@ -15,7 +15,7 @@ pub(crate) struct MethodEntry {
 /// What is measured, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Method {
+pub(super) enum MethodName {
     /// Every link, by an aggregator at each end.
     Segments,
     /// The paths between all routers, by probes.
@@ -27,7 +27,7 @@ pub(super) enum Method {
 /// A method, and the number of intervals after which it judges.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Configuration {
-    pub(super) method: Method,
+    pub(super) method: MethodName,
     pub(super) intervals: usize,
 }
 

@@ -1,7 +1,9 @@
 use super::workload::Stream;
-use crate::case::{Measurement, Quantity};
-use crate::grid::{Configured, Entry, Measured, methods_seed, shares, values, written};
-use crate::value::{Invalid, some, whole};
+use crate::case::{Measurement, Quantity, shares, values};
+use crate::experiment::Problem;
+use crate::grid::{Configured, Entry, Measured};
+use crate::run::methods_seed;
+use crate::value::{Invalid, some, whole, written};
 use dwell_network::paths::{Mode, Paths};
 use dwell_network::plan::{Limits, State, Strategy, least_hops, plan};
 use dwell_network::segments::Segments;
@@ -19,7 +21,7 @@ pub(super) const MEAN_HOPS: &str = "mean_hops";
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MethodEntry {
-    method: Method,
+    method: MethodName,
     /// How many routers are instrumented.
     routers: Vec<f64>,
 }
@@ -27,7 +29,7 @@ pub(crate) struct MethodEntry {
 /// How they are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Method {
+enum MethodName {
     Greedy,
     Saving,
     Swap,
@@ -39,7 +41,7 @@ enum Method {
 /// A method, and how many routers it may choose.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Configuration {
-    method: Method,
+    method: MethodName,
     routers: usize,
 }
 
@@ -70,22 +72,22 @@ impl Configured for Configuration {
 impl Measured for Configuration {
     type Stream = Stream;
 
-    fn suits(&self, stream: &Stream) -> Result<(), String> {
+    fn suits(&self, stream: &Stream) -> Result<(), Problem> {
         if self.routers > stream.routers as usize {
-            return Err(format!("{} routers: more than the {} of the map", self.routers, stream.routers));
+            return Err(Problem(format!("{} routers: more than the {} of the map", self.routers, stream.routers)));
         }
         Ok(())
     }
 
     fn quantities(&self, _: &Stream) -> Vec<Quantity> {
-        let length = if self.method == Method::Bound { vec![] } else { values(&[MEAN_HOPS]) };
+        let length = if self.method == MethodName::Bound { vec![] } else { values(&[MEAN_HOPS]) };
         [values(&[PROBE_HOPS]), shares(&[LEFT]), length].concat()
     }
 
     /// Draws a map once for all configurations.
-    fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
+    fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, Problem> {
         let topology = stream.topology(seed)?;
-        let paths = Paths::all(&topology, Mode::EqualCost, Paths::MOST).map_err(|error| error.to_string())?;
+        let paths = Paths::all(&topology, Mode::EqualCost, Paths::MOST)?;
         let segments = Segments::new(paths, topology.routers());
         let measure = |configuration: &&Self| {
             let limits = Limits { seed: methods_seed(seed), ..Limits::routers(configuration.routers) };
@@ -94,12 +96,12 @@ impl Measured for Configuration {
                 plan.steps.last().map_or(plan.before, |step| step.state)
             };
             let state = planned(match configuration.method {
-                Method::Greedy => Strategy::Greedy,
-                Method::Saving => Strategy::Saving,
-                Method::Random => Strategy::Random,
-                Method::Swap | Method::Bound => Strategy::Swap,
+                MethodName::Greedy => Strategy::Greedy,
+                MethodName::Saving => Strategy::Saving,
+                MethodName::Random => Strategy::Random,
+                MethodName::Swap | MethodName::Bound => Strategy::Swap,
             });
-            let is_bound = configuration.method == Method::Bound;
+            let is_bound = configuration.method == MethodName::Bound;
             let hops = if is_bound { least_hops(&segments, &limits, state.probe_hops, || {}) } else { state.probe_hops }
                 as f64;
             let mut all =

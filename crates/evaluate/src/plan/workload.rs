@@ -1,3 +1,4 @@
+use crate::experiment::Problem;
 use crate::grid::Entry;
 use crate::value::{Invalid, whole};
 use dwell_network::Topology;
@@ -47,7 +48,7 @@ impl Entry for WorkloadEntry {
 
 impl Stream {
     /// The map of a seed.
-    pub(super) fn topology(&self, seed: u64) -> Result<Topology, String> {
+    pub(super) fn topology(&self, seed: u64) -> Result<Topology, Problem> {
         let (start, mut drawn) = (hash::word(u64::from_le_bytes(*b"the maps"), seed), 0);
         let mut below = |len: u32| {
             drawn += 1;
@@ -72,6 +73,6 @@ impl Stream {
                 ends.extend([router, other]);
             }
         }
-        Topology::read(&text).map_err(|error| error.to_string())
+        Ok(Topology::read(&text)?)
     }
 }

@@ -1,7 +1,9 @@
 use super::method::Configuration;
 use super::workload::Stream;
-use crate::case::{Measurement, Quantity, STATE_BYTES};
-use crate::grid::{BLOCK, Measured, methods_seed, shares, values};
+use crate::case::{Measurement, Quantity, STATE_BYTES, shares, values};
+use crate::experiment::Problem;
+use crate::grid::Measured;
+use crate::run::{BLOCK, methods_seed};
 use dwell_simulate::queue::Passages;
 use dwell_sketch::conquest::{Conquest, Exact, Queued, Unit};
 use dwell_sketch::queue::Scores;
@@ -12,9 +14,9 @@ pub(super) mod facts;
 use facts::Facts;
 
 /// Share of the packets attributed to culprits that are theirs.
-pub(crate) const PRECISION: &str = "precision";
+pub(super) const PRECISION: &str = "precision";
 /// Share of the culprits' packets that are attributed to them.
-pub(crate) const RECALL: &str = "recall";
+pub(super) const RECALL: &str = "recall";
 /// Mean error of the size of the packet's flow in the queue.
 pub(super) const SIZE_ERROR: &str = "size_error_bytes";
 /// Its median.
@@ -28,7 +30,7 @@ const LONGEST: Nanos = Nanos::from_secs(1);
 impl Measured for Configuration {
     type Stream = Stream;
 
-    fn suits(&self, stream: &Stream) -> Result<(), String> {
+    fn suits(&self, stream: &Stream) -> Result<(), Problem> {
         self.meter(stream, 0).map(drop)
     }
 
@@ -40,8 +42,8 @@ impl Measured for Configuration {
     }
 
     /// Runs all sketches at once, so that the stream and its exact answers are generated only once.
-    fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
-        let mut passages = Passages::new(&stream.settings, seed).map_err(|error| error.to_string())?;
+    fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, Problem> {
+        let mut passages = Passages::new(&stream.settings, seed)?;
         let hashes = methods_seed(seed);
         let meter = |configuration: &&Configuration| configuration.meter(stream, hashes);
         let meters: Vec<Option<Conquest>> = configurations.iter().map(meter).collect::<Result<_, _>>()?;
@@ -53,9 +55,9 @@ impl Measured for Configuration {
             block.clear();
             for passage in passages.by_ref().take(BLOCK) {
                 if passage.departure.delay() > Some(LONGEST) {
-                    return Err(format!(
+                    return Err(Problem(format!(
                         "a packet waits for more than {LONGEST}: expected a smaller load, or a buffer"
-                    ));
+                    )));
                 }
                 facts.update(&passage.departure);
                 let truth = twin.asked(&passage.departure).filter(|truth| truth.is_complete);
@@ -108,6 +110,7 @@ impl Meter {
     }
 }
 
-fn share(part: u64, whole: u64) -> Option<f64> {
+/// A share, or a mean; `None` of nothing.
+pub(super) fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }

@@ -1,6 +1,7 @@
 use super::workload::Stream;
-use crate::grid::{Configured, Entry, written};
-use crate::value::{Invalid, available, memory, only_known};
+use crate::experiment::Problem;
+use crate::grid::{Configured, Entry};
+use crate::value::{Invalid, available, memory, only_known, written};
 use dwell_sketch::conquest::{Conquest, Counter, Params, Rule};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -118,10 +119,10 @@ impl Configuration {
     }
 
     /// The sketch for a stream; `None` for the exact twin, which is run for every stream anyway.
-    pub(super) fn meter(&self, stream: &Stream, seed: u64) -> Result<Option<Conquest>, String> {
+    pub(super) fn meter(&self, stream: &Stream, seed: u64) -> Result<Option<Conquest>, Problem> {
         let params = match self.size {
             Size::Unbounded => return Ok(None),
-            Size::Bytes(bytes) => Params::budget(bytes, stream.span, seed).map_err(|error| error.to_string())?,
+            Size::Bytes(bytes) => Params::budget(bytes, stream.span, seed)?,
             Size::Snapshots(snapshots, counters) => self.params(stream, seed, snapshots, counters),
             Size::Within(snapshots, bytes) => {
                 let step = if self.method == MethodName::SpaceSaving { 1 } else { ROWS };
@@ -133,8 +134,8 @@ impl Configuration {
             }
         };
         let params = Params { culprit: stream.culprit, ..params };
-        available("counters", Conquest::bytes(&params) as f64).map_err(|error| error.problem)?;
-        Conquest::new(&params).map(Some).map_err(|error| error.to_string())
+        available("counters", Conquest::bytes(&params) as f64).map_err(|error| Problem(error.problem))?;
+        Ok(Conquest::new(&params).map(Some)?)
     }
 
     fn params(&self, stream: &Stream, seed: u64, snapshots: u32, counters: u32) -> Params {

@@ -9,7 +9,6 @@ mod method;
 pub(crate) use method::MethodEntry;
 // Runs one stream of departures through many sketches.
 mod measure;
-pub(crate) use measure::{PRECISION, RECALL};
 // The table of its results.
 mod table;
 pub(crate) use table::write as write_table;

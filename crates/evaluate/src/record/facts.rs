@@ -4,9 +4,9 @@ use dwell_types::hash;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What results depend on, as paths from the repository's root. (Records and texts are renewed one after the other.)
@@ -44,15 +44,16 @@ pub struct Facts {
 
 impl Facts {
     /// The facts of this process, and of the files that it takes delays from.
-    pub fn here(size: &str, seeds: u64, inputs: &[PathBuf]) -> Self {
+    pub fn here(size: &str, seeds: u64, inputs: &[PathBuf]) -> Result<Self, RecordError> {
         let here = Path::new(".");
-        Self {
-            inputs: inputs.iter().map(|path| (path.display().to_string(), hash_of(fs::read(path)))).collect(),
+        let inputs = inputs.iter().map(|path| Ok((path.display().to_string(), hash_of(path)?)));
+        Ok(Self {
+            inputs: inputs.collect::<Result<_, RecordError>>()?,
             date: today(),
             commit: git(here, &["rev-parse", "HEAD"]),
             dirty: git(here, &[&["status", "--porcelain", "--"], &SOURCE[..]].concat())
                 .map(|changes| !changes.is_empty()),
-            program: program(),
+            program: program()?,
             size: size.to_owned(),
             seeds,
             cpu: cpu(),
@@ -60,7 +61,7 @@ impl Facts {
             platform: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
             duration_seconds: 0.0,
             command: std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect(),
-        }
+        })
     }
 
     pub(super) fn read(path: &Path) -> Result<Self, RecordError> {
@@ -81,14 +82,21 @@ pub(super) fn git(folder: &Path, arguments: &[&str]) -> Option<String> {
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// A hash of the running program's file.
-fn program() -> String {
-    hash_of(std::env::current_exe().and_then(fs::read))
+/// A hash of the running program's file, as it was when this was first called: later it may have been replaced.
+fn program() -> Result<String, RecordError> {
+    static HASH: OnceLock<String> = OnceLock::new();
+    if let Some(hash) = HASH.get() {
+        return Ok(hash.clone());
+    }
+    let path = std::env::current_exe().map_err(|error| RecordError::File(PathBuf::from("this program"), error))?;
+    let hash = hash_of(&path)?;
+    Ok(HASH.get_or_init(|| hash).clone())
 }
 
 /// A hash of a file, in hexadecimal.
-fn hash_of(bytes: io::Result<Vec<u8>>) -> String {
-    format!("{:016x}", hash::finish(hash::bytes(hash::start(0), &bytes.unwrap_or_default())))
+fn hash_of(path: &Path) -> Result<String, RecordError> {
+    let bytes = fs::read(path).map_err(|error| RecordError::File(path.to_owned(), error))?;
+    Ok(format!("{:016x}", hash::finish(hash::bytes(hash::start(0), &bytes))))
 }
 
 fn cpu() -> Option<String> {

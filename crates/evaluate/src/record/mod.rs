@@ -15,6 +15,7 @@
 use crate::case::{Case, Run};
 use crate::definition::{Definition, Size};
 use crate::experiment::Experiment;
+use crate::figure::shares;
 use crate::metrics::Summary;
 use dwell_report::plot::Sweep;
 use dwell_report::text;
@@ -84,7 +85,8 @@ impl Results {
     /// source are what the definition says now: a record keeps the words of its run.
     pub fn sweep(&self, definition: &Definition) -> Option<Sweep> {
         let (figure, seeds) = (definition.figure.as_ref()?, text::of(self.seeds, "seed"));
-        figure.sweep(&definition.title, &format!("{seeds}; {}", definition.source), &self.summaries)
+        let shares = shares(definition.experiment(Size::Full));
+        figure.sweep(&definition.title, &format!("{seeds}; {}", definition.source), &self.summaries, &shares)
     }
 
     /// Writes the document: one line per summary.

@@ -1,7 +1,9 @@
 use super::method::Configuration;
 use super::workload::Stream;
-use crate::case::{Measurement, Quantity, STATE_BYTES, Scale};
-use crate::grid::{Measured, methods_seed, numbered, plain, shares, values};
+use crate::case::{Measurement, Quantity, STATE_BYTES, Scale, magnitudes, numbered, plain, shares, values};
+use crate::experiment::Problem;
+use crate::grid::Measured;
+use crate::run::methods_seed;
 use dwell_simulate::exchange::ExchangeWorkload;
 use dwell_sketch::timebloom::{TimeBloom, false_positive_probability};
 use dwell_sketch::{Event, Meter, Sample};
@@ -20,9 +22,9 @@ const OCCUPANCY: &str = "occupancy";
 /// Filters that match a response.
 const CANDIDATES: &str = "candidates";
 /// Share of the responses whose request was looked for in another slot, or not found.
-pub(crate) const WRONG_SHARE: &str = "wrong_share";
+pub(super) const WRONG_SHARE: &str = "wrong_share";
 /// Share of the responses without a request that matched one.
-pub(crate) const FALSE_SHARE: &str = "false_share";
+pub(super) const FALSE_SHARE: &str = "false_share";
 /// The same, relative to its expected value.
 const FALSE_OF_EXPECTED: &str = "false_of_expected";
 /// Of a course: requests in the observed filter, and share of its bits set, after this many milliseconds.
@@ -32,13 +34,14 @@ const OCCUPANCY_AT: &str = "occupancy_";
 impl Measured for Configuration {
     type Stream = Stream;
 
-    fn suits(&self, stream: &Stream) -> Result<(), String> {
+    fn suits(&self, stream: &Stream) -> Result<(), Problem> {
         self.ring(stream, 0).map(drop)
     }
 
     fn quantities(&self, stream: &Stream) -> Vec<Quantity> {
         let mut all = values(&[ERROR, HASHES, LOAD, CANDIDATES, STATE_BYTES]);
-        all.extend(shares(&[RELATIVE_ERROR, OCCUPANCY, WRONG_SHARE, FALSE_SHARE]));
+        all.extend(magnitudes(&[RELATIVE_ERROR]));
+        all.extend(shares(&[OCCUPANCY, WRONG_SHARE, FALSE_SHARE]));
         all.extend(plain(Scale::Ratio, &[FALSE_OF_EXPECTED]));
         if stream.course.is_some() {
             all.extend(values(&[&numbered(STORED_AT)]));
@@ -48,14 +51,14 @@ impl Measured for Configuration {
     }
 
     /// Runs all rings at once, so that the stream is generated only once.
-    fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
-        let mut workload = ExchangeWorkload::new(&stream.settings, seed).map_err(|error| error.to_string())?;
+    fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, Problem> {
+        let mut workload = ExchangeWorkload::new(&stream.settings, seed)?;
         let seed = methods_seed(seed);
         let judged = configurations.iter().map(|configuration| {
             let course = stream.course.map(Course::new);
             Ok(Judged { course, ..Judged::new(configuration.ring(stream, seed)?) })
         });
-        let mut judged: Vec<Judged> = judged.collect::<Result<_, String>>()?;
+        let mut judged: Vec<Judged> = judged.collect::<Result<_, Problem>>()?;
         while let Some(seen) = workload.next() {
             match seen {
                 Observation::Request(sighting) => judged.iter_mut().for_each(|ring| ring.request(&sighting)),
@@ -199,11 +202,7 @@ impl Judged {
             Measurement::value(CANDIDATES, share(self.candidates as f64, self.answers)),
             Measurement::value(WRONG_SHARE, share(self.wrong as f64, self.answers)),
             Measurement::value(FALSE_SHARE, false_share),
-            Measurement {
-                scale: Scale::Ratio,
-                truth: Some(found),
-                ..Measurement::value(FALSE_OF_EXPECTED, false_share)
-            },
+            Measurement::plain(FALSE_OF_EXPECTED, Scale::Ratio, Some(found), false_share),
             Measurement::value(STATE_BYTES, self.ring.state_bytes() as f64),
         ];
         for (course, i) in self.course.iter().flat_map(|course| (0..course.stretches.len()).map(move |i| (course, i))) {

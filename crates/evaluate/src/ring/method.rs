@@ -1,4 +1,5 @@
 use super::workload::Stream;
+use crate::experiment::Problem;
 use crate::grid::{Configured, Entry};
 use crate::value::{Invalid, Number, available, delay};
 use dwell_sketch::Exchanges;
@@ -109,12 +110,12 @@ impl Configured for Configuration {
 impl Configuration {
     /// A ring for this stream. A slot is represented by its middle if delays are uniform, else by the conditional mean
     /// of the expected delays in it.
-    pub(super) fn ring(&self, stream: &Stream, seed: u64) -> Result<TimeBloom, String> {
+    pub(super) fn ring(&self, stream: &Stream, seed: u64) -> Result<TimeBloom, Problem> {
         let prior = if self.learnt { Prior::Learnt } else { stream.prior.clone() };
         let reference = if prior == Prior::Uniform { Reference::SlotMiddle } else { Reference::ConditionalMean };
         let &Self { policy, bits, filters, .. } = self;
         let params = Params { bits, filters, hashes: None, rate: stream.settings.rate, policy, reference, prior };
         let exchanges = Exchanges { tags: 1, repeat: Repeat::Ambiguous, expiry: stream.longest, seed };
-        TimeBloom::new(params, exchanges).map_err(|error| error.to_string())
+        Ok(TimeBloom::new(params, exchanges)?)
     }
 }

@@ -9,7 +9,6 @@ mod method;
 pub(crate) use method::MethodEntry;
 // Runs one stream through many rings.
 mod measure;
-pub(crate) use measure::{FALSE_SHARE, WRONG_SHARE};
 // The table of its results.
 mod table;
 pub(crate) use table::write as write_table;

@@ -60,10 +60,8 @@ pub fn write(report: &OwdReport, to: &mut impl Write) -> io::Result<()> {
     let row = |kind, line| Row { kind, span: *span, flow: "", line, uncounted_bytes: None, method, sources };
     let totals =
         [row("total", &report.total)].into_iter().chain(report.reverse.iter().map(|line| row("reverse", line)));
-    let intervals = report.intervals.iter().map(|interval| {
-        let span = Some(Span { start: interval.start_ns, end: interval.end_ns });
-        Row { span, ..row("interval", &interval.line) }
-    });
+    let intervals = report.intervals.iter();
+    let intervals = intervals.map(|interval| Row { span: Some(interval.span()), ..row("interval", &interval.line) });
     let flows = report.flows.iter().map(|flow| {
         let uncounted_bytes = flow.uncounted_bytes;
         Row { flow: &flow.flow, uncounted_bytes, ..row("flow", &flow.line) }

@@ -64,7 +64,7 @@ fn histograms(lines: &Lines<'_>, to: &mut impl Write) -> io::Result<()> {
     for (labels, line) in lines {
         let mut histogram = Histogram::default();
         if let Some(mean) = line.delay_ns.mean.filter(|_| !line.histogram.is_empty()) {
-            histogram.add(line.histogram.iter().map(|bin| (bin.to_ns, bin.packets.value)), 0.0, mean.value);
+            histogram.add(line.histogram.iter().map(|bin| (bin.to_ns, bin.packets.value)), None, mean.value);
         }
         histogram.write(NAME, labels, to)?;
     }

@@ -155,7 +155,7 @@ pub struct Sweep {
     /// Its values, from left to right.
     pub places: Vec<String>,
     /// Scale of the y-axis.
-    pub y: Height,
+    pub y: YScale,
     /// Where to draw a dark horizontal line.
     pub mark: Option<f64>,
     /// At least one.
@@ -167,7 +167,7 @@ impl Sweep {
     pub fn of_memories(title: String, subtitle: &str, memories: &[usize], panels: Vec<SweepPanel>) -> Self {
         let places = memories.iter().map(|&bytes| text::bytes(bytes as u64)).collect();
         let (x, subtitle) = ("memory".to_owned(), format!("{subtitle} Dark line: 5%."));
-        Self { title, subtitle, x, places, y: Height::Share, mark: Some(0.05), panels }
+        Self { title, subtitle, x, places, y: YScale::Share, mark: Some(0.05), panels }
     }
 }
 
@@ -182,7 +182,7 @@ pub struct SweepPanel {
 
 /// Scale of a y-axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Height {
+pub enum YScale {
     /// Errors as shares of the true value, logarithmic.
     Share,
     /// Any positive quantity, logarithmic.

@@ -3,7 +3,7 @@
 use super::picture::{Align, FAINT_GRID, GRID, INK, LOOKS, Look, MORE_LOOKS, Picture, Place, QUIET};
 use super::render::text_width;
 use super::scale::{LinearScale, Tick};
-use super::{HEIGHT, Height, MARGIN, Sweep, SweepPanel, WIDTH, fitting, nothing, title};
+use super::{HEIGHT, MARGIN, Sweep, SweepPanel, WIDTH, YScale, fitting, nothing, title};
 use crate::round::STEPS;
 use crate::text;
 use dwell_sketch::estimate::Estimate;
@@ -84,11 +84,11 @@ pub(super) fn picture(sweep: &Sweep) -> Picture {
 
 /// How far down the y-axis may reach for the sake of intervals: if no value is negative, not below zero; if it is
 /// logarithmic, a decade below the least value.
-fn floor(height: Height, least: f64) -> f64 {
-    match height {
-        Height::Linear if least < 0.0 => f64::NEG_INFINITY,
-        Height::Linear => 0.0,
-        Height::Share | Height::Logarithmic => (least / 10.0).max(0.0),
+fn floor(scale: YScale, least: f64) -> f64 {
+    match scale {
+        YScale::Linear if least < 0.0 => f64::NEG_INFINITY,
+        YScale::Linear => 0.0,
+        YScale::Share | YScale::Logarithmic => (least / 10.0).max(0.0),
     }
 }
 
@@ -217,11 +217,11 @@ enum Scale {
 }
 
 impl Scale {
-    fn new(height: Height, (least, most): (f64, f64), start: f64, end: f64) -> Self {
-        let label = match height {
-            Height::Linear => return Self::Linear(LinearScale::new(least, most, start, end)),
-            Height::Share => percent,
-            Height::Logarithmic => text::short,
+    fn new(scale: YScale, (least, most): (f64, f64), start: f64, end: f64) -> Self {
+        let label = match scale {
+            YScale::Linear => return Self::Linear(LinearScale::new(least, most, start, end)),
+            YScale::Share => percent,
+            YScale::Logarithmic => text::short,
         };
         let to = most.clamp(10.0 * LEAST, f64::MAX).log10().ceil();
         let from = least.max(LEAST).log10().floor().min(to - 1.0);
@@ -321,7 +321,7 @@ mod tests {
     use super::super::picture::{Shape, Weight};
     use super::*;
 
-    fn sweep(y: Height, places: &[&str], curves: &[&[Estimate<f64>]]) -> Sweep {
+    fn sweep(y: YScale, places: &[&str], curves: &[&[Estimate<f64>]]) -> Sweep {
         let curve = |(number, values): (usize, &&[Estimate<f64>])| {
             (format!("curve {number}"), values.iter().copied().map(Some).collect())
         };
@@ -342,7 +342,7 @@ mod tests {
 
     /// The labels of the y-axis, from the lowest.
     fn labels(values: &[Estimate<f64>]) -> Vec<String> {
-        let all = texts(&sweep(Height::Logarithmic, &vec!["1"; values.len()], &[values]), Align::Right);
+        let all = texts(&sweep(YScale::Logarithmic, &vec!["1"; values.len()], &[values]), Align::Right);
         let places = all.iter().map(|((_, y), _)| *y);
         assert!(places.clone().zip(places.skip(1)).all(|(lower, upper)| lower - upper >= APART), "{all:?}");
         all.into_iter().map(|(_, label)| label).collect()
@@ -376,7 +376,7 @@ mod tests {
     #[test]
     fn names_of_panels_have_one_size() {
         let headings = |names: [&str; 3]| {
-            let mut sweep = sweep(Height::Linear, &["1"], &[&[Estimate::exact(1.0)]]);
+            let mut sweep = sweep(YScale::Linear, &["1"], &[&[Estimate::exact(1.0)]]);
             let panel = |name: &str| SweepPanel { name: name.to_owned(), ..sweep.panels[0].clone() };
             sweep.panels = names.into_iter().map(panel).collect();
             let text = |shape| match shape {
@@ -400,7 +400,7 @@ mod tests {
     fn names_that_do_not_fit_into_a_line_stand_in_two() {
         let names = |places: &[&str]| {
             let values = vec![Estimate::exact(1.0); places.len()];
-            let names = texts(&sweep(Height::Linear, places, &[&values]), Align::Centre);
+            let names = texts(&sweep(YScale::Linear, places, &[&values]), Align::Centre);
             let mut lines: Vec<f64> = names.iter().map(|((_, y), _)| *y).collect();
             lines.dedup();
             (names.into_iter().map(|(_, name)| name).collect::<Vec<_>>(), lines.len())

@@ -120,7 +120,7 @@ impl Counters {
         self.responses.unmatched += line.responses.unmatched;
         if let (Some(exchanges), Some(mean)) = (line.exchanges, line.delay_ns.mean) {
             let bins = line.histogram.iter().map(|bin| (bin.to_ns, bin.exchanges.value));
-            self.histogram.add(bins, exchanges.value, mean.value as f64);
+            self.histogram.add(bins, Some(exchanges.value), mean.value as f64);
         }
     }
 }

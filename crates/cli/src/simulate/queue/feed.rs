@@ -18,9 +18,9 @@ pub(super) enum Feed {
     Capture(Ahead<Held>),
 }
 
-/// A source of packets.
-pub(super) trait Read {
-    fn read(&mut self) -> Result<Option<Arrival>>;
+/// What packets are read from.
+pub(super) trait Source {
+    fn next_arrival(&mut self) -> Result<Option<Arrival>>;
 }
 
 /// The packets up to the first error. The first one is read in advance, since its properties are needed at the start.
@@ -31,9 +31,9 @@ pub(super) struct Ahead<S> {
     failed: Option<Error>,
 }
 
-impl<S: Read> Ahead<S> {
+impl<S: Source> Ahead<S> {
     fn of(mut source: S) -> Result<Self> {
-        let first = source.read()?;
+        let first = source.next_arrival()?;
         Ok(Self { source, first, has_ended: false, failed: None })
     }
 
@@ -45,7 +45,7 @@ impl<S: Read> Ahead<S> {
         if self.has_ended {
             return None;
         }
-        let next = self.source.read().unwrap_or_else(|error| {
+        let next = self.source.next_arrival().unwrap_or_else(|error| {
             self.failed = Some(error);
             None
         });
@@ -149,8 +149,8 @@ impl Log {
     }
 }
 
-impl Read for Log {
-    fn read(&mut self) -> Result<Option<Arrival>> {
+impl Source for Log {
+    fn next_arrival(&mut self) -> Result<Option<Arrival>> {
         if !self.lines.advance()? {
             return Ok(None);
         }
@@ -209,8 +209,8 @@ impl Held {
     }
 }
 
-impl Read for Held {
-    fn read(&mut self) -> Result<Option<Arrival>> {
+impl Source for Held {
+    fn next_arrival(&mut self) -> Result<Option<Arrival>> {
         let Self { replay, crossings, frames, snap_length, names } = self;
         replay.next(|frame, pace, at| {
             let passing = crossings.observe(frame);

@@ -7,8 +7,9 @@
 
 use super::method_seed;
 use crate::crossing::{self, ALPHA, LOSS, MEAN, PACKETS, Pair, STD};
-use crate::grid::BLOCK;
+use crate::experiment::Problem;
 use crate::metrics;
+use crate::run::BLOCK;
 use dwell_simulate::crossing::{Passage, Truth};
 use dwell_sketch::lda::{Expected, Params, ParamsError};
 use dwell_sketch::owd::{Fate, OwdMeter, Passed, Side, Totals};
@@ -101,7 +102,7 @@ struct Runs {
 
 impl OwdComparison {
     /// A comparison without packets so far.
-    pub fn new(settings: &Settings) -> Result<Self, String> {
+    pub fn new(settings: &Settings) -> Result<Self, Problem> {
         let exact = OwdMeter::new(&dwell_sketch::owd::Settings {
             memory: None,
             longest: settings.longest,
@@ -109,7 +110,7 @@ impl OwdComparison {
             flows: 0,
             seed: 0,
         });
-        Ok(Self { exact: exact.map_err(|error| error.to_string())?, intervals: Intervals::new(settings)? })
+        Ok(Self { exact: exact?, intervals: Intervals::new(settings)? })
     }
 
     /// Takes the next packet at either point; must be called in order of time.
@@ -137,7 +138,7 @@ impl OwdComparison {
 }
 
 impl Intervals {
-    fn new(settings: &Settings) -> Result<Self, String> {
+    fn new(settings: &Settings) -> Result<Self, Problem> {
         let of_memory = |&memory: &usize| {
             let candidate = move |&method: &Method| Candidate::new(method, memory, settings);
             settings.methods.iter().map(candidate)
@@ -208,13 +209,13 @@ impl Intervals {
 }
 
 impl Candidate {
-    fn new(method: Method, memory: usize, settings: &Settings) -> Result<Self, String> {
+    fn new(method: Method, memory: usize, settings: &Settings) -> Result<Self, Problem> {
         let expected = Expected::within(settings.longest);
         let built = match method {
             Method::Lda => match Params::budget_for(memory, &expected) {
                 Ok(params) => Built::Lda(params),
                 Err(ParamsError::Bytes { needed, .. }) => Built::TooSmall(needed),
-                Err(error) => return Err(error.to_string()),
+                Err(error) => return Err(error.into()),
             },
             Method::LdaPaper => paper(memory, expected.packets),
             Method::Trajectory => match Pair::trajectory(memory, 0) {
@@ -223,7 +224,7 @@ impl Candidate {
             },
             Method::Probes => {
                 let rate = memory as f64 / PROBE_BYTES * 1e9 / settings.interval.get() as f64;
-                let too_many = |error| format!("probes in {memory} bytes per {}: {error}", settings.interval);
+                let too_many = |error| Problem(format!("probes in {memory} bytes per {}: {error}", settings.interval));
                 Pair::probes(rate, Timestamp::from_nanos(0), 0).map_err(too_many)?;
                 Built::Probes(rate)
             }

@@ -1,4 +1,5 @@
 use super::method::{Configuration, MethodName};
+use crate::experiment::Problem;
 use crate::queue::method::ROWS;
 use crate::queue::workload::Stream;
 use crate::value::available;
@@ -15,7 +16,7 @@ pub(super) enum Action {
 }
 
 impl Action {
-    pub(super) fn new(stream: &Stream, configuration: &Configuration, seed: u64) -> Result<Self, String> {
+    pub(super) fn new(stream: &Stream, configuration: &Configuration, seed: u64) -> Result<Self, Problem> {
         let parameter = configuration.parameter.unwrap_or(0.0);
         Ok(match configuration.method {
             MethodName::None => Self::Nothing,
@@ -99,16 +100,16 @@ impl Culprits {
     /// Token bucket size: the burst that a limited flow may send.
     const BUCKET: f64 = 15_000.0;
 
-    fn new(stream: &Stream, configuration: &Configuration, seed: u64) -> Result<Self, String> {
+    fn new(stream: &Stream, configuration: &Configuration, seed: u64) -> Result<Self, Problem> {
         /// Of Count-Min, as in the paper.
         const SNAPSHOTS: u32 = 8;
         let params = match configuration.counters {
             Some(counters) => Params::new(SNAPSHOTS, stream.span, counters / ROWS, seed),
-            None => Params::budget(Self::BYTES, stream.span, seed).map_err(|error| error.to_string())?,
+            None => Params::budget(Self::BYTES, stream.span, seed)?,
         };
         let params = Params { culprit: stream.culprit, ..params };
-        available("counters", Conquest::bytes(&params) as f64).map_err(|error| error.problem)?;
-        let sketch = Conquest::new(&params).map_err(|error| error.to_string())?;
+        available("counters", Conquest::bytes(&params) as f64).map_err(|error| Problem(error.problem))?;
+        let sketch = Conquest::new(&params)?;
         Ok(Self {
             sketch,
             method: configuration.method,

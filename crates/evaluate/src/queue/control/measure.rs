@@ -1,8 +1,11 @@
 use super::action::{Action, Verdict};
 use super::method::Configuration;
-use crate::case::{Measurement, Quantity};
-use crate::grid::{Measured, methods_seed, numbered, shares, values};
+use crate::case::{Measurement, Quantity, numbered, shares, values};
+use crate::experiment::Problem;
+use crate::grid::Measured;
+use crate::queue::measure::share;
 use crate::queue::workload::Stream;
+use crate::run::methods_seed;
 use dwell_simulate::queue::{Arrivals, Passage, Queue};
 use dwell_types::FlowId;
 use std::collections::VecDeque;
@@ -49,7 +52,7 @@ struct Tally {
 impl Measured for Configuration {
     type Stream = Stream;
 
-    fn suits(&self, stream: &Stream) -> Result<(), String> {
+    fn suits(&self, stream: &Stream) -> Result<(), Problem> {
         Action::new(stream, self, 0).map(drop)
     }
 
@@ -62,16 +65,16 @@ impl Measured for Configuration {
         all
     }
 
-    fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, String> {
+    fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, Problem> {
         configurations.iter().map(|configuration| run(stream, configuration, seed)).collect()
     }
 }
 
 /// Runs the requested number of arriving packets through a queue with an action.
-fn run(stream: &Stream, configuration: &Configuration, seed: u64) -> Result<Vec<Measurement>, String> {
+fn run(stream: &Stream, configuration: &Configuration, seed: u64) -> Result<Vec<Measurement>, Problem> {
     let settings = &stream.settings;
-    let mut arrivals = Arrivals::new(settings, seed).map_err(|error| error.to_string())?;
-    let mut queue = Queue::new(settings).map_err(|error| error.to_string())?;
+    let mut arrivals = Arrivals::new(settings, seed)?;
+    let mut queue = Queue::new(settings)?;
     let mut action = Action::new(stream, configuration, methods_seed(seed))?;
     let mut tally = Tally::default();
     for _ in 0..settings.packets {
@@ -127,7 +130,6 @@ impl Tally {
 
     fn measurements(&self, course: Option<f64>) -> Vec<Measurement> {
         let [small, large] = self.bytes;
-        let share = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64);
         let of_stretch = |(stretch, &bytes): (usize, &u64)| {
             Measurement::value(format!("{QUEUE_AT}{}", stretch as f64 * course.unwrap_or(1.0)), bytes as f64)
         };

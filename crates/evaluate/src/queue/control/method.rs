@@ -1,6 +1,6 @@
-use crate::grid::{Configured, Entry, written};
+use crate::grid::{Configured, Entry};
 use crate::queue::method::ROWS;
-use crate::value::{Invalid, all_within, only_known, whole};
+use crate::value::{Invalid, all_within, only_known, whole, written};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

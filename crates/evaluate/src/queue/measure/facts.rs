@@ -1,6 +1,5 @@
 use super::share;
-use crate::case::{Measurement, Quantity};
-use crate::grid::{shares, values};
+use crate::case::{Measurement, Quantity, shares, values};
 use dwell_sketch::conquest::Culprit;
 use dwell_types::{Departure, FlowId, Nanos, Timestamp};
 use std::collections::{BTreeMap, VecDeque};
