@@ -139,6 +139,11 @@ impl Pcap {
             return Err(window.cut(offset, format!("a record header of {record_header} bytes")));
         }
         let Some(words) = first_words::<4>(window.held()) else { return Ok(None) };
+        // No frame is empty, and of 1970: a file system may append zeros when writing is interrupted.
+        if *words == [[0; 4]; 4] {
+            let expected = "a record header".to_owned();
+            return Err(Trouble::Damaged { offset, expected, found: "zeros".to_owned() });
+        }
         let [seconds, fraction, mut captured, mut wire_length] = order.words(words);
         if self.unordered_lengths && captured > wire_length {
             (captured, wire_length) = (wire_length, captured);
