@@ -81,7 +81,7 @@ pub(super) fn provider_bridge(rest: &mut Rest<'_>) -> Step {
     Ok(Next::Ethernet)
 }
 
-/// The tag of Cisco's FabricPath: tree and time to live, then the whole frame.
+/// The tag of Cisco's `FabricPath`: tree and time to live, then the whole frame.
 pub(super) fn fabric_path(rest: &mut Rest<'_>) -> Step {
     rest.skip(2, Layer::Link)?;
     Ok(Next::Ethernet)
