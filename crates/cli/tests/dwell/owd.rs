@@ -901,7 +901,8 @@ fn sketches_say_what_they_could_not_join() {
         let lines = (1..400).map(|n| format!("{},{n}\n", n * 1_000_000_000 + delay));
         fs::write(folder.path().join(file), "at_ns,packet\n".to_owned() + &lines.collect::<String>()).unwrap();
     };
-    (sparse("a.sparse", 0), sparse("b.sparse", 5_000_000));
+    sparse("a.sparse", 0);
+    sparse("b.sparse", 5_000_000);
     let sparse = ["owd", "--crossings", "a.sparse", "b.sparse", "--method", "lda", "--format", "json"];
     let run = dwell_in(folder.path(), &[&sparse[..], &["--interval", "1s"]].concat());
     let total = &run.json()["total"];
