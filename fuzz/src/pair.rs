@@ -59,15 +59,19 @@ pub fn check_packets<'a>(packets: impl Iterator<Item = &'a [u8]>) {
         now = now.wrapping_add(i64::from(*flags) << (ends & 63));
         let ports = [ends >> 1, ends >> 4].map(|choice| known[usize::from(choice) % known.len()]);
         let numbers = payload.first_chunk().map_or(0, |n| u32::from_be_bytes(*n));
+        let mut options = [1, 1, 8, 10, 0, 0, 0, 0, 0, 0, 0, 0];
         let (protocol, transport) = match kind % 4 {
             0 => {
+                let [value, echo] = [numbers, numbers.rotate_left(16)].map(u32::to_be_bytes);
+                options[4..8].copy_from_slice(&value);
+                options[8..].copy_from_slice(&echo);
                 let segment = Tcp {
                     sequence: numbers,
                     acknowledgement: numbers.rotate_left(8),
                     flags: *flags,
                     payload_length: payload.len() as u32 + u32::from(kind >> 2),
                     is_header_cut: false,
-                    options: if kind & 4 == 0 { &[] } else { payload },
+                    options: if kind & 4 == 0 { &[] } else { &options },
                     payload,
                 };
                 (protocol::TCP, Transport::Tcp(segment))

@@ -54,9 +54,9 @@ impl LinkType {
     pub const CISCO_HDLC_WITH_DIRECTION: Self = Self(205);
     /// Solaris' IP observability: an address family and more in front of IP.
     pub const IPNET: Self = Self(226);
-    /// Raw IPv4.
+    /// Raw IPv4, at least the first packet: some writers do not look at the others.
     pub const IPV4: Self = Self(228);
-    /// Raw IPv6.
+    /// Raw IPv6, likewise.
     pub const IPV6: Self = Self(229);
     /// What Linux' packet filter logs: attributes, one of which is the packet.
     pub const NFLOG: Self = Self(239);

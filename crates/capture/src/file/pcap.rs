@@ -122,6 +122,25 @@ impl Pcap {
         Kind::of(magic).filter(|_| matches!(version, [2, 0, 4, 0] | [0, 2, 0, 4]) && zone == [0; 4])
     }
 
+    /// An error if zeros take the place of records, as where writing was interrupted and the file system had reserved more;
+    /// not if there are no more than an empty frame has whose time is zero.
+    #[cold]
+    fn check_zeros<R: Read>(window: &mut Window<R>) -> Result<(), Trouble> {
+        let (offset, expected) = (window.offset(), "a record header".to_owned());
+        if window.hold(32)? && window.held()[16..32] != [0; 16] {
+            return Ok(());
+        }
+        loop {
+            if window.held().iter().any(|&byte| byte != 0) {
+                return Err(Trouble::Damaged { offset, expected, found: "zeros".to_owned() });
+            }
+            window.advance(window.held().len());
+            if !window.hold(1)? {
+                return Err(Trouble::Cut { offset, expected, found: "zeros up to the end".to_owned() });
+            }
+        }
+    }
+
     /// The next record of any kind of file, with every check, read from the stream if it is not buffered.
     #[inline(never)]
     pub(super) fn next<R: Read>(&mut self, window: &mut Window<R>) -> Result<Option<Record>, Trouble> {
@@ -139,11 +158,10 @@ impl Pcap {
             return Err(window.cut(offset, format!("a record header of {record_header} bytes")));
         }
         let Some(words) = first_words::<4>(window.held()) else { return Ok(None) };
-        // No frame is empty, and of 1970: a file system may append zeros when writing is interrupted.
         if *words == [[0; 4]; 4] {
-            let expected = "a record header".to_owned();
-            return Err(Trouble::Damaged { offset, expected, found: "zeros".to_owned() });
+            Self::check_zeros(window)?;
         }
+        let Some(words) = first_words::<4>(window.held()) else { return Ok(None) };
         let [seconds, fraction, mut captured, mut wire_length] = order.words(words);
         if self.unordered_lengths && captured > wire_length {
             (captured, wire_length) = (wire_length, captured);

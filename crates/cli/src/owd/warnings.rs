@@ -70,6 +70,7 @@ fn of_matching(arguments: &Arguments, points: &Merged, answer: &Answer, doubt: O
         Method::Auto | Method::Exact => Vec::from_iter(of_packets(total, answer.unsent[1], answer.surplus, doubts())),
         Method::Lda => {
             let mut warnings = Vec::from_iter(not_joined(total, points.span(), Some(point.interval())));
+            warnings.extend(too_sparse(total, points.span(), point.interval()));
             warnings.extend(doubts().filter(|_| is_joined(total)));
             warnings
         }
@@ -146,9 +147,6 @@ fn not_joined(total: &Line, span: Option<Span>, interval: Option<Nanos>) -> Opti
             }
         });
     }
-    if total.received > 0 && total.delay_ns.mean.is_none() {
-        return Some("intervals have too few packets for a delay: set a longer --interval".to_owned());
-    }
     (total.uncovered > total.sent / 4).then(|| {
         format!(
             "{} of {} packets are in intervals that could not be joined: longer ones (--interval) lose less, and so does a \
@@ -156,6 +154,16 @@ fn not_joined(total: &Line, span: Option<Span>, interval: Option<Nanos>) -> Opti
             total.uncovered, total.sent
         )
     })
+}
+
+/// Says that there are no delays since hardly any packet has company in its interval.
+fn too_sparse(total: &Line, span: Option<Span>, interval: Nanos) -> Option<String> {
+    /// With more packets per interval other reasons are more likely.
+    const FEW_PER_INTERVAL: u64 = 3;
+    let intervals = (lasts(span).get() / interval.get().max(1)).unsigned_abs();
+    let are_few = total.received > 0 && total.received < FEW_PER_INTERVAL * intervals;
+    (total.delay_ns.mean.is_none() && are_few)
+        .then(|| "intervals have too few packets for a delay: set a longer --interval".to_owned())
 }
 
 /// Warns of sketches of two points that could not be joined, or that show something to be wrong. `whole` are the numbers

@@ -909,6 +909,9 @@ fn sketches_say_what_they_could_not_join() {
     assert!(total["received"].as_u64() > Some(300) && total["delay_ns"]["mean"].is_null());
     assert_eq!(total["unusable"], "too few cells hold the same packets at both points");
     assert!(run.err.contains("too few packets for a delay: set a longer --interval"), "{}", run.err);
+    // Here a longer one would be no remedy.
+    let (err, _) = owd(&["--interval", "8s"]);
+    assert!(!err.contains("too few packets"), "{err}");
     let longer = dwell_in(folder.path(), &[&sparse[..], &["--interval", "100s"]].concat());
     assert!(longer.err.is_empty() && longer.json()["total"]["unusable"].is_null(), "{}", longer.err);
     // Sketches of different intervals, and ones that a file repeats.

@@ -85,6 +85,18 @@ mod tests {
         assert_eq!(segment(&bytes[..13], 13), Err(Reject::TransportHeader));
     }
 
+    /// The payload behind a header of 28 bytes continues neither the timestamps that it begins with nor its options.
+    #[test]
+    fn options_end_where_the_header_does() {
+        let mut bytes = [7; 40];
+        bytes[12] = 7 << 4;
+        bytes[TCP_HEADER..28].copy_from_slice(&[1, 1, 8, 10, 0, 0, 0, 7]);
+        let timestamps = |bytes: &[u8]| tcp(Rest { bytes, wire: 40 }).unwrap().1.timestamps();
+        assert_eq!(timestamps(&bytes), None);
+        bytes[12] = 8 << 4;
+        assert_eq!(timestamps(&bytes), Some((7, 0x0707_0707)), "the control");
+    }
+
     #[test]
     fn where_a_datagram_ends() {
         let payload = |length: u16, captured: usize, wire: usize| {

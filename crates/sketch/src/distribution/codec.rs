@@ -203,7 +203,9 @@ mod tests {
             body.truncate(body.len() - 8 - cut);
             let at = at.index(body.len());
             body[at] = value;
-            if let Ok(mut store) = DelayStore::from_bytes(&seal(body)) {
+            let bytes = seal(body);
+            if let Ok(mut store) = DelayStore::from_bytes(&bytes) {
+                prop_assert_eq!(store.to_bytes(), bytes, "one content, one form");
                 for series in 0..store.series() {
                     let distribution = store.distribution(series, Ambiguous::Bounds);
                     let _ = (distribution.quantile(0.5), distribution.mean(), distribution.extremes(), distribution.cdf(10));

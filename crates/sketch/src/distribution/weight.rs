@@ -13,6 +13,7 @@ impl Weight {
     /// The nearest to a weight that is not negative.
     #[inline]
     pub(super) fn new(weight: f64) -> Self {
+        debug_assert!(!weight.is_sign_negative(), "{weight}");
         let whole = weight as u32;
         if f64::from(whole) == weight && whole < Self::WHOLE {
             Self(Self::WHOLE | whole)
@@ -49,10 +50,10 @@ impl Weight {
         if f64::from(float) == self.get() { float.to_bits() } else { self.0 }
     }
 
-    /// The weight that is stored in these bits; `None` if it is not finite.
+    /// The weight that is stored in these bits; `None` if none is.
     pub(super) fn from_bits(bits: u32) -> Option<Self> {
-        let weight = Self(bits).get();
-        weight.is_finite().then(|| Self::new(weight))
+        let weight = Self::new(Self(bits).get());
+        (weight.get().is_finite() && weight.to_bits() == bits).then_some(weight)
     }
 }
 
@@ -86,6 +87,12 @@ mod tests {
             assert_eq!(stored.get(), weight);
         }
         assert_eq!(Weight::ONE.to_bits(), 1f32.to_bits());
-        assert_eq!([f32::NAN, f32::INFINITY].map(|float| Weight::from_bits(float.abs().to_bits())), [None; 2]);
+        // A whole number that a float has, too, and floats that are not finite or negative.
+        for bits in [0x8000_0000, 0x8000_0005, 0x8100_0000] {
+            assert_eq!(Weight::from_bits(bits), None, "{bits:#x}");
+        }
+        for float in [f32::NAN.abs(), f32::INFINITY, f32::NEG_INFINITY, -5.0] {
+            assert_eq!(Weight::from_bits(float.to_bits()), None, "{float}");
+        }
     }
 }
