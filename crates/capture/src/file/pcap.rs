@@ -122,21 +122,18 @@ impl Pcap {
         Kind::of(magic).filter(|_| matches!(version, [2, 0, 4, 0] | [0, 2, 0, 4]) && zone == [0; 4])
     }
 
-    /// An error if zeros take the place of records, as where writing was interrupted and the file system had reserved more;
-    /// not if there are no more than an empty frame has whose time is zero.
+    /// What is wrong where zeros take the place of a record: a file may end in them where writing was interrupted. As a record
+    /// they would be an empty frame of 1970.
     #[cold]
-    fn check_zeros<R: Read>(window: &mut Window<R>) -> Result<(), Trouble> {
+    fn zeros<R: Read>(window: &mut Window<R>) -> Result<Trouble, Trouble> {
         let (offset, expected) = (window.offset(), "a record header".to_owned());
-        if window.hold(32)? && window.held()[16..32] != [0; 16] {
-            return Ok(());
-        }
         loop {
             if window.held().iter().any(|&byte| byte != 0) {
-                return Err(Trouble::Damaged { offset, expected, found: "zeros".to_owned() });
+                return Ok(Trouble::Damaged { offset, expected, found: "zeros".to_owned() });
             }
             window.advance(window.held().len());
             if !window.hold(1)? {
-                return Err(Trouble::Cut { offset, expected, found: "zeros up to the end".to_owned() });
+                return Ok(Trouble::Cut { offset, expected, found: "zeros up to the end".to_owned() });
             }
         }
     }
@@ -159,9 +156,8 @@ impl Pcap {
         }
         let Some(words) = first_words::<4>(window.held()) else { return Ok(None) };
         if *words == [[0; 4]; 4] {
-            Self::check_zeros(window)?;
+            return Err(Self::zeros(window)?);
         }
-        let Some(words) = first_words::<4>(window.held()) else { return Ok(None) };
         let [seconds, fraction, mut captured, mut wire_length] = order.words(words);
         if self.unordered_lengths && captured > wire_length {
             (captured, wire_length) = (wire_length, captured);
