@@ -135,33 +135,6 @@ fn absurd_captured_lengths_are_damage() {
     }
 }
 
-/// Where writing was interrupted a file may end in zeros; read as records they would be empty frames of 1970. Zeros before
-/// other bytes are damage.
-#[test]
-fn zeros_are_no_records() {
-    for big_endian in [false, true] {
-        let mut file = Pcap::new(MICROSECONDS, big_endian);
-        // An empty frame at another time is one.
-        file.record(1, 0, 2, 2, b"ab").record(2, 0, 0, 0, b"");
-        let (sound, offset) = (read(file.bytes.as_slice()), file.bytes.len() as u64);
-        assert!(sound.frames.len() == 2 && sound.error.is_none() && sound.cut.is_none());
-        for zeros in [1, 15, 16, 17, 300_000] {
-            let mut ended = file.bytes.clone();
-            ended.resize(ended.len() + zeros, 0);
-            let outcome = read(ended.as_slice());
-            assert!(outcome.frames == sound.frames && outcome.error.is_none(), "{zeros}");
-            assert_eq!(outcome.cut.unwrap().offset, offset, "{zeros}");
-            if zeros >= 16 {
-                ended.push(1);
-                let outcome = read(ended.as_slice());
-                assert_eq!(outcome.frames, sound.frames);
-                let words = format!("test: byte {offset}: expected a record header, found zeros (after 2 frames)");
-                assert_eq!(outcome.error.unwrap().to_string(), words);
-            }
-        }
-    }
-}
-
 /// A length field in the file allocates nothing: only bytes that arrive do. A record that claims 16 MiB and has none
 /// leaves the reader's memory as it was, so this ends at once even when repeated often.
 #[test]

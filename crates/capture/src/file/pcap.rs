@@ -122,22 +122,6 @@ impl Pcap {
         Kind::of(magic).filter(|_| matches!(version, [2, 0, 4, 0] | [0, 2, 0, 4]) && zone == [0; 4])
     }
 
-    /// What is wrong where zeros take the place of a record: a file may end in them where writing was interrupted. As a record
-    /// they would be an empty frame of 1970.
-    #[cold]
-    fn zeros<R: Read>(window: &mut Window<R>) -> Result<Trouble, Trouble> {
-        let (offset, expected) = (window.offset(), "a record header".to_owned());
-        loop {
-            if window.held().iter().any(|&byte| byte != 0) {
-                return Ok(Trouble::Damaged { offset, expected, found: "zeros".to_owned() });
-            }
-            window.advance(window.held().len());
-            if !window.hold(1)? {
-                return Ok(Trouble::Cut { offset, expected, found: "zeros up to the end".to_owned() });
-            }
-        }
-    }
-
     /// The next record of any kind of file, with every check, read from the stream if it is not buffered.
     #[inline(never)]
     pub(super) fn next<R: Read>(&mut self, window: &mut Window<R>) -> Result<Option<Record>, Trouble> {
@@ -155,9 +139,6 @@ impl Pcap {
             return Err(window.cut(offset, format!("a record header of {record_header} bytes")));
         }
         let Some(words) = first_words::<4>(window.held()) else { return Ok(None) };
-        if *words == [[0; 4]; 4] {
-            return Err(Self::zeros(window)?);
-        }
         let [seconds, fraction, mut captured, mut wire_length] = order.words(words);
         if self.unordered_lengths && captured > wire_length {
             (captured, wire_length) = (wire_length, captured);
