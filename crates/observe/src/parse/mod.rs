@@ -6,9 +6,9 @@
 //! (each also in the other's link types), PPPoE sessions, NFLOG, IPNET, IP over InfiniBand, IEEE 802.11 (bare or behind
 //! radiotap), PKTAP and PPI, and Ethernet with what switches of Marvell and Broadcom and routers of Juniper add; below
 //! IP any mix of VLAN tags, MPLS labels (IP, or an Ethernet pseudowire with a control word), provider backbone bridges,
-//! Cisco `FabricPath`, tags of redundant paths (HSR, IEEE 802.1CB) and PPPoE; between IP headers GRE version 0 (also with Ethernet, MPLS or ERSPAN inside) and version 1 (PPTP), IP in
-//! IP in all four combinations, MPLS in IP and in UDP, Ethernet in IP, VXLAN, VXLAN-GPE, Geneve, GTP-U and L2TP version
-//! 2. At most [`LAYERS`] headers are followed, in a loop.
+//! Cisco `FabricPath`, tags of redundant paths (HSR, IEEE 802.1CB) and PPPoE; between IP headers GRE version 0 (also with
+//! Ethernet, MPLS or ERSPAN inside) and version 1 (PPTP), IP in IP in all four combinations, MPLS in IP and in UDP,
+//! Ethernet in IP, VXLAN, VXLAN-GPE, Geneve, GTP-U and L2TP version 2. At most [`LAYERS`] headers are followed, in a loop.
 //!
 //! **Tunnels.** [`Key`] says which IP header gives a packet its flow. With [`Key::Inner`] that is the innermost one. A
 //! UDP datagram to the port of a tunnel counts as tunnelled only if there is an IP header at the place that the tunnel
@@ -89,9 +89,9 @@ pub fn parse(link: LinkType, bytes: &[u8], wire_length: u32, key: Key) -> Result
 }
 
 /// As [`parse`], but packets without a transport header that dwell knows are packets, too: fragments (of a tunnel's first
-/// one the packet inside) and other protocols over IP (as [`Transport::Other`](crate::packet::Transport::Other), with the ports of SCTP, DCCP and
-/// UDP-Lite), and Precision Time Protocol messages directly over Ethernet (as UDP from the identity of the sending
-/// port).
+/// one the packet inside) and other protocols over IP (as [`Transport::Other`](crate::packet::Transport::Other), with the
+/// ports of SCTP, DCCP and UDP-Lite), and Precision Time Protocol messages directly over Ethernet (as UDP from the identity
+/// of the sending port).
 #[inline]
 pub fn any(link: LinkType, bytes: &[u8], wire_length: u32, key: Key) -> Result<Packet<'_>, Reject> {
     common_packet(link, bytes, key).map_or_else(|| walk::packet(link, bytes, wire_length, key, Wanted::Any), Ok)

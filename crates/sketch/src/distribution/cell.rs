@@ -1,5 +1,5 @@
 use super::code::CODE_BITS;
-use super::weight::{Weight, rounded};
+use super::weight::{CUT_OFF, Weight, rounded};
 use crate::survival::{BAND_BITS, BANDS};
 use dwell_types::hash;
 use std::ops::Range;
@@ -137,9 +137,6 @@ impl Cell {
         self.key >> (PART_BITS + BAND_BITS) & ((1 << CODE_BITS) - 1)
     }
 }
-
-/// Bits of a 64-bit float that a 32-bit one lacks.
-pub(super) const CUT_OFF: u32 = f64::MANTISSA_DIGITS - f32::MANTISSA_DIGITS;
 
 /// Evenly distributed numbers with as many bits as are cut off: multiples of the golden ratio.
 #[derive(Clone, Debug, Default)]

@@ -1,5 +1,3 @@
-use super::cell::CUT_OFF;
-
 /// A sum of weights in 32 bits: exact as long as all of them are whole numbers and the sum is below 2³¹, and otherwise
 /// with the 24 significant bits of a float.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,6 +54,9 @@ impl Weight {
         (weight.get().is_finite() && weight.to_bits() == bits).then_some(weight)
     }
 }
+
+/// Bits of a 64-bit float that a 32-bit one lacks.
+pub(super) const CUT_OFF: u32 = f64::MANTISSA_DIGITS - f32::MANTISSA_DIGITS;
 
 /// A sum, rounded up or down according to `cut_off`: sums stay unbiased, however small the addends.
 #[inline]
