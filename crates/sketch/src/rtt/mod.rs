@@ -234,13 +234,13 @@ impl RttMeter {
     /// memory before the stores have completed.
     #[inline(never)]
     fn admit(&mut self, id: ExchangeId, at: Timestamp, token: u32, tag: u16, is_request: bool, matching: Match) {
-        let number = usize::from(self.rule_of[matching as usize]);
-        let Some(rule) = self.rules.get_mut(number) else { return };
+        let Some(rule) = self.rules.get_mut(usize::from(self.rule_of[matching as usize])) else { return };
+        let place = rule.waiting;
+        rule.queue[place] = Event { id, at, token, tag, mark: self.mark, is_request };
+        rule.waiting = place + 1;
         rule.meter.prefetch(id);
-        rule.queue[rule.waiting] = Event { id, at, token, tag, mark: self.mark, is_request };
-        rule.waiting += 1;
-        if rule.waiting == rule.queue.len() {
-            self.take_batch(number);
+        if place + 1 == rule.queue.len() {
+            self.take_batch(usize::from(self.rule_of[matching as usize]));
         }
     }
 
