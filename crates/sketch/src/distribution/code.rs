@@ -26,12 +26,37 @@ const LARGEST: u64 = 1 << 48;
 /// The code of a delay. Codes have the same order as delays.
 #[inline]
 pub(super) fn of(delay: i64, resolution: i8) -> u64 {
+    signed(class(delay.unsigned_abs(), resolution), delay < 0)
+}
+
+/// The class of a magnitude: exponent and mantissa in one number.
+#[inline]
+fn class(magnitude: u64, resolution: i8) -> u64 {
     let bits = resolution.max(0) as u32;
-    let magnitude = delay.unsigned_abs().min(LARGEST);
+    let magnitude = magnitude.min(LARGEST);
     let exponent = (64 - magnitude.leading_zeros()).saturating_sub(bits + 1);
-    let class = (u64::from(exponent) << bits) + (magnitude >> exponent);
-    let class = class >> (-resolution).max(0);
-    if delay < 0 { ZERO - class } else { ZERO + class }
+    ((u64::from(exponent) << bits) + (magnitude >> exponent)) >> (-resolution).max(0)
+}
+
+#[inline]
+const fn signed(class: u64, is_negative: bool) -> u64 {
+    if is_negative { ZERO - class } else { ZERO + class }
+}
+
+/// The code at a coarser resolution of the class that contains this one.
+#[inline]
+pub(super) fn coarser(code: u64, from: i8, to: i8) -> u64 {
+    let (bits, left) = (from.max(0) as u32, to.max(0) as u32);
+    let magnitude = code.abs_diff(ZERO);
+    let is_single = from >= 0 && magnitude >> bits <= 1;
+    let coarser = if is_single {
+        class(magnitude, to)
+    } else {
+        // The exponent grows by as many bits as the mantissa loses.
+        let lost = bits - left;
+        ((magnitude >> lost) + (u64::from(lost) << left)) >> (from.min(0) - to.min(0))
+    };
+    signed(coarser, code < ZERO)
 }
 
 /// The code of a [`FINE`] delay at the finest resolution.
@@ -103,6 +128,15 @@ mod tests {
             let (low, high) = range(of(delay, bits), bits);
             prop_assert_eq!(of(low, bits - 1), of(delay, bits - 1));
             prop_assert_eq!(of(high, bits - 1), of(delay, bits - 1));
+        }
+
+        #[test]
+        fn codes_become_coarser_as_their_delays_do(
+            delay in any::<i64>(), shift in 0u32..64, bits in COARSEST..=FINEST, less in 0i8..=FINEST - COARSEST,
+        ) {
+            let delay = (delay >> shift).max(-i64::MAX);
+            let to = (bits - less).max(COARSEST);
+            prop_assert_eq!(coarser(of(delay, bits), bits, to), of(delay, to));
         }
     }
 

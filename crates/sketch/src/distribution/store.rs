@@ -189,9 +189,15 @@ impl DelayStore {
         self.most() / if self.most() < FEW { 32 } else { 8 }
     }
 
-    /// The most bins that leave room to sort in a batch.
-    pub(super) fn most_bins(&self) -> usize {
+    /// The most bins, or individual samples instead of bins, that leave room to sort in a batch.
+    fn room(&self) -> usize {
         self.most() - 2 * self.most_recent()
+    }
+
+    /// The most bins. Beside individual samples there are fewer, so that batches of these are large, and each bin is
+    /// visited for more of them.
+    pub(super) fn most_bins(&self) -> usize {
+        if self.ones.is_some() { self.most() / 2 } else { self.room() }
     }
 
     /// Number of distributions.
@@ -304,11 +310,12 @@ impl DelayStore {
     fn begin_batch(&mut self) {
         let free = self.most().saturating_sub(self.most_recent() + self.bins.len());
         let mut batch = self.bins.len().max(FIRST_BATCH).min(self.most_recent()).min(free).max(1);
-        let (bins, room, most_recent) = (self.bins.len(), self.most_bins(), self.most_recent());
+        let (bins, room, most_recent) = (self.bins.len(), self.room(), self.most_recent());
         let is_bounded = self.most.is_some();
         if let Some(ones) = &mut self.ones {
-            // Without bins, as many as there would be room for bins; otherwise as many as may turn into new bins.
-            ones.begin_batch(bins, if is_bounded && bins > 0 { most_recent } else { room });
+            // Without bins, as many as there would be room for bins; otherwise as many as may turn into new bins, with
+            // room to sort them.
+            ones.begin_batch(bins, if is_bounded && bins > 0 { most_recent.max(free / 2) } else { room });
             // There are no other cells, or only few until `ones` is dropped and its memory is theirs.
             batch = if is_bounded { FIRST_BATCH } else { batch };
         }
@@ -322,7 +329,7 @@ impl DelayStore {
     /// for as many bins, they remain individual samples.
     #[inline(never)]
     fn sort_in(&mut self) {
-        let room = self.most_bins();
+        let room = self.room();
         let is_fine = self.bins.is_empty() && self.series.iter().all(|series| series.bits == FINEST);
         if let Some(ones) = self.ones.as_mut().filter(|_| is_fine && self.recent.is_empty()) {
             ones.sort_in();
@@ -432,8 +439,8 @@ impl DelayStore {
         let start = range_of(bins, series).start;
         let bins = &mut bins[start..][..length as usize];
         for cell in &mut *bins {
-            let (low, _) = code::range(cell.code(), from);
-            cell.key = Cell::key(series, code::of(low, to), cell.part(), band_at(cell.band(), to));
+            let code = code::coarser(cell.code(), from, to);
+            cell.key = Cell::key(series, code, cell.part(), band_at(cell.band(), to));
         }
         // Each of the merged classes had its own parts and bands.
         for class in bins.chunk_by_mut(|a, b| a.code() == b.code()) {
