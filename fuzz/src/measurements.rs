@@ -27,9 +27,9 @@ pub fn check(text: &str, step_ns: i64) {
     assert!(!rows.is_empty() && rows.iter().all(|row| row.line >= 1 && row.line <= text.len() as u64 + 1));
     let topology = Topology::read(MAP).expect("a map");
     let paths = Paths::all(&topology, Mode::EqualCost, Paths::MOST).expect("few paths");
-    let mut segments = Segments::new(paths.clone(), topology.routers());
+    let mut segments = Segments::new(paths, topology.routers());
     (0..topology.routers() as u32).for_each(|router| segments.cut(router));
-    let routes = Routes::new(&paths, &segments);
+    let routes = Routes::new(&segments);
     let names = Names::new(&topology, &routes);
     // What names no segment is taken as if each line were of the next.
     let place = |(number, row): (usize, &file::Row)| match names.find(path, row) {

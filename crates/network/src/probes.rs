@@ -38,8 +38,9 @@ impl Probes {
             topology.graph().neighbors_undirected(index).collect::<std::collections::BTreeSet<_>>().len() as u64
         };
         let instrumented = (0..topology.routers() as u32).filter(|&router| segments.is_instrumented(router));
+        let routers = |piece: u32| segments.paths().routers(piece as usize).to_vec();
         Self {
-            segments: segments.sorted(),
+            segments: segments.sorted().into_iter().map(routers).collect(),
             probe_hops: segments.hops(),
             inner_pairs: instrumented.map(|router| degree(router).pow(2)).sum(),
         }

@@ -193,17 +193,27 @@ impl Segments {
         self.hops
     }
 
-    /// Each segment as its list of routers.
-    pub fn iter(&self) -> impl Iterator<Item = &[u32]> {
-        let is_end = |router: u32| self.is_end[router as usize];
-        let uncut = self.paths.pieces().zip(&self.cuts).filter(|&(_, &cuts)| cuts == 0).map(|(piece, _)| piece);
-        uncut.filter(move |piece| ends(piece).into_iter().all(is_end))
+    /// The paths whose pieces the segments are.
+    pub(crate) fn paths(&self) -> &Arc<Paths> {
+        &self.paths
     }
 
-    /// The same, sorted by router numbers.
-    pub(crate) fn sorted(&self) -> Vec<Vec<u32>> {
-        let mut sorted: Vec<Vec<u32>> = self.iter().map(<[u32]>::to_vec).collect();
-        sorted.sort_unstable();
+    /// The segments, as numbers of their paths or pieces.
+    fn numbers(&self) -> impl Iterator<Item = u32> {
+        let is_end = |router: u32| self.is_end[router as usize];
+        let uncut = (0..).zip(&self.cuts).filter(|(_, cuts)| **cuts == 0).map(|(piece, _)| piece);
+        uncut.filter(move |&piece| ends(self.paths.routers(piece as usize)).into_iter().all(is_end))
+    }
+
+    /// Each segment as its list of routers.
+    pub fn iter(&self) -> impl Iterator<Item = &[u32]> {
+        self.numbers().map(|piece| self.paths.routers(piece as usize))
+    }
+
+    /// The segments, as numbers of their paths or pieces, sorted by router numbers.
+    pub(crate) fn sorted(&self) -> Vec<u32> {
+        let mut sorted: Vec<u32> = self.numbers().collect();
+        sorted.sort_unstable_by(|&a, &b| self.paths.routers(a as usize).cmp(self.paths.routers(b as usize)));
         sorted
     }
 
@@ -217,7 +227,7 @@ impl Segments {
 }
 
 /// The first router of a path and its last one.
-fn ends(path: &[u32]) -> [u32; 2] {
+pub(crate) fn ends(path: &[u32]) -> [u32; 2] {
     [path[0], path[path.len() - 1]]
 }
 

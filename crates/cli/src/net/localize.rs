@@ -33,7 +33,7 @@ pub(super) fn run(arguments: &LocalizeArguments) -> Result<ExitCode, Failure> {
     arguments.report.check(inputs, arguments.plot.as_ref(), [])?;
     let map = Map::read(&arguments.map.topology, &arguments.map.routing)?;
     let (segments, instrumented) = map.instrument(&arguments.chosen);
-    let routes = Routes::new(&map.paths, &segments);
+    let routes = Routes::new(&segments);
     let asked = arguments.path.as_ref().map(|ends| between(&map, &routes, ends)).transpose()?;
     let paths = asked.clone().unwrap_or_else(|| (0..routes.paths()).collect());
     let readings = read(&map, &routes, &files, arguments)?;
@@ -257,7 +257,7 @@ impl Answer<'_> {
             probability: suspect.probability,
         });
         PathLine {
-            path: probe(&self.map.topology, &self.routes.path_routers(path)),
+            path: probe(&self.map.topology, self.routes.path_routers(path)),
             delay_ns: state.delay.map(|(value, variance)| {
                 let half = Z95 * variance.sqrt();
                 Estimate { value, low: value - half, high: value + half }

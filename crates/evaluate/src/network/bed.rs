@@ -42,9 +42,9 @@ impl Bed {
     /// One shortest path per pair of routers; `settings` gives the settings for a number of links.
     pub(super) fn new(topology: &Topology, settings: impl Fn(u32) -> Settings) -> Result<Self, Problem> {
         let paths = Paths::all(topology, Mode::Single, Paths::MOST)?;
-        let mut segments = Segments::new(paths.clone(), topology.routers());
+        let mut segments = Segments::new(paths, topology.routers());
         (0..topology.routers() as u32).for_each(|router| segments.cut(router));
-        let routes = Routes::new(&paths, &segments);
+        let routes = Routes::new(&segments);
         let settings = settings(routes.segments() as u32);
         Network::new(&settings, &[], 0)?;
         let params = Params { banks: vec![Bank { rows: 256, probability: 1.0 }], cell: CellSize::Bits72, seed: 0 };

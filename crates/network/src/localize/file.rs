@@ -4,9 +4,9 @@ use super::readings::{Delay, Reading};
 use super::routes::Routes;
 use crate::Topology;
 use crate::lines::LineCount;
+use crate::segments::{between, ends};
 use dwell_logs::{Lines, LogError};
 use serde::Deserialize;
-use std::collections::HashMap;
 use std::io::{self, BufRead, Read};
 use std::path::Path;
 
@@ -22,7 +22,7 @@ pub struct Row {
 }
 
 /// The name of a segment, as in `dwell net paths --format csv`, without blanks around its parts.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Named {
     /// Its first router.
     pub from: String,
@@ -226,25 +226,36 @@ fn time(lines: &Lines<impl BufRead>, column: usize, name: &str) -> Result<Option
 
 /// Looks up the segments of a network by name.
 #[derive(Clone, Debug)]
-pub struct Names {
-    /// `None` where two segments have the same name, since names of routers contain blanks.
-    numbers: HashMap<Named, Option<u32>>,
+pub struct Names<'a> {
+    topology: &'a Topology,
+    routes: &'a Routes,
+    /// The ends of each segment and its number, sorted by ends, then by the names between.
+    sorted: Vec<([u32; 2], u32)>,
 }
 
-impl Names {
+impl<'a> Names<'a> {
     /// The names of these segments.
-    pub fn new(topology: &Topology, routes: &Routes) -> Self {
-        let named = |segment| {
-            let names: Vec<&str> = routes.routers(segment).iter().map(|&router| topology.name(router)).collect();
-            let (from, rest) = names.split_first().map_or(("", &[][..]), |(first, rest)| (*first, rest));
-            let (to, via) = rest.split_last().map_or(("", &[][..]), |(last, rest)| (*last, rest));
-            Named { from: from.to_owned(), to: to.to_owned(), via: via.join(" ") }
-        };
-        let mut numbers = HashMap::new();
-        for segment in 0..routes.segments() as u32 {
-            numbers.entry(named(segment)).and_modify(|number| *number = None).or_insert(Some(segment));
-        }
-        Self { numbers }
+    pub fn new(topology: &'a Topology, routes: &'a Routes) -> Self {
+        let sorted = (0..routes.segments() as u32).map(|segment| (ends(routes.routers(segment)), segment)).collect();
+        let mut names = Self { topology, routes, sorted };
+        let mut sorted = std::mem::take(&mut names.sorted);
+        sorted.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| names.via(a.1).cmp(names.via(b.1))));
+        Self { sorted, ..names }
+    }
+
+    /// The letters of the names of the routers between the ends of a segment, separated by spaces.
+    fn via(&self, segment: u32) -> impl Iterator<Item = u8> {
+        let names = between(self.routes.routers(segment)).iter().map(|&router| self.topology.name(router).bytes());
+        names.enumerate().flat_map(|(number, name)| (number > 0).then_some(b' ').into_iter().chain(name))
+    }
+
+    /// The segments of this name: several, where names of routers contain blanks.
+    fn named(&self, named: &Named) -> &[([u32; 2], u32)] {
+        let ends = self.topology.find(&named.from).zip(self.topology.find(&named.to));
+        let Some(ends) = ends.map(|(from, to)| [from, to]) else { return &[] };
+        let order = |of: &([u32; 2], u32)| of.0.cmp(&ends).then_with(|| self.via(of.1).cmp(named.via.bytes()));
+        let from = &self.sorted[self.sorted.partition_point(|of| order(of).is_lt())..];
+        &from[..from.iter().take_while(|of| order(of).is_eq()).count()]
     }
 
     /// The number of the segment that a row of the file at `path` belongs to.
@@ -254,15 +265,13 @@ impl Names {
             let what = "no segment is named: expected SEGMENT=FILE, or CSV with the columns from,to,via";
             return Err(error(what.to_owned()));
         };
-        let found = self.numbers.get(named);
-        found.copied().flatten().ok_or_else(|| {
-            let via = if named.via.is_empty() { String::new() } else { format!(" via {}", named.via) };
-            let what = match found {
-                Some(_) => "is more than one segment, since names contain blanks: name its routers as SEGMENT=FILE",
-                None => "is not a segment: dwell net paths lists them",
-            };
-            error(format!("'{}' to '{}'{via} {what}", named.from, named.to))
-        })
+        let what = match self.named(named) {
+            [(_, segment)] => return Ok(*segment),
+            [] => "is not a segment: dwell net paths lists them",
+            [_, _, ..] => "is more than one segment, since names contain blanks: name its routers as SEGMENT=FILE",
+        };
+        let via = if named.via.is_empty() { String::new() } else { format!(" via {}", named.via) };
+        Err(error(format!("'{}' to '{}'{via} {what}", named.from, named.to)))
     }
 }
 
@@ -294,7 +303,7 @@ mod tests {
     }
 
     /// The segment of a row.
-    fn find(names: &Names, row: &Row) -> Result<u32, String> {
+    fn find(names: &Names<'_>, row: &Row) -> Result<u32, String> {
         names.find(Path::new("all"), row).map_err(|error| what(&error))
     }
 
@@ -306,7 +315,7 @@ mod tests {
         assert_eq!((rows[1].line, rows[1].reading.delay), (3, None));
         let topology = Topology::read("a b 1\nb c 1\n").unwrap();
         let paths = Paths::all(&topology, Mode::EqualCost, Paths::MOST).unwrap();
-        let routes = Routes::new(&paths, &Segments::new(paths.clone(), topology.routers()));
+        let routes = Routes::new(&Segments::new(paths, topology.routers()));
         let names = Names::new(&topology, &routes);
         let numbers: Vec<u32> = rows.iter().map(|row| find(&names, row).unwrap()).collect();
         assert_eq!(numbers.iter().map(|&n| routes.routers(n).len()).collect::<Vec<_>>(), [3, 2]);
@@ -332,7 +341,7 @@ mod tests {
         let map = map.replace("to = \"y\"\nweight = 1", "to = \"y\"\nweight = 0.999999");
         let topology = Topology::read(&map).unwrap();
         let paths = Paths::all(&topology, Mode::EqualCost, Paths::MOST).unwrap();
-        let routes = Routes::new(&paths, &Segments::new(paths.clone(), topology.routers()));
+        let routes = Routes::new(&Segments::new(paths, topology.routers()));
         let names = Names::new(&topology, &routes);
         let find = |names_of: &str| {
             let rows = read(&format!("{HEAD}{names_of},100, 9 ,1,8,5.5 ,2\n")).unwrap();

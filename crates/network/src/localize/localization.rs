@@ -370,9 +370,9 @@ mod tests {
     fn line() -> (Topology, Routes) {
         let topology = Topology::read("a b 1\nb c 1\nc d 1\n").unwrap();
         let paths = Paths::all(&topology, Mode::EqualCost, Paths::MOST).unwrap();
-        let mut segments = Segments::new(paths.clone(), topology.routers());
+        let mut segments = Segments::new(paths, topology.routers());
         ["b", "c"].iter().for_each(|name| segments.cut(topology.find(name).unwrap()));
-        (topology, Routes::new(&paths, &segments))
+        (topology, Routes::new(&segments))
     }
 
     /// Deterministic stand-in for noise: neighbouring intervals and segments differ.

@@ -2,14 +2,14 @@
 
 use crate::paths::Paths;
 use crate::segments::Segments;
-use std::collections::HashMap;
+use std::sync::Arc;
 
 /// The segments of a network with some instrumented routers, and the sequence of segments of every path.
 #[derive(Clone, Debug)]
 pub struct Routes {
-    /// Each segment as its list of routers, sorted by router numbers.
-    segments: Vec<Vec<u32>>,
-    numbers: HashMap<Vec<u32>, u32>,
+    paths: Arc<Paths>,
+    /// Each segment as the number of its path or piece, sorted by router numbers.
+    segments: Vec<u32>,
     /// The segment numbers of all paths, concatenated.
     parts: Vec<u32>,
     /// The start of each path in `parts`, then the end of the last one.
@@ -18,15 +18,14 @@ pub struct Routes {
 
 impl Routes {
     /// Cuts all paths at the routers that are instrumented in `segments`.
-    pub fn new(paths: &Paths, segments: &Segments) -> Self {
-        let sorted = segments.sorted();
-        let numbers = sorted.iter().cloned().zip(0..).collect();
-        let mut routes = Self { segments: sorted, numbers, parts: Vec::new(), bounds: vec![0] };
-        for path in paths.iter() {
+    pub fn new(segments: &Segments) -> Self {
+        let paths = Arc::clone(segments.paths());
+        let mut routes = Self { paths, segments: segments.sorted(), parts: Vec::new(), bounds: vec![0] };
+        for path in routes.paths.iter() {
             let mut first = 0;
             for (at, &router) in path.iter().enumerate().skip(1) {
                 if at + 1 == path.len() || segments.is_instrumented(router) {
-                    routes.parts.extend(routes.numbers.get(&path[first..=at]));
+                    routes.parts.extend(routes.find(&path[first..=at]));
                     first = at;
                 }
             }
@@ -42,25 +41,24 @@ impl Routes {
 
     /// A segment as its list of routers; none if there is no such segment.
     pub fn routers(&self, segment: u32) -> &[u32] {
-        self.segments.get(segment as usize).map_or(&[], Vec::as_slice)
+        self.segments.get(segment as usize).map_or(&[], |&piece| self.paths.routers(piece as usize))
     }
 
     /// The segment through exactly these routers.
     pub fn find(&self, routers: &[u32]) -> Option<u32> {
-        self.numbers.get(routers).copied()
+        let found = self.segments.binary_search_by(|&piece| self.paths.routers(piece as usize).cmp(routers));
+        found.ok().map(|segment| segment as u32)
     }
 
     /// The segments from one router to another.
     pub fn between(&self, from: u32, to: u32) -> impl Iterator<Item = u32> {
-        let numbered = self.segments.iter().zip(0..);
-        numbered
-            .filter(move |(routers, _)| routers.first() == Some(&from) && routers.last() == Some(&to))
-            .map(|(_, n)| n)
+        let has_ends = move |routers: &[u32]| routers.first() == Some(&from) && routers.last() == Some(&to);
+        (0..self.segments() as u32).filter(move |&segment| has_ends(self.routers(segment)))
     }
 
     /// The number of paths.
     pub fn paths(&self) -> usize {
-        self.bounds.len() - 1
+        self.paths.len()
     }
 
     /// A path as its segments; none if there is no such path.
@@ -71,23 +69,15 @@ impl Routes {
         }
     }
 
-    /// A path as its list of routers.
-    pub fn path_routers(&self, path: usize) -> Vec<u32> {
-        let mut routers: Vec<u32> = Vec::new();
-        for &segment in self.path(path) {
-            routers.pop();
-            routers.extend(self.routers(segment));
-        }
-        routers
+    /// A path as its list of routers; none if there is no such path.
+    pub fn path_routers(&self, path: usize) -> &[u32] {
+        if path < self.paths() { self.paths.routers(path) } else { &[] }
     }
 
     /// The paths from one router to another.
     pub fn paths_between(&self, from: u32, to: u32) -> Vec<usize> {
-        let ends = |path: usize| {
-            let (first, last) = (*self.path(path).first()?, *self.path(path).last()?);
-            Some((*self.routers(first).first()?, *self.routers(last).last()?))
-        };
-        (0..self.paths()).filter(|&path| ends(path) == Some((from, to))).collect()
+        let has_ends = |path: &[u32]| path.first() == Some(&from) && path.last() == Some(&to);
+        self.paths.iter().enumerate().filter(|(_, path)| has_ends(path)).map(|(number, _)| number).collect()
     }
 }
 
@@ -108,10 +98,15 @@ mod tests {
         let [a, b, c, d, e] = ["a", "b", "c", "d", "e"].map(|name| topology.find(name).unwrap());
         let mut segments = Segments::new(paths.clone(), topology.routers());
         segments.cut(b);
-        let routes = Routes::new(&paths, &segments);
+        let routes = Routes::new(&segments);
         assert_eq!((routes.segments(), routes.paths()), (segments.len(), paths.len()));
         for (number, path) in paths.iter().enumerate() {
-            assert_eq!(routes.path_routers(number), path);
+            let mut joined: Vec<u32> = Vec::new();
+            for &segment in routes.path(number) {
+                joined.pop();
+                joined.extend(routes.routers(segment));
+            }
+            assert_eq!((&joined[..], routes.path_routers(number)), (path, path));
         }
         let both = routes.paths_between(a, d);
         assert_eq!(both.len(), 2);
