@@ -211,8 +211,9 @@ impl Readings {
             _ if all().all(|step| step % least == 0) => least,
             // Where an interval is missing, a step is longer by that.
             median => {
-                let number: i64 = all().map(|step| step.saturating_add(median / 2) / median).sum();
-                rounded((all().map(|&step| i128::from(step)).sum::<i128>() / i128::from(number.max(1))) as i64)
+                // Of hostile times, the sums exceed 64 bits.
+                let number: i128 = all().map(|step| i128::from(step.saturating_add(median / 2) / median)).sum();
+                rounded((all().map(|&step| i128::from(step)).sum::<i128>() / number.max(1)) as i64)
             }
         };
         Some(Apart { starts_ns: [close[0], close[1]], step_ns })
@@ -385,5 +386,15 @@ mod tests {
             [(0, reading(0)), (0, reading(2)), (0, reading(4)), (0, reading(5)), (1, reading(7)), (1, reading(9))];
         let missed = missed.map(|(segment, at)| (segment, reading(at.start_ns * 1_000 + i64::from(segment) * 137)));
         assert_eq!(Readings::new(&missed, 1).unwrap().apart(), None);
+    }
+
+    /// Centuries between two intervals are many steps of some nanoseconds, for each segment.
+    #[test]
+    fn steps_may_be_as_many_as_fit_into_time() {
+        let starts = [i64::MIN, i64::MIN + 2, i64::MIN + 4, i64::MIN + 7, i64::MAX - 8];
+        let read: Vec<_> =
+            (0..4).flat_map(|segment| starts.map(|at| (segment, reading(at + i64::from(segment))))).collect();
+        let apart = Readings::new(&read, 1).unwrap().apart().unwrap();
+        assert_eq!((apart.starts_ns, apart.step_ns), ([i64::MIN, i64::MIN + 1], 2));
     }
 }
