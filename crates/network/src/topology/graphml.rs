@@ -163,9 +163,12 @@ impl State {
                 if builder.keys.contains_key(id) {
                     return Err(at(node.line, format!("two nodes have the id '{id}'")));
                 }
-                let degrees = |name: &str| node.value(name)?.parse::<f64>().ok().filter(|degrees| degrees.is_finite());
+                let degrees = |name: &str, most: f64| {
+                    node.value(name)?.parse::<f64>().ok().filter(|degrees| degrees.abs() <= most)
+                };
                 let label = node.value("label").unwrap_or(id);
-                builder.named(id, label, degrees("latitude").zip(degrees("longitude")));
+                // Some count longitudes eastward only.
+                builder.named(id, label, degrees("latitude", 90.0).zip(degrees("longitude", 360.0)));
             }
             b"graph" => _ = self.directed.pop(),
             b"edge" => {

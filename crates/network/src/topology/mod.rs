@@ -533,6 +533,26 @@ mod tests {
         }
     }
 
+    /// GraphML comes from many programs: what is no place on the globe is none, so that all others can be drawn.
+    #[test]
+    fn places_of_graphml_are_on_the_globe() {
+        let place = |latitude: &str, longitude: &str| {
+            let key = |id: &str| format!("<key id=\"{id}\" attr.name=\"{id}\" for=\"node\"/>");
+            let data = |id: &str, value: &str| format!("<data key=\"{id}\">{value}</data>");
+            let places = data("Latitude", latitude) + &data("Longitude", longitude);
+            let nodes = format!("<node id=\"a\">{places}</node><node id=\"b\"/>");
+            let graph = format!("<graph>{nodes}<edge source=\"a\" target=\"b\"/></graph>");
+            let map = format!("<graphml>{}{}{graph}</graphml>", key("Latitude"), key("Longitude"));
+            Topology::read(&map).unwrap().graph()[NodeIndex::new(0)].place
+        };
+        assert_eq!([place("-90", "180"), place("90.0", "-7.5")], [Some((-90.0, 180.0)), Some((90.0, -7.5))]);
+        assert_eq!(place("10", "350"), Some((10.0, 350.0)), "eastward only");
+        for (latitude, longitude) in [("1e308", "0"), ("91", "0"), ("0", "-361"), ("nan", "0"), ("0", "inf"), ("0", "")]
+        {
+            assert_eq!(place(latitude, longitude), None, "{latitude} {longitude}");
+        }
+    }
+
     /// What follows a value belongs to nothing, even if the value is empty.
     #[test]
     fn empty_values_of_graphml_end_at_once() {
