@@ -77,13 +77,14 @@ impl Address {
     }
 
     /// Whether packets to this address reach all neighbours on a link, or a group of them, and are never routed: multicast
-    /// of link scope (`ff02::/16`, `ff12::/16`, RFC 4291 §2.7; `224.0.0.0/24`, RFC 5771 §4) and `255.255.255.255`.
+    /// of link scope (`ff02::/16` with any flags, RFC 4291 §2.7, as `ff12::/16`, and `ff32::/16` of RFC 4489;
+    /// `224.0.0.0/24`, RFC 5771 §4) and `255.255.255.255`.
     #[inline]
     pub const fn is_link_group(self) -> bool {
         if self.is_v4() {
             self.low as u32 >> 8 == 0xe0_0000 || self.low as u32 == u32::MAX
         } else {
-            matches!(self.high >> 48, 0xff02 | 0xff12)
+            self.high >> 48 & 0xff0f == 0xff02
         }
     }
 
@@ -360,6 +361,18 @@ mod tests {
         let special = all.map(|text| (of(text).is_unspecified(), of(text).is_link_local()));
         let expected = [[(true, false); 2].as_slice(), &[(false, true); 3], &[(false, false); 4]].concat();
         assert_eq!(special.as_slice(), expected);
+    }
+
+    /// Groups of link scope have any flags: permanent, transient, or made of a prefix or an interface.
+    #[test]
+    fn groups_of_a_link() {
+        let is_group = |text: &str| Address::from(text.parse::<IpAddr>().unwrap()).is_link_group();
+        for group in ["224.0.0.251", "255.255.255.255", "ff02::fb", "ff12::1", "ff32:ff::1", "ff72::1"] {
+            assert!(is_group(group), "{group}");
+        }
+        for other in ["224.0.1.1", "239.255.255.250", "ff05::1", "ff0e::1", "ff3e::1", "ff20::2", "fe80::1", "::ff02"] {
+            assert!(!is_group(other), "{other}");
+        }
     }
 
     #[test]
