@@ -75,15 +75,14 @@ pub(super) fn vlan(rest: &mut Rest<'_>) -> Result<(u16, Next), Reject> {
     Ok((u16_at(tag, 0) & 0xfff, type_or_length(u16_at(tag, 2), rest)?))
 }
 
-/// The instance tag of a provider backbone bridge (IEEE 802.1ah): flags and service, then the customer's frame.
-pub(super) fn provider_bridge(rest: &mut Rest<'_>) -> Step {
-    rest.skip(4, Layer::Link)?;
-    Ok(Next::Ethernet)
-}
+/// The instance tag of a provider backbone bridge (IEEE 802.1ah), in bytes: flags and service.
+pub(super) const PROVIDER_BRIDGE_TAG: usize = 4;
+/// The tag of Cisco's `FabricPath`, in bytes: tree and time to live.
+pub(super) const FABRIC_PATH_TAG: usize = 2;
 
-/// The tag of Cisco's `FabricPath`: tree and time to live, then the whole frame.
-pub(super) fn fabric_path(rest: &mut Rest<'_>) -> Step {
-    rest.skip(2, Layer::Link)?;
+/// A tag of this length, then the whole frame that it carries.
+pub(super) fn tagged_frame(bytes: usize, rest: &mut Rest<'_>) -> Step {
+    rest.skip(bytes, Layer::Link)?;
     Ok(Next::Ethernet)
 }
 

@@ -63,8 +63,8 @@ fn headers<'a>(
                 outermost_vlan = outermost_vlan.or(Some(id));
                 inside
             }
-            Next::ProviderBridge => link::provider_bridge(&mut rest)?,
-            Next::FabricPath => link::fabric_path(&mut rest)?,
+            Next::ProviderBridge => link::tagged_frame(link::PROVIDER_BRIDGE_TAG, &mut rest)?,
+            Next::FabricPath => link::tagged_frame(link::FABRIC_PATH_TAG, &mut rest)?,
             Next::Redundancy => link::redundancy(&mut rest)?,
             Next::Mpls => link::mpls(&mut rest)?,
             Next::Pppoe => link::pppoe(&mut rest)?,
