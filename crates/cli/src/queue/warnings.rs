@@ -4,7 +4,7 @@ use super::arguments::Arguments;
 use crate::messages::{CAPTURED_TWICE, FEW};
 use dwell_report::queue::Packets;
 use dwell_report::text;
-use dwell_sketch::conquest::{Counter, Params};
+use dwell_sketch::conquest::{Counter, Params, Unit};
 use dwell_sketch::queue::{QueueMeter, TapCounts};
 use dwell_types::Nanos;
 
@@ -21,6 +21,7 @@ pub(super) fn of(arguments: &Arguments, params: &Params, meter: &QueueMeter, pac
         let too_few = || too_few(arguments, params).filter(|_| is_asked);
         warnings.extend(too_long(arguments, params).or_else(too_few));
     }
+    warnings.extend(meter.is_full().then(|| full(params.unit)));
     warnings.extend(overlong(arguments, meter));
     if !meter.is_exact() {
         warnings.extend(little_known(packets, meter.overlong()));
@@ -188,6 +189,15 @@ fn too_long(arguments: &Arguments, params: &Params) -> Option<String> {
              queue may be too small, and culprits missed; use more memory (--sketch-bytes) or a shorter --longest"
         )
     })
+}
+
+/// A warning of flows that are larger than what a counter holds.
+fn full(unit: Unit) -> String {
+    format!(
+        "a flow had 2³² {} or more in one window of snapshots: its size and share are too small; use shorter windows \
+         (--window), or --method exact",
+        unit.name()
+    )
 }
 
 /// A warning if snapshots that were not chosen by hand have too few counters to tell many flows apart.

@@ -177,6 +177,23 @@ fn small_memory_hands_over_to_snapshots() {
     assert_eq!(small["episodes"][0]["start_ns"], exact[0]["start_ns"]);
 }
 
+/// A counter of a snapshot has 32 bits, which some windows of two objects of 3 GB exceed.
+#[test]
+fn flows_too_large_for_snapshots_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let line = |number: u64| format!("{},{},{},3000000000\n", number * 100, 1_000_000 + number * 200, number % 2);
+    let lines: String = (0..20).map(line).collect();
+    fs::write(folder.path().join("log.csv"), format!("arrived_ns,departed_ns,flow,bytes\n{lines}")).unwrap();
+    let run = |more: &[&str]| queue(folder.path(), &[&["--format", "json"], more].concat());
+    assert_eq!(run(&[]).ok().json()["peak_queue_bytes"], 60_000_000_000_u64);
+    for counter in ["cms", "cms-conservative", "space-saving"] {
+        let sketch = |window: &str| run(&["--method", "conquest", "--counter", counter, "--window", window]);
+        let words = "a flow had 2³² bytes or more in one window of snapshots: its size and share are too small";
+        assert!(sketch("500us").err.contains(words), "{counter}: {}", sketch("500us").err);
+        assert!(!sketch("200ns").err.contains("2³²"), "{counter}: {}", sketch("200ns").err);
+    }
+}
+
 #[test]
 fn queues_can_be_counted_in_packets() {
     let passages = passages();

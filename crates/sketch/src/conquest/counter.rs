@@ -147,15 +147,18 @@ impl Counters {
         }
     }
 
-    /// Adds to a flow in a snapshot.
+    /// Adds to a flow in a snapshot. Returns whether its counter is full then, so that its size may be too small.
     #[inline]
-    pub(super) fn add(&mut self, snapshot: usize, place: &Place, size: u32) {
-        match self {
+    pub(super) fn add(&mut self, snapshot: usize, place: &Place, size: u32) -> bool {
+        let counted = match self {
             Self::CountMin { rows, is_conservative: false, counts, .. } => {
+                let mut least = u32::MAX;
                 for &row in &place.rows[..*rows] {
                     let count = &mut counts[row as usize + snapshot];
                     *count = count.saturating_add(size);
+                    least = least.min(*count);
                 }
+                least
             }
             Self::CountMin { rows, is_conservative: true, counts, .. } => {
                 let rows = &place.rows[..*rows];
@@ -164,11 +167,13 @@ impl Counters {
                     let count = &mut counts[row as usize + snapshot];
                     *count = raised.max(*count);
                 }
+                raised
             }
             Self::SpaceSaving { flows, entries } => {
-                add_to_kept(&mut flows[snapshot * *entries..(snapshot + 1) * *entries], place.key, size);
+                add_to_kept(&mut flows[snapshot * *entries..(snapshot + 1) * *entries], place.key, size)
             }
-        }
+        };
+        counted == u32::MAX
     }
 
     /// The size of a flow in some snapshots, whose total over all flows is at most `most`.
@@ -295,14 +300,15 @@ fn kept(flows: &[Flow], key: u32) -> u64 {
     flows.iter().map(|flow| if flow.key == key { u64::from(flow.count - flow.error) } else { 0 }).sum()
 }
 
-/// Adds to the entry of a flow; a new flow replaces the smallest entry, and takes over its count.
+/// Adds to the entry of a flow, and returns its count; a new flow replaces the smallest entry, and takes over that
+/// count.
 #[inline]
-fn add_to_kept(flows: &mut [Flow], key: u32, size: u32) {
+fn add_to_kept(flows: &mut [Flow], key: u32, size: u32) -> u32 {
     let mut smallest = 0;
     for at in 0..flows.len() {
         if flows[at].key == key && flows[at].count > 0 {
             flows[at].count = flows[at].count.saturating_add(size);
-            return;
+            return flows[at].count;
         }
         if flows[at].count < flows[smallest].count {
             smallest = at;
@@ -310,6 +316,7 @@ fn add_to_kept(flows: &mut [Flow], key: u32, size: u32) {
     }
     let error = flows[smallest].count;
     flows[smallest] = Flow { key, count: error.saturating_add(size), error };
+    flows[smallest].count
 }
 
 #[cfg(test)]
@@ -390,7 +397,7 @@ mod tests {
                 assert_eq!(all, places.iter().map(single).sum());
                 all
             };
-            (0..11).for_each(|snapshot| places.iter().for_each(|place| counters.add(snapshot, place, 5)));
+            (0..11).for_each(|snapshot| places.iter().for_each(|place| _ = counters.add(snapshot, place, 5)));
             let one = sum(&counters, 0, 1);
             assert!(one >= 100 && sum(&counters, 7, 11) == 11 * one);
             counters.clear(3);
@@ -406,8 +413,8 @@ mod tests {
             let params = params(counter);
             let (hashes, mut counters) = (Hashes::new(&params), Counters::new(counter, params.snapshots));
             let place = hashes.place(FlowId(1));
-            (0..3).for_each(|_| counters.add(0, &place, u32::MAX - 1));
-            assert_eq!(counters.get(0, &place), u32::MAX);
+            let are_full = [(); 3].map(|()| counters.add(0, &place, u32::MAX - 1));
+            assert_eq!((are_full, counters.get(0, &place)), ([false, true, true], u32::MAX));
         }
     }
 }

@@ -9,6 +9,8 @@ use dwell_types::{Departure, FlowId, Nanos, Timestamp};
 pub struct Conquest {
     unit: Unit,
     rule: Rule,
+    /// Whether the counter of a flow was ever full.
+    is_full: bool,
     culprit: Culprit,
     hashes: Hashes,
     /// From the shortest windows to the longest.
@@ -81,6 +83,7 @@ impl Conquest {
         Ok(Self {
             unit: params.unit,
             rule: params.rule,
+            is_full: false,
             culprit: params.culprit,
             hashes: Hashes::new(params),
             groups: params.windows.iter().map(|&window| Snapshots::new(params, window)).collect(),
@@ -96,7 +99,7 @@ impl Conquest {
             let place = sketch.hashes.place(flow);
             for group in &mut sketch.groups {
                 group.advance(departed);
-                group.add(&place, size);
+                sketch.is_full |= group.add(&place, size);
             }
         }
         sketch.clock = exact.clock();
@@ -113,7 +116,7 @@ impl Conquest {
         self.groups.iter_mut().for_each(|group| group.advance(departed));
         let arrived = departure.arrived.filter(|&arrived| arrived <= departure.departed);
         let queued = arrived.map(|arrived| self.judge(&place, arrived, departure.departed - arrived, departed, size));
-        self.groups.iter_mut().for_each(|group| group.add(&place, size));
+        self.groups.iter_mut().for_each(|group| self.is_full |= group.add(&place, size));
         self.counts.unknown += u64::from(queued.is_none());
         self.counts.incomplete += u64::from(queued.is_some_and(|queued| !queued.is_complete));
         queued
@@ -183,6 +186,11 @@ impl Conquest {
     /// Counts of what could not be used, or not fully.
     pub fn counts(&self) -> Counts {
         Counts { dirty: self.groups.iter().map(Snapshots::dirty).sum(), ..self.counts }
+    }
+
+    /// Whether a flow had 2³² bytes or packets in one window, or more: then its size and share are too small.
+    pub const fn is_full(&self) -> bool {
+        self.is_full
     }
 
     /// Bytes of everything.

@@ -118,14 +118,15 @@ impl Snapshots {
         if snapshot + 1 == self.before.len() { 0 } else { snapshot + 1 }
     }
 
-    /// Adds to a flow in the window being written.
+    /// Adds to a flow in the window being written. Returns whether its counter is full then.
     #[inline]
-    pub(super) fn add(&mut self, place: &Place, size: u32) {
+    pub(super) fn add(&mut self, place: &Place, size: u32) -> bool {
         self.all += u64::from(size);
-        self.counters.add(self.newest, place, size);
+        let is_full = self.counters.add(self.newest, place, size);
         if self.cycle.is_some() {
             self.clean();
         }
+        is_full
     }
 
     fn clean(&mut self) {

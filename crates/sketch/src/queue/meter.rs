@@ -249,6 +249,15 @@ impl QueueMeter {
         matches!(self.departures, Departures::Exact(_))
     }
 
+    /// Whether a flow had 2³² bytes or packets in one window of snapshots, or more: then its size and share are too
+    /// small.
+    pub const fn is_full(&self) -> bool {
+        match &self.departures {
+            Departures::Exact(_) => false,
+            Departures::Snapshots(snapshots) => snapshots.is_full(),
+        }
+    }
+
     /// When snapshots took over from exact departures; `None` if they did not, or were used from the start.
     pub const fn since(&self) -> Option<Timestamp> {
         self.since
