@@ -9,6 +9,9 @@ pub(crate) struct Disorder {
     latest: Timestamp,
     /// The last jump far ahead: the time jumped to, and the latest before it.
     leap: Option<(Timestamp, Timestamp)>,
+    /// How many times were more than [`YEAR`] later than all before, and the first of them with the latest before it.
+    leaps: u64,
+    first_leap: Option<(Timestamp, Timestamp)>,
     /// The latest of the times that were earlier than a previous one.
     latest_behind: Timestamp,
     /// The number of times earlier than a previous one.
@@ -23,8 +26,19 @@ const NEVER: Timestamp = Timestamp::MIN;
 /// No frame is this much later than the previous ones, unless the capture paused or its time is wrong.
 const FAR: Nanos = Nanos::from_secs(3_600);
 
+/// No capture pauses for so long, unless it is joined from several.
+const YEAR: Nanos = Nanos::from_secs(365 * 86_400);
+
 impl Disorder {
-    pub(crate) const NONE: Self = Self { latest: NEVER, leap: None, latest_behind: NEVER, count: 0, most: Nanos::ZERO };
+    pub(crate) const NONE: Self = Self {
+        latest: NEVER,
+        leap: None,
+        leaps: 0,
+        first_leap: None,
+        latest_behind: NEVER,
+        count: 0,
+        most: Nanos::ZERO,
+    };
 
     /// Records the time of an observation.
     #[inline]
@@ -45,6 +59,10 @@ impl Disorder {
             self.most = self.most.max(self.latest - at);
             self.latest_behind = self.latest_behind.max(at);
         } else {
+            if self.latest != NEVER && (at - self.latest).is_farther_than(YEAR) {
+                self.leaps += 1;
+                self.first_leap.get_or_insert((at, self.latest));
+            }
             self.leap = Some((at, self.latest));
             self.latest = at;
         }
@@ -79,6 +97,17 @@ impl Disorder {
             .then(|| format!("{} out of time order, by up to {most}", text::are(count, noun)))
     }
 
+    /// A warning, if times leap ahead so far that one of them is probably wrong, and with it a report's time range.
+    pub(crate) fn warning_of_leaps(&self, noun: &str) -> Option<String> {
+        let (to, from) =
+            self.first_leap.map(|(to, from)| (text::moment(to.as_nanos()), text::moment(from.as_nanos())))?;
+        Some(format!(
+            "{} timestamped more than a year after all before, the first {to} after {from}: if one of these is wrong, so is \
+             the time range",
+            text::are(self.leaps, noun)
+        ))
+    }
+
     /// The same for frames of so many captures, with what it means for exchanges, and what to do.
     pub(crate) fn warning_of_exchanges(&self, captures: usize, matters: bool) -> Option<String> {
         let words = self.warning("frame", matters)?;
@@ -94,6 +123,22 @@ impl Disorder {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Leaps of more than a year are told, by their number and the first one, and not a pause, nor times set back.
+    #[test]
+    fn leaps_are_told() {
+        const DAY: i64 = 86_400;
+        let words = |seen: &[i64]| {
+            let mut disorder = Disorder::NONE;
+            seen.iter().for_each(|&day| disorder.see(Timestamp::from_nanos(day * DAY * 1_000_000_000)));
+            disorder.warning_of_leaps("frame").unwrap_or_default()
+        };
+        assert_eq!([words(&[]), words(&[20_000, 20_365]), words(&[20_000, 2])], [""; 3]);
+        let first = "the first 2024-10-05 00:00:00 UTC after 1970-01-01 00:00:00 UTC";
+        assert!(words(&[0, 20_001, 20_002]).starts_with("1 frame is timestamped more than a year after all before"));
+        assert!(words(&[0, 20_001, 20_002]).contains(first), "{}", words(&[0, 20_001, 20_002]));
+        assert!(words(&[0, 20_001, 20_002, 30_000]).starts_with("2 frames are"));
+    }
 
     /// A time far ahead is the present if another one follows it, and not if it is alone, or if others are as before.
     #[test]

@@ -397,6 +397,7 @@ impl Point {
         warnings.extend(
             disorder.map(|words| format!("{name}: {words}; if it is joined from parts, join them in their order")),
         );
+        warnings.extend(self.disorder.warning_of_leaps("packet").map(|words| format!("{name}: {words}")));
         if self.wild > 0 {
             let packets = text::are(self.wild, "packet");
             warnings.push(format!(

@@ -4,7 +4,7 @@ use crate::names::{shortened, told_apart};
 use crate::{Lines, LogError};
 use dwell_capture::Name;
 use dwell_capture::file::Stop;
-use dwell_types::{Departure, FlowId, Timestamp, hash};
+use dwell_types::{Departure, FlowId, Nanos, Timestamp, hash};
 use std::path::Path;
 
 /// Packets that passed through a queue, from a log, read line by line in the order of departure: CSV with these columns, in
@@ -25,7 +25,12 @@ pub struct SojournLog {
     late: Oddities,
     /// Lines whose packet departed before it arrived.
     backwards: Oddities,
+    /// Lines that depart more than [`YEAR`] after all above.
+    leaps: Oddities,
 }
+
+/// No log pauses for so long, unless it is joined from several.
+const YEAR: Nanos = Nanos::from_secs(365 * 86_400);
 
 /// How many lines have some irregularity, and the number of the first.
 #[derive(Clone, Copy, Debug, Default)]
@@ -55,6 +60,7 @@ impl SojournLog {
             span: None,
             late: Oddities::default(),
             backwards: Oddities::default(),
+            leaps: Oddities::default(),
         })
     }
 
@@ -85,6 +91,8 @@ impl SojournLog {
         let (first, last) = self.span.unwrap_or((departed, departed));
         if departed < last {
             self.late.add(line);
+        } else if (departed - last).is_farther_than(YEAR) {
+            self.leaps.add(line);
         }
         if arrived > Some(departed) {
             self.backwards.add(line);
@@ -122,6 +130,12 @@ impl SojournLog {
             warnings.push(format!(
                 "{name}: lines that depart before they arrive: {count}, the first is line {first}; they count as if their \
                  arrival was not known"
+            ));
+        }
+        if let Oddities { count: count @ 1.., first } = self.leaps {
+            warnings.push(format!(
+                "{name}: lines that depart more than a year after all above: {count}, the first is line {first}; if a time is \
+                 wrong, so is the time range"
             ));
         }
         warnings

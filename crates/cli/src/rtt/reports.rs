@@ -129,6 +129,8 @@ impl<'a> Reports<'a> {
             found.extend(self.doubts.of_order(&self.disorder, &frames, self.sources.len()));
             found.extend(self.doubts.of_frames(&frames));
         }
+        let noun = if observed.frames().is_some() { "frame" } else { "line" };
+        found.extend(self.disorder.warning_of_leaps(noun));
         found.extend(self.doubts.of_groups());
         found.extend(self.doubts.of_repeats());
         last.warnings.extend_from_slice(&found);

@@ -438,6 +438,19 @@ fn intervals_go_on_behind_a_time_that_cannot_be() {
     }
 }
 
+/// A time years ahead stretches the time range of a report, also where it is the last one and nothing is out of order.
+#[test]
+fn a_time_range_with_a_leap_is_doubted() {
+    let year = 365 * 86_400_000_000_000_i64;
+    for (pause, is_told) in [(2 * year, true), (year, false)] {
+        let folder = log(&format!("at_ns,kind,id\n0,request,a\n1000,response,a\n{},request,b\n", 1_000 + pause));
+        let run = rtt(&folder, &["--format", "json"]);
+        let told = "dwell: warning: 1 line is timestamped more than a year after all before, the first 1972-01-01 \
+                    00:00:00.000001 UTC after 1970-01-01 00:00:00.000001 UTC: if one of these is wrong, so is the time range\n";
+        assert_eq!(run.err, if is_told { told } else { "" });
+    }
+}
+
 /// Prometheus adds histograms edge by edge: those of two logs with quite different delays give that of both together.
 #[test]
 fn histograms_of_two_reports_add_up() {

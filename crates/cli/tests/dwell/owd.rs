@@ -847,6 +847,25 @@ fn wild_times_lose_nothing() {
     }
 }
 
+/// Two times years ahead at the end of a point may be a pause: they stay, and so in the time range, with a warning.
+#[test]
+fn a_time_range_with_a_leap_is_doubted() {
+    let folder = logs(&packets());
+    let text = fs::read_to_string(folder.path().join("a.csv")).unwrap();
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let last = lines.len() - 2;
+    for (number, line) in lines[last..].iter_mut().enumerate() {
+        let (_, packet) = line.split_once(',').unwrap();
+        *line = format!("{},{packet}", (100_000_000 + number as i64) * SECOND);
+    }
+    fs::write(folder.path().join("a.csv"), lines.join("\n") + "\n").unwrap();
+    let run = dwell_in(folder.path(), &["owd", "--crossings", "a.csv", "b.csv", "--format", "json"]);
+    let words =
+        "a.csv: 1 packet is timestamped more than a year after all before, the first 1973-03-03 09:46:40 UTC after";
+    assert!(run.err.contains(words), "{}", run.err);
+    assert_eq!(run.json()["span_ns"]["end"], 100_000_001 * SECOND);
+}
+
 /// A sketch of both directions would mix their delays: it is refused unless `--from` names the sender's side.
 #[test]
 fn a_sketch_of_both_directions_is_refused() {

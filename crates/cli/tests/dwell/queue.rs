@@ -415,6 +415,10 @@ fn logs_that_cannot_be_are_told() {
         run_of.err
     );
     let packets = &run_of.json()["packets"];
+    // The last time stretches the time range.
+    let leap = run("0,10,a,100\n5,40000000000000000,a,100\n").err;
+    let words = "log.csv: lines that depart more than a year after all above: 1, the first is line 3";
+    assert!(leap.contains(words) && !run_of.err.contains("a year"), "{leap}");
     let counts = ["departed", "matched", "unknown", "backwards", "late"].map(|key| packets[key].as_u64().unwrap());
     assert_eq!(counts, [4, 2, 2, 1, 1]);
     for (text, words) in [
