@@ -4,7 +4,7 @@
 
 use crate::Failure;
 use crate::disorder::Disorder;
-use crate::frames::{nobody_inside, undecoded};
+use crate::frames::{cut, nobody_inside, undecoded};
 use crate::messages;
 use crate::output::{self, Output, ReportArguments, WriteReport};
 use crate::progress::Bar;
@@ -264,6 +264,7 @@ fn feed_captures(
     let is_common = disorder.is_common(observer.frames().total);
     warnings.extend(disorder.warning_of_exchanges(arguments.captures.len(), is_common));
     warnings.extend(undecoded(observer.frames(), observer.unknown_link()));
+    warnings.extend(cut(&observer));
     warnings.extend(nobody_inside(&observer, &arguments.inside));
     Ok(Fed { warnings, is_stopped: source.is_stopped(), is_damaged: source.is_damaged() })
 }

@@ -4,7 +4,7 @@ use dwell_observe::parse::Reject;
 use dwell_observe::{Frames, Observer};
 use dwell_report::facts;
 use dwell_report::text;
-use dwell_types::{LinkType, Prefix};
+use dwell_types::{LinkType, Match, Prefix};
 
 /// A warning if frames have an unsupported link type, of which `unknown_link` is the first, or if most were rejected
 /// for another reason.
@@ -29,6 +29,19 @@ pub(crate) fn undecoded(now: &Frames, unknown_link: Option<LinkType>) -> Option<
             "{rejected} of {} not decoded, mostly because of {}: {remedy}",
             text::are(now.total, "frame"),
             reason.name()
+        )
+    })
+}
+
+/// A warning if packets are cut before what a rule needs of them.
+pub(crate) fn cut(observer: &Observer) -> Option<String> {
+    let (packets, rules) = observer.cut();
+    (packets > 0).then(|| {
+        let rules: Vec<&str> = rules.map(Match::name).collect();
+        format!(
+            "{} truncated before what is needed for {}, and not used for it: capture more bytes of each (-s)",
+            text::are(packets.into(), "packet"),
+            rules.join(", ")
         )
     })
 }

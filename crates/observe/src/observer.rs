@@ -110,7 +110,7 @@ impl Observer {
             return self.pairing.observe_tcp(&ip.flow(ports), &segment, at, to);
         }
         if let Some((ports, payload)) = ip.udp(self.key) {
-            self.pairing.observe_udp(ip.flow(ports), payload, at, to);
+            self.pairing.observe_udp(ip.flow(ports), payload, ip.is_cut(), at, to);
             return true;
         }
         false
@@ -141,6 +141,11 @@ impl Observer {
     /// Whether packets were decoded, but none from or to an address that counts as inside, although some do.
     pub fn is_nobody_inside(&self) -> bool {
         self.frames.decoded() > 0 && self.pairing.is_nobody_inside()
+    }
+
+    /// How many packets the capture cuts before what a rule in use needs of them, at most 2³² − 1, and these rules.
+    pub fn cut(&self) -> (u32, impl Iterator<Item = Match>) {
+        self.pairing.cut()
     }
 
     /// How many frames were decoded, and how many rejected for which reason.

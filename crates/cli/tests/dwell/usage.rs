@@ -1,7 +1,9 @@
 //! Wrong usage and bad input: one line says what is wrong and what would work, and no files are left behind.
 
 use crate::run::{Run, assert_refusal, assert_refused, command, dwell, dwell_in, matches, names, testdata};
+use dwell_capture::{CaptureFiles, FrameSource, PcapWriter};
 use dwell_sketch::rtt::{Method, Parameter};
+use dwell_types::LinkType;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -667,6 +669,39 @@ fn an_empty_inside_is_said() {
 fn spaces_around_names_are_ignored() {
     let run = |matches| dwell(&["rtt", &testdata("ntp/ntp.pcap"), "--match", matches, "--format", "json"]).ok().json();
     assert_eq!(run("ntp, dns ,tcp-ack"), run("ntp,dns,tcp-ack"));
+}
+
+/// Where a snap length cuts what a rule in use needs of a packet, a warning says so.
+#[test]
+fn packets_cut_before_what_a_rule_needs_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let warnings = |name: &str, length: usize, rules: &str| {
+        let capture = folder.path().join("cut.pcap");
+        let mut files = CaptureFiles::open([testdata(name)]).unwrap();
+        let mut writer = PcapWriter::new(fs::File::create(&capture).unwrap(), LinkType::ETHERNET, 65_535).unwrap();
+        while let Some(frame) = files.next_frame().unwrap() {
+            let bytes = &frame.bytes[..length.min(frame.bytes.len())];
+            writer.write(frame.at.unwrap(), frame.wire_length, bytes).unwrap();
+        }
+        writer.finish().unwrap();
+        let run = dwell(&["rtt", capture.to_str().unwrap(), "--match", rules]);
+        assert_eq!(run.code, 0, "{}", run.err);
+        run.err
+    };
+    let what = "truncated before what is needed for";
+    for (name, length, enough, rules) in [
+        ("tcp/tcp.pcap.gz", 65, 96, "tcp-ts"),
+        ("ntp/ntp.pcap", 80, 110, "ntp"),
+        ("icmp/icmp.pcapng", 40, 64, "icmp-echo"),
+    ] {
+        let words = format!("packets are {what} {rules}, and not used for it: capture more bytes of each (-s)");
+        let cut = warnings(name, length, rules);
+        assert!(cut.lines().any(|line| line.ends_with(&words)), "{name}: {cut}");
+        for (length, rules) in [(enough, rules), (length, "tcp-handshake,tcp-ack,tcp-flow")] {
+            let whole = warnings(name, length, rules);
+            assert!(!whole.contains(what), "{name}, {length}, {rules}: {whole}");
+        }
+    }
 }
 
 /// A message names the matches to select if packets belong to others, also with intervals; not if anything was found.

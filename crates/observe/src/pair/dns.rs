@@ -23,6 +23,8 @@ use crate::packet::Tcp;
 use dwell_types::{FlowKey, Sink, hash};
 
 pub(super) const PORT: u16 = 53;
+/// The header of a message, in bytes.
+const HEADER: usize = 12;
 /// DNS stateful operations.
 const STATEFUL: u8 = 6;
 
@@ -55,6 +57,17 @@ pub(super) fn is_tcp(key: &FlowKey) -> bool {
 fn is_multicast(key: &FlowKey) -> bool {
     let (high, low) = key.destination.halves();
     if key.destination.is_v4() { low >> 28 & 0xf == 0xe } else { high >> 56 == 0xff }
+}
+
+/// Whether a message that is cut ends within its header, so that it is not used.
+pub(super) const fn is_header_cut(message: &[u8]) -> bool {
+    message.len() < HEADER
+}
+
+/// Whether the capture ends within the header of the message that a segment may begin with.
+pub(super) const fn is_segment_cut(segment: &Tcp<'_>) -> bool {
+    let captured = segment.payload.len();
+    captured < segment.payload_length as usize && captured < size_of::<u16>() + HEADER
 }
 
 /// Observes the message in a datagram.
@@ -99,7 +112,7 @@ fn one_question(message: &[u8]) -> bool {
 
 /// Parses a message as far as it is captured; `None` if the header is cut or the opcode is not paired.
 fn message(bytes: &[u8]) -> Option<Message> {
-    let (header, question) = bytes.split_first_chunk::<12>()?;
+    let (header, question) = bytes.split_first_chunk::<HEADER>()?;
     let kind = if header[2] & 0x80 == 0 { Kind::Request } else { Kind::Response };
     let opcode = header[2] >> 3 & 0xf;
     if opcode == STATEFUL {

@@ -23,6 +23,12 @@ pub(super) fn observe<S: Sink>(ip_protocol: u8, message: &[u8], to: &mut Emitter
     }
 }
 
+/// Whether a message that is cut is an echo, but ends before its sequence number.
+pub(super) const fn is_cut(ip_protocol: u8, message: &[u8]) -> bool {
+    message.len() < 8
+        && matches!((ip_protocol, message), (protocol::ICMP, [0 | 8, ..]) | (protocol::ICMPV6, [128 | 129, ..]))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

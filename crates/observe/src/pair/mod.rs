@@ -65,6 +65,10 @@ pub struct Pairing {
     inside: Box<[Prefix]>,
     /// Whether any packet was from or to an address inside.
     is_inside_seen: bool,
+    /// Packets that the capture cuts before what a rule in use needs of them, at most 2³² − 1, and these rules, as bits
+    /// by [`Match::number`].
+    cut: u32,
+    cut_rules: u8,
     groups: Option<Groups>,
     /// Whether legs must be named or groups assigned.
     names: bool,
@@ -103,6 +107,24 @@ impl Used {
         let Self { handshake: _, ack: _, plain_ack, timestamps, lifetime, dns: _, ntp: _, echo: _ } = self;
         !(plain_ack | timestamps | lifetime)
     }
+
+    /// The rule that lacks bytes of a packet whose end is cut off. Those of handshakes and acknowledgements need none
+    /// beyond what every segment has, and QUIC's spin bit is in the first one.
+    fn lacking(self, key: &FlowKey, transport: Transport<'_>) -> Option<Match> {
+        match transport {
+            Transport::Tcp(segment) => {
+                let is_message_cut = self.dns && dns::is_tcp(key) && dns::is_segment_cut(&segment);
+                let is_option_cut = self.timestamps && segment.is_header_cut && segment.timestamps().is_none();
+                is_message_cut.then_some(Match::Dns).or(is_option_cut.then_some(Match::TcpTs))
+            }
+            Transport::Udp(payload) if dns::is_udp(key) => {
+                (self.dns && dns::is_header_cut(payload)).then_some(Match::Dns)
+            }
+            Transport::Udp(payload) if ntp::is_ntp(key) => (self.ntp && ntp::is_cut(payload)).then_some(Match::Ntp),
+            Transport::Icmp(message) => (self.echo && echo::is_cut(key.protocol, message)).then_some(Match::IcmpEcho),
+            Transport::Udp(_) | Transport::Other(_) => None,
+        }
+    }
 }
 
 impl Pairing {
@@ -117,6 +139,8 @@ impl Pairing {
             names,
             inside: inside.into(),
             is_inside_seen: false,
+            cut: 0,
+            cut_rules: 0,
             groups,
         }
     }
@@ -124,6 +148,9 @@ impl Pairing {
     /// Passes the requests and responses in the packet to the sink, responses first.
     #[inline(always)]
     pub fn observe(&mut self, packet: &Packet<'_>, at: Timestamp, sink: &mut impl Sink) {
+        if packet.is_cut {
+            self.see_cut(packet.flow, packet.transport);
+        }
         if !self.names {
             return self.rules.observe(packet, at, sink);
         }
@@ -149,10 +176,34 @@ impl Pairing {
         is_paired
     }
 
-    /// The same for a datagram.
+    /// The same for a datagram, the end of which may be cut off.
     #[inline(always)]
-    pub(crate) fn observe_udp(&mut self, key: FlowKey, payload: &[u8], at: Timestamp, to: &mut impl Sink) {
+    pub(crate) fn observe_udp(
+        &mut self,
+        key: FlowKey,
+        payload: &[u8],
+        is_cut: bool,
+        at: Timestamp,
+        to: &mut impl Sink,
+    ) {
+        if is_cut {
+            self.see_cut(key, Transport::Udp(payload));
+        }
         self.rules.udp(key, payload, at, to);
+    }
+
+    /// Counts a packet whose end is cut off, if a rule in use needs what is missing.
+    #[inline(never)]
+    fn see_cut(&mut self, key: FlowKey, transport: Transport<'_>) {
+        if let Some(matching) = self.rules.used.lacking(&key, transport) {
+            self.cut = self.cut.saturating_add(1);
+            self.cut_rules |= 1 << matching.number();
+        }
+    }
+
+    /// How many packets the capture cuts before what a rule in use needs of them, and these rules.
+    pub fn cut(&self) -> (u32, impl Iterator<Item = Match>) {
+        (self.cut, Match::of_packets().filter(|matching| self.cut_rules >> matching.number() & 1 != 0))
     }
 
     /// Whether prefixes count as inside, and no packet was from or to an address in them.
@@ -428,6 +479,41 @@ mod tests {
             let mut seen = Vec::new();
             self.pairing.observe(&packet, Timestamp::from_nanos(self.now), &mut |observation| seen.push(observation));
             Said { seen }
+        }
+    }
+
+    /// What the capture cuts off is missed only by the rules in use that need it.
+    #[test]
+    fn what_is_cut_off_is_missed() {
+        let tcp = |length: u32, payload: &'static [u8], options: &'static [u8]| {
+            let is_header_cut = options.len() < 12;
+            Transport::Tcp(Tcp { payload_length: length, payload, options, is_header_cut, ..segment(Tcp::ACK, 1, 1) })
+        };
+        let to = |protocol: u8, port: u16| FlowKey { destination_port: port, ..flow(protocol) };
+        let (whole, ntp, ping) = (timestamps(5, 6), &[4 << 3 | 3; 48], &[8, 0, 1, 2, 3, 4, 5, 6]);
+        let cases = [
+            (Match::TcpTs, to(protocol::TCP, 443), tcp(9, &[], &whole[..11]), tcp(9, &[], whole)),
+            (Match::Dns, to(protocol::TCP, 53), tcp(30, &[0; 13], whole), tcp(30, &[0; 14], whole)),
+            (Match::Dns, to(protocol::UDP, 53), Transport::Udp(&[0; 11]), Transport::Udp(&[0; 12])),
+            (Match::Ntp, to(protocol::UDP, 123), Transport::Udp(&ntp[..47]), Transport::Udp(ntp)),
+            (Match::Ntp, to(protocol::UDP, 123), Transport::Udp(&[4 << 3 | 4; 31]), Transport::Udp(&[4 << 3 | 4; 32])),
+            (Match::IcmpEcho, to(protocol::ICMP, 0), Transport::Icmp(&ping[..7]), Transport::Icmp(ping)),
+        ];
+        for (matching, flow, short, enough) in cases {
+            let cut = |rules: &[Match], transport, is_cut| {
+                let mut pairing = Pairing::new(rules, IdForm::Hashed, Vec::new(), None, 1);
+                let packet = Packet { flow, vlan: None, dscp: 0, identification: 0, length: 99, is_cut, transport };
+                pairing.observe(&packet, Timestamp::from_nanos(1), &mut |_: Observation| {});
+                let (packets, rules) = pairing.cut();
+                (packets, rules.collect::<Vec<_>>())
+            };
+            let others: Vec<Match> = Match::ALL.into_iter().filter(|&other| other != matching).collect();
+            assert_eq!(cut(&Match::ALL, short, true), (1, vec![matching]), "{short:?}");
+            for (rules, transport, is_cut) in
+                [(&others[..], short, true), (&Match::ALL, enough, true), (&Match::ALL, short, false)]
+            {
+                assert_eq!(cut(rules, transport, is_cut), (0, vec![]), "{transport:?}");
+            }
         }
     }
 

@@ -16,6 +16,9 @@ use super::ids::Exchange;
 use dwell_types::{FlowKey, Sink};
 
 pub(super) const PORT: u16 = 123;
+/// Where the timestamps are, in bytes.
+const ORIGINATE: usize = 24;
+const TRANSMIT: usize = 40;
 
 #[inline]
 pub(super) fn is_ntp(key: &FlowKey) -> bool {
@@ -29,17 +32,28 @@ pub(super) fn observe<S: Sink>(payload: &[u8], to: &mut Emitter<'_, S>) {
     }
     match first & 7 {
         1 | 3 => {
-            if let Some(transmit) = timestamp(payload, 40) {
+            if let Some(transmit) = timestamp(payload, TRANSMIT) {
                 to.request(Exchange::Ntp, transmit, 0);
             }
         }
         2 | 4 => {
-            if let Some(originate) = timestamp(payload, 24) {
+            if let Some(originate) = timestamp(payload, ORIGINATE) {
                 to.response(Exchange::Ntp, originate, 0);
             }
         }
         _ => {}
     }
+}
+
+/// Whether a packet that is cut ends before the timestamp that is needed of it, or before its mode.
+pub(super) fn is_cut(payload: &[u8]) -> bool {
+    let Some(&first) = payload.first() else { return true };
+    let needed = match first & 7 {
+        1 | 3 => TRANSMIT,
+        2 | 4 => ORIGINATE,
+        _ => return false,
+    };
+    payload.len() < needed + size_of::<u64>()
 }
 
 /// The timestamp at an offset, if it is captured and not zero.

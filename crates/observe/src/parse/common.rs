@@ -142,6 +142,12 @@ impl<'a> Ip<'a> {
         (!is_tunnel).then_some((ports, rest.bytes))
     }
 
+    /// Whether bytes are missing at the end.
+    #[inline(always)]
+    pub(crate) const fn is_cut(&self) -> bool {
+        self.rest.is_cut()
+    }
+
     /// The flow between these ports.
     #[inline(always)]
     pub(crate) fn flow(&self, [source_port, destination_port]: [u16; 2]) -> FlowKey {
@@ -157,7 +163,7 @@ impl<'a> Ip<'a> {
             None => self.udp(key).map(|(ports, payload)| (ports, Transport::Udp(payload)))?,
         };
         let &Self { vlan, dscp, identification, length, .. } = self;
-        let is_cut = self.rest.is_cut();
+        let is_cut = self.is_cut();
         Some(Packet { flow: self.flow(ports), vlan, dscp, identification, length: length as u32, is_cut, transport })
     }
 }
