@@ -1,4 +1,5 @@
 use super::arguments::{Arguments, Format, Writing};
+use crate::messages;
 use crate::output::{self, Output, RowFile};
 use anyhow::Result;
 use dwell_report::csv::Rows;
@@ -24,7 +25,43 @@ pub(super) struct Outputs {
     plot: Option<(Output, Image)>,
     pub(super) samples: RowFile,
     ppviz: Option<ppviz::Writer<Output>>,
+    unsaid: Unsaid,
     ambiguous: Ambiguous,
+}
+
+/// What the lines of ppviz, which come without a report, do not say of the samples.
+#[derive(Default)]
+struct Unsaid {
+    samples: u64,
+    ambiguous: u64,
+    /// The largest weight.
+    weight: f64,
+}
+
+impl Unsaid {
+    fn add(&mut self, sample: &Sample) {
+        self.samples += 1;
+        self.ambiguous += u64::from(sample.is_ambiguous());
+        self.weight = self.weight.max(sample.weight);
+    }
+
+    fn warnings(&self, ambiguous: Ambiguous) -> impl Iterator<Item = String> {
+        let what = match ambiguous {
+            Ambiguous::Drop => "exchanges are left out",
+            Ambiguous::Last => "delays are from the last of several requests on",
+            Ambiguous::Bounds | Ambiguous::First => "delays are from the first of several requests on",
+        };
+        let repeated = (self.ambiguous > 0).then(|| {
+            format!("{} of {} {what}: which copy was answered is not known (--ambiguous)", self.ambiguous, self.samples)
+        });
+        let weighted = (self.weight > 1.0).then(|| {
+            format!(
+                "samples stand for up to {:.2} exchanges each, which this format cannot say: use --samples",
+                self.weight
+            )
+        });
+        repeated.into_iter().chain(weighted)
+    }
 }
 
 impl Outputs {
@@ -43,6 +80,7 @@ impl Outputs {
             plot: Output::picture(arguments.plot.as_ref())?,
             samples: RowFile::open(arguments.samples.as_deref(), samples::COLUMNS)?,
             ppviz: if is_ppviz { Some(ppviz::Writer::new(report()?)) } else { None },
+            unsaid: Unsaid::default(),
             ambiguous: arguments.ambiguous,
         })
     }
@@ -81,6 +119,7 @@ impl Outputs {
 
     /// Writes a sample. An ambiguous one has the delay chosen by `--ambiguous`, or the longer one with both bounds.
     pub(super) fn sample(&mut self, series: Series, sample: &Sample, group: &str, flow: Option<FlowKey>) -> Result<()> {
+        self.unsaid.add(sample);
         let delay = match self.ambiguous {
             Ambiguous::Drop if sample.is_ambiguous() => return Ok(()),
             Ambiguous::Last => sample.since_last,
@@ -128,6 +167,7 @@ impl Outputs {
         }
         if let Some(ppviz) = self.ppviz {
             ppviz.finish()?.finish()?;
+            messages::warn(self.unsaid.warnings(self.ambiguous));
         }
         output::finish(self.report, self.samples.into_rows(), self.plot, |image, to| {
             let lines = reports.iter().flat_map(|report| &report.results);

@@ -135,7 +135,10 @@ fn sixteen_kib_are_enough_for_an_answer() {
 fn a_run_can_be_repeated() {
     let capture = Simulated::new("800");
     for format in ["table", "json", "jsonl", "csv", "openmetrics", "ppviz"] {
-        let run = |seed: &str| capture.rtt(&["--memory", "48KiB", "--format", format, "--seed", seed]);
+        let how = |seed: &str| {
+            dwell(&["rtt", &capture.path("s.pcap"), "--memory", "48KiB", "--format", format, "--seed", seed])
+        };
+        let run = |seed: &str| how(seed).out;
         assert_eq!(run("0"), run("0"), "{format}");
         assert_ne!(run("0"), run("1"), "{format}");
     }

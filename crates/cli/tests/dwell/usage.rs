@@ -704,6 +704,30 @@ fn packets_cut_before_what_a_rule_needs_are_told() {
     }
 }
 
+/// What ppviz has no field for is told on standard error: bounds, what is left out, and weights.
+#[test]
+fn what_ppviz_cannot_say_is_told() {
+    let ppviz = |how: &[&str]| {
+        let run = dwell(&[&["rtt", &testdata("mixed/mixed.pcap.zst"), "--format", "ppviz"], how].concat());
+        assert_eq!(run.code, 0, "{}", run.err);
+        (run.out.iter().filter(|&&byte| byte == b'\n').count(), run.err)
+    };
+    let of = "dwell: warning: 130 of 8690";
+    let why = "which copy was answered is not known (--ambiguous)";
+    for (how, lines, what) in [
+        ("bounds", 8_690, "delays are from the first of several requests on"),
+        ("first", 8_690, "delays are from the first of several requests on"),
+        ("last", 8_690, "delays are from the last of several requests on"),
+        ("drop", 8_560, "exchanges are left out"),
+    ] {
+        assert_eq!(ppviz(&["--ambiguous", how]), (lines, format!("{of} {what}: {why}\n")), "{how}");
+    }
+    let sampled = ppviz(&["--match", "tcp-ack", "--memory", "8KiB"]).1;
+    let words = "exchanges each, which this format cannot say: use --samples";
+    assert!(sampled.contains("dwell: warning: samples stand for up to") && sampled.contains(words), "{sampled}");
+    assert_eq!(ppviz(&["--match", "icmp-echo"]).1, "");
+}
+
 /// A message names the matches to select if packets belong to others, also with intervals; not if anything was found.
 #[test]
 fn what_was_not_looked_for_is_named() {
