@@ -36,17 +36,18 @@ pub(super) fn run(arguments: &LocalizeArguments) -> Result<ExitCode, Failure> {
     let routes = Routes::new(&segments);
     let asked = arguments.path.as_ref().map(|ends| between(&map, &routes, ends)).transpose()?;
     let paths = asked.clone().unwrap_or_else(|| (0..routes.paths()).collect());
-    let readings = read(&map, &routes, &files, arguments)?;
+    let (readings, mut warnings) = read(&map, &routes, &files, arguments)?;
     let mut to = arguments.report.open()?;
     let picture = super::picture::open(&map, arguments.plot.as_ref())?;
 
     let settings = Settings { baseline: arguments.baseline, false_alarms: arguments.false_alarms };
     let found = Localization::new(&routes, &readings, &paths, &settings);
     let answer = Answer { map: &map, routes: &routes, readings: &readings, found: &found };
+    warnings.extend(answer.warnings());
     let starts = readings.starts();
     let report = LocalizeReport {
         schema: LOCALIZE_SCHEMA,
-        warnings: answer.warnings(),
+        warnings,
         instrumented,
         granularity: segments.granularity().map(granularity),
         intervals: Intervals {
@@ -119,20 +120,21 @@ fn read(
     routes: &Routes,
     files: &[(Option<&str>, PathBuf)],
     arguments: &LocalizeArguments,
-) -> Result<Readings, Failure> {
+) -> Result<(Readings, Vec<String>), Failure> {
     let names = Names::new(&map.topology, routes);
     let mut read: Vec<(u32, Reading)> = Vec::new();
     // The file and line of each.
     let mut places: Vec<(&Path, u64)> = Vec::new();
+    let mut warnings = Vec::new();
     for (named, path) in files {
         let asked = named.map(|names| segment(map, routes, names)).transpose()?;
-        file::read(path, BufReader::new(open(path)?), |row| {
+        warnings.extend(file::read(path, BufReader::new(open(path)?), |row| {
             // The segment of the file if it has one, otherwise the one named in the row.
             let segment = asked.map_or_else(|| names.find(path, &row), Ok)?;
             read.push((segment, row.reading));
             places.push((path, row.line));
             Ok(())
-        })?;
+        })?);
     }
     let step_ns = arguments.interval.map_or(1, Nanos::get);
     let readings = Readings::new(&read, step_ns).map_err(|error| {
@@ -156,7 +158,7 @@ fn read(
             anyhow!("{intervals} intervals: expected more than the {baseline} of the baseline (--baseline)").into()
         );
     }
-    Ok(readings)
+    Ok((readings, warnings))
 }
 
 /// The error for segments that were measured at different times.

@@ -2,6 +2,7 @@
 
 use super::arguments::PointArguments;
 use crate::Failure;
+use crate::messages;
 use crate::points::{Point, Seen};
 use anyhow::{Result, anyhow};
 use dwell_capture::file::Stop;
@@ -42,7 +43,9 @@ impl Weights {
             let added = self.add(lines.field(flow), lines.field(weight), arguments);
             added.map_err(|error| lines.error(error.to_string()))?;
         }
-        Ok(lines.whole()?)
+        lines.whole()?;
+        messages::warn(lines.warning());
+        Ok(())
     }
 
     fn add(&mut self, flow: &str, weight: &str, arguments: &PointArguments) -> Result<()> {

@@ -1,5 +1,6 @@
 //! What is known of the delays beforehand (`--prior`).
 
+use crate::messages;
 use dwell_logs::{Lines, LogError};
 use dwell_sketch::timebloom::{Cdf, CdfError};
 use dwell_types::Nanos;
@@ -22,6 +23,7 @@ pub(super) fn read(path: &Path) -> Result<Cdf, LogError> {
         delays.push((Nanos::new(delay), number));
     }
     lines.whole()?;
+    messages::warn(lines.warning());
     Cdf::of_delays(delays).map_err(|error| match error {
         CdfError::Weight(_) => lines.error(error.to_string()),
         _ => lines.error("expected at least one delay"),

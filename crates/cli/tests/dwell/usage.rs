@@ -728,6 +728,32 @@ fn what_ppviz_cannot_say_is_told() {
     assert_eq!(ppviz(&["--match", "icmp-echo"]).1, "");
 }
 
+/// A last line without a line end may be cut off, and half a number is a number: that is told of every file of lines.
+#[test]
+fn unfinished_last_lines_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let [map, measured, capture, near, server] =
+        ["net/ladder.toml", "net/ladder-slow.csv", "ntp/ntp.pcap", "one-way/near.pcap.xz", "one-way/server.pcap.xz"]
+            .map(testdata);
+    let measured = fs::read_to_string(measured).unwrap();
+    for (text, arguments) in [
+        (&*measured, &["net", "localize", &map, "--routers", "12", "--measurements", "last.csv"][..]),
+        ("router,cost\nb1,9\n", &["net", "plan", &map, "--costs", "last.csv"]),
+        ("delay_ns\n1000000\n", &["rtt", &capture, "--match", "ntp", "--method", "timebloom", "--prior", "last.csv"]),
+        (
+            "flow,weight\n10.10.0.0/16,3\n",
+            &["owd", &near, &server, "--method", "lda", "--from", "0.0.0.0/0", "--flows", "--weights", "last.csv"],
+        ),
+    ] {
+        let words = "last.csv: the last line has no line end, and is used, but may be cut off";
+        for (text, is_told) in [(text, false), (text.trim_end(), true)] {
+            fs::write(folder.path().join("last.csv"), text).unwrap();
+            let run = dwell_in(folder.path(), arguments);
+            assert_eq!((run.code, run.err.contains(words)), (0, is_told), "{arguments:?}: {}", run.err);
+        }
+    }
+}
+
 /// A message names the matches to select if packets belong to others, also with intervals; not if anything was found.
 #[test]
 fn what_was_not_looked_for_is_named() {

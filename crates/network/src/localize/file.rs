@@ -36,18 +36,18 @@ pub struct Named {
 const NO_INTERVALS: &str = "no intervals: dwell owd writes them with --interval";
 
 /// Reads a file in either format and passes on its rows, until one is refused; errors name it by its `path`. That it has
-/// no intervals is an error, too.
+/// no intervals is an error, too. Returns a warning if its last line may be cut off.
 pub fn read(
     path: &Path,
     mut source: impl BufRead,
     take: impl FnMut(Row) -> Result<(), LogError>,
-) -> Result<(), LogError> {
+) -> Result<Option<String>, LogError> {
     let unread = |error| LogError::Unread(path.to_owned(), error);
     let mut head = blanks(&mut source).map_err(unread)?;
     if source.fill_buf().map_err(unread)?.starts_with(b"{") {
         // JSON has no byte order mark.
         head.retain(u8::is_ascii_whitespace);
-        return read_json(path, head.chain(source), take);
+        return read_json(path, head.chain(source), take).map(|()| None);
     }
     read_csv(path, head.chain(source), take)
 }
@@ -177,7 +177,7 @@ fn read_csv(
     path: &Path,
     source: impl BufRead,
     mut take: impl FnMut(Row) -> Result<(), LogError>,
-) -> Result<(), LogError> {
+) -> Result<Option<String>, LogError> {
     let mut lines = Lines::of(path, source);
     let needed = ["start_ns", "received", "lost", "mean_ns", "std_ns"];
     let others = ["kind", "from", "to", "via", "effective_samples"];
@@ -210,7 +210,7 @@ fn read_csv(
         take(Row { line: lines.number(), segment, reading })?;
     }
     lines.whole()?;
-    if is_empty { Err(lines.error(NO_INTERVALS)) } else { Ok(()) }
+    if is_empty { Err(lines.error(NO_INTERVALS)) } else { Ok(lines.warning()) }
 }
 
 /// The nanoseconds in a column, if any.
