@@ -81,6 +81,19 @@ fn clocks_of_interfaces() {
     }
 }
 
+/// Times that nanoseconds in 64 bits cannot express wrap: what is between two of them is right.
+#[test]
+fn times_out_of_range_are_as_far_apart() {
+    let mut file = Pcapng::new(false);
+    file.interface(1, 0, &[]);
+    let ticks = [u64::MAX - 500, u64::MAX - 100, i64::MAX as u64, i64::MAX as u64 + 70];
+    for ticks in ticks {
+        file.enhanced(0, ticks, 0, b"");
+    }
+    let times: Vec<_> = read(file.bytes.as_slice()).frames.iter().map(|frame| frame.at_ns.unwrap()).collect();
+    assert_eq!((times[1] - times[0], times[3] - times[2]), (400_000, 70_000));
+}
+
 /// A captured length just below 2³², whose difference to the block's wraps to a small number, is damage, in the first
 /// block and in one that is buffered.
 #[test]

@@ -19,8 +19,7 @@ use std::path::{Path, PathBuf};
 struct Counts {
     /// Samples by rule and leg.
     samples: BTreeMap<(Match, Leg), u64>,
-    /// `tcp-ack` samples with a delay of zero whose timestamps are beyond the year 2262, where all times saturate to
-    /// one.
+    /// `tcp-ack` samples with a delay of zero.
     immediate: u64,
     /// `tcp-ack` samples of segments whose IP length exceeds the length in the capture's record.
     longer_than_record: u64,
@@ -117,7 +116,7 @@ fn count(path: &Path) -> Counts {
                 if series.matching == Match::TcpAck {
                     if asked.longer_than_record {
                         counts.longer_than_record += 1;
-                    } else if sighting.at == asked.sighting.at && sighting.at.as_nanos() != i64::MAX {
+                    } else if sighting.at == asked.sighting.at {
                         counts.immediate += 1;
                     } else {
                         counts.older_ack +=

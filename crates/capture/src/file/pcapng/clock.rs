@@ -3,17 +3,15 @@ use dwell_types::Timestamp;
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
 /// The clock of an interface: converts ticks into nanoseconds since the epoch, exactly, rounding down if a tick is
-/// finer than a nanosecond, and saturating at the range of [`Timestamp`].
+/// finer than a nanosecond. Beyond the range of [`Timestamp`] they wrap, so that differences between them are right.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
     /// Whole nanoseconds per tick; zero if a tick is not a whole number of them.
     tick_ns: u64,
-    /// Offset to add, if it fits into 64 bits; otherwise `tick_ns` is zero.
+    /// Option `if_tsoffset` in nanoseconds, modulo 2⁶⁴.
     offset_ns: i64,
     /// Option `if_tsresol`: there are 10ⁿ ticks per second, or 2ⁿ if the highest bit is set.
     resolution: u8,
-    /// Option `if_tsoffset`.
-    offset_s: i64,
 }
 
 impl Clock {
@@ -27,28 +25,19 @@ impl Clock {
             0x80..=0x89 => NANOS_PER_SECOND >> (resolution & 0x7f),
             _ => 0,
         };
-        match offset_s.checked_mul(NANOS_PER_SECOND as i64) {
-            Some(offset_ns) => Self { tick_ns, offset_ns, resolution, offset_s },
-            None => Self { tick_ns: 0, offset_ns: 0, resolution, offset_s },
-        }
+        Self { tick_ns, offset_ns: offset_s.wrapping_mul(NANOS_PER_SECOND as i64), resolution }
     }
 
     /// The time that corresponds to a count of ticks.
     #[inline(always)]
     pub(super) fn moment(&self, ticks: u64) -> Timestamp {
-        if self.tick_ns != 0
-            && let Some(nanos) = ticks.checked_mul(self.tick_ns)
-            && let Ok(nanos) = i64::try_from(nanos)
-            && let Some(nanos) = nanos.checked_add(self.offset_ns)
-        {
-            return Timestamp::from_nanos(nanos);
-        }
-        self.moment_of_any(ticks)
+        let nanos = if self.tick_ns == 0 { self.nanos_of_any(ticks) } else { ticks.wrapping_mul(self.tick_ns) };
+        Timestamp::from_nanos((nanos as i64).wrapping_add(self.offset_ns))
     }
 
-    /// The same for every clock and tick count: at most 2⁶⁴ · 10⁹ < 2⁹⁴, so 128 bits always suffice.
+    /// The nanoseconds of so many ticks of any clock: at most 2⁶⁴ · 10⁹ < 2⁹⁴, so 128 bits always suffice.
     #[inline(never)]
-    fn moment_of_any(&self, ticks: u64) -> Timestamp {
+    fn nanos_of_any(&self, ticks: u64) -> u64 {
         let scaled = u128::from(ticks) * u128::from(NANOS_PER_SECOND);
         let exponent = u32::from(self.resolution & 0x7f);
         let nanos = if self.resolution & 0x80 != 0 {
@@ -57,9 +46,7 @@ impl Clock {
             // 10³⁹ does not fit, and is more than `scaled` can be.
             10u128.checked_pow(exponent).map_or(0, |per_second| scaled / per_second)
         };
-        let nanos = nanos as i128 + i128::from(self.offset_s) * i128::from(NANOS_PER_SECOND);
-        let ends = (i128::from(i64::MIN), i128::from(i64::MAX));
-        Timestamp::from_nanos(nanos.clamp(ends.0, ends.1) as i64)
+        nanos as u64
     }
 }
 
@@ -95,15 +82,18 @@ mod tests {
             (1_000_001, 6, -2, -999_999_000),
             (1, 0x8a, -1, -999_023_438),
             (10_000_000_000, 0, -9_999_999_999, 1_000_000_000),
-            // Beyond the range on either side.
-            (u64::MAX, 6, 0, i64::MAX),
-            (u64::MAX, 0, i64::MAX, i64::MAX),
-            (0, 9, i64::MIN, i64::MIN),
+            // Beyond the range on either side: modulo 2⁶⁴.
+            (i64::MAX as u64 + 1, 9, 0, i64::MIN),
+            (145_224_191, 9, -9_223_372_037, i64::MAX),
+            (u64::MAX, 6, 0, -1_000),
+            (u64::MAX, 0, i64::MAX, -2_000_000_000),
+            (0, 9, i64::MIN, 0),
         ];
         for (ticks, resolution, offset_s, nanos) in cases {
             let clock = Clock::new(resolution, offset_s);
+            let long_way = Clock { tick_ns: 0, ..clock };
             assert_eq!(clock.moment(ticks).as_nanos(), nanos, "{ticks} ticks at {resolution:#x} + {offset_s} s");
-            assert_eq!(clock.moment_of_any(ticks).as_nanos(), nanos, "{ticks} ticks at {resolution:#x}, long way");
+            assert_eq!(long_way.moment(ticks).as_nanos(), nanos, "{ticks} ticks at {resolution:#x}, long way");
         }
     }
 }
