@@ -578,6 +578,20 @@ fn losses_hold_what_passes_borders() {
     assert!(plain < intervals / 4 * 3, "{plain} of {intervals}");
 }
 
+/// Where all that passes in a quarter has named a border before, there is no cut; the packets before it are counted with
+/// those after it, also if the capture ends before the next cut.
+#[test]
+fn a_quarter_without_a_cut_loses_nothing() {
+    let again = |n: i64| (7, n * SECOND);
+    let crossings = [(1, 0), (2, SECOND / 2), again(1), (3, 3 * SECOND / 2), again(2), (4, 5 * SECOND / 2)];
+    for number in 1..=crossings.len() {
+        let summaries = summaries(crossings[..number].iter().copied(), 0, 1);
+        let packets: Vec<u64> = summaries.iter().map(|summary| summary.sketch.lda.packets()).collect();
+        assert_eq!(packets.iter().sum::<u64>(), number as u64, "{packets:?}");
+        assert_eq!(packets.len(), if number > 2 { 2 } else { 1 }, "{packets:?}");
+    }
+}
+
 /// The first border is in the first quarter of an interval that was seen completely.
 #[test]
 fn cuts_lie_in_the_first_quarter() {

@@ -145,8 +145,10 @@ impl Cutter {
             self.end_window();
         }
         let Some((packet, at)) = self.last.take() else { return };
-        let sketch = self.open.clone();
-        self.open.reset();
+        // What was closed by a quarter without a cut belongs to the last interval.
+        self.move_on();
+        let sketch = self.closed.clone();
+        self.closed.reset();
         // The last border is named by a hash of the last packet, to differ from the border before it.
         self.finish(hash::finish(packet.0), at + Nanos::new(1), sketch);
     }
