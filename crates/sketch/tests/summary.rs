@@ -399,14 +399,30 @@ fn messages_that_are_missing_repeated_or_foreign_are_never_wrong() {
     let (mut sender, receiver) = all();
     sender.insert(6, sender[5].clone());
     let (joined, rest) = join(sender, receiver);
-    assert_eq!((joined, rest.duplicates()), (whole, 1));
+    assert_eq!((&joined, rest.duplicates()), (&whole, 1));
 
     // From another seed.
     let (sender, _) = all();
     let foreign = summaries(packets.iter().map(|p| (p.id, p.sent + shift)), shift, 2);
-    let (joined, _) = join(sender, foreign);
+    let (joined, rest) = join(sender, foreign);
+    assert_eq!(joined.iter().map(|joined| joined.sent).sum::<u64>(), packets.len() as u64);
+    assert_eq!(rest.unjoined(), packets.len() as u64);
     assert!(joined.iter().all(|j| matches!(j.answer, Err(Unusable::Foreign(_) | Unusable::NoBorder))));
     assert!(joined.iter().any(|j| matches!(j.answer, Err(Unusable::Foreign(_)))));
+
+    // From another seed for one of two intervals that the receiver has as one.
+    let (mut sender, mut receiver) = all();
+    sender[6].sketch = summaries(packets.iter().map(|p| (p.id, p.sent)), 0, 2).remove(6).sketch;
+    let second = receiver.remove(6);
+    receiver[5].sketch.merge(&second.sketch).unwrap();
+    (receiver[5].to, receiver[5].end) = (second.to, second.end);
+    receiver[6..].iter_mut().for_each(|summary| summary.number -= 1);
+    let seen: u64 = sender.iter().map(|summary| summary.sketch.lda.packets()).sum();
+    let unjoined = receiver[5].sketch.lda.packets();
+    let (joined, rest) = join(sender, receiver);
+    assert_eq!(usable(&joined), usable(&whole) - 2);
+    assert_eq!(joined.iter().map(|joined| joined.sent).sum::<u64>(), seen);
+    assert_eq!(rest.unjoined(), unjoined);
 
     // Nothing from the receiver.
     let (joined, _) = join(all().0, Vec::new());

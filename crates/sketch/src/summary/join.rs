@@ -218,6 +218,7 @@ impl Join {
 
     /// Joins the first `sent` summaries of the sender and the first `received` of the receiver.
     fn answer(&mut self, sent: usize, received: usize) {
+        let packets = [self.sender.packets(sent), self.receiver.packets(received)];
         let sender = sum(self.sender.summaries.drain(..sent));
         let receiver = sum(self.receiver.summaries.drain(..received));
         let (Some((sender, start, end)), Some((receiver, received_start, received_end))) = (sender, receiver) else {
@@ -225,11 +226,7 @@ impl Join {
         };
         let ends = [[start, end], [received_start, received_end]];
         let later = Span::later(ends);
-        let (sent, answer) = match (sender, receiver) {
-            (Ok(sender), Ok(receiver)) => (sender.lda.packets(), compare(sender, receiver, later)),
-            (Err(error), _) | (_, Err(error)) => (0, Err(error)),
-        };
-        let (answer, flows) = match answer {
+        let (answer, flows) = match sender.and_then(|sender| compare(sender, receiver?, later)) {
             Ok((answer, flows, sketches)) => {
                 self.extend(Span::new(sketches, ends, answer));
                 let (spread, received) = (self.spread(&answer, end - start), answer.received as f64);
@@ -237,9 +234,12 @@ impl Join {
                 let answer = OneWay { elsewhere: passing(received * spread).max(reordered), ..answer };
                 (Ok(answer), flows.map(|flows| JoinedFlows { spread, ..flows }))
             }
-            Err(error) => (Err(Unusable::Foreign(error)), None),
+            Err(error) => {
+                self.unjoined = self.unjoined.saturating_add(packets[1]);
+                (Err(Unusable::Foreign(error)), None)
+            }
         };
-        self.put(Joined { start, end, sent, answer, flows });
+        self.put(Joined { start, end, sent: packets[0], answer, flows });
     }
 
     fn put(&mut self, joined: Joined) {
@@ -286,7 +286,8 @@ impl Join {
 
     fn drop_received(&mut self, most: usize) {
         let most = most.min(self.receiver.summaries.len());
-        self.unjoined += self.receiver.summaries.drain(..most).map(|summary| summary.sketch.lda.packets()).sum::<u64>();
+        self.unjoined = self.unjoined.saturating_add(self.receiver.packets(most));
+        self.receiver.summaries.drain(..most);
         self.is_aligned &= most == 0;
     }
 
@@ -326,6 +327,12 @@ enum Place {
 }
 
 impl Queue {
+    /// Packets of the first `number` summaries, of which untrusted ones may count any.
+    fn packets(&self, number: usize) -> u64 {
+        let each = self.summaries.iter().take(number).map(|summary| summary.sketch.lda.packets());
+        each.fold(0, u64::saturating_add)
+    }
+
     fn place(&self, summary: &Summary) -> Place {
         let fits = self.summaries.back().is_none_or(|last| last.to == summary.from);
         match summary.number {
