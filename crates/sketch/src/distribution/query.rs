@@ -163,7 +163,7 @@ impl Distribution {
     /// ends of its bin, within which the function rises.
     pub fn cdf(&self, points: usize) -> Vec<([i64; 2], Estimate<f64>)> {
         let total = self.value.total.weight;
-        if self.samples == 0 || points == 0 {
+        if self.tells_nothing() || points == 0 {
             return Vec::new();
         }
         let bins = &self.value.bins;

@@ -813,11 +813,13 @@ mod tests {
             let mut risk = Risk::none(Loss::Gradual);
             risk.at_risk[1..=usize::from(band)].fill(600.0);
             let distribution = store.distribution_at_risk(0, Ambiguous::Bounds, &risk);
-            (distribution.quantile(0.5).map(|p50| p50.value), distribution.exchanges().map(|all| all.value))
+            let shares: Vec<f64> = distribution.cdf(10).iter().map(|(_, share)| share.value).collect();
+            (distribution.quantile(0.5).map(|p50| p50.value), shares, distribution.exchanges().map(|all| all.value))
         };
         let followed = FOLLOWED as u8;
-        assert_eq!(of_band(followed).0, Some(1_000_000));
-        assert_eq!(of_band(followed + 1), (None, Some(1.0)), "but it was an exchange");
+        let (p50, shares, _) = of_band(followed);
+        assert_eq!((p50, shares), (Some(1_000_000), vec![1.0]));
+        assert_eq!(of_band(followed + 1), (None, Vec::new(), Some(1.0)), "but it was an exchange");
     }
 
     #[test]
