@@ -112,12 +112,17 @@ impl Trajectory {
         }
     }
 
-    /// Adds another sample with the same seed; the result is the sample of both streams.
+    /// Adds another sample with the same seed; the result is the sample of both streams, as large as the smaller one.
     pub fn merge(&mut self, other: &Self) -> Result<(), TrajectoryError> {
         if self.hashes != other.hashes {
             return Err(TrajectoryError::Seed);
         }
         self.packets += other.packets;
+        // Beyond the limit of the smaller one, packets of its stream are missing.
+        self.most = self.most.min(other.most);
+        while self.kept.len() > self.most {
+            self.kept.pop();
+        }
         other.kept.iter().for_each(|&entry| self.keep(entry));
         Ok(())
     }
@@ -224,6 +229,18 @@ mod tests {
         first.merge(&second).unwrap();
         assert_eq!(first.kept.into_sorted_vec(), whole.kept.into_sorted_vec());
         assert_eq!(first.packets, 5_000);
+    }
+
+    /// Of unequal samples, the smaller one says up to which hash nothing is missing.
+    #[test]
+    fn unequal_samples_merge() {
+        let (whole, _) = pair(1_000, 0..5_000);
+        for [bytes, others] in [[1_000, 4_000], [4_000, 1_000]] {
+            let (mut first, _) = pair(bytes, 0..2_000);
+            first.merge(&pair(others, 2_000..5_000).0).unwrap();
+            assert_eq!(first.limit(), whole.limit(), "{bytes}, {others}");
+            assert_eq!(first.kept.into_sorted_vec(), whole.kept.clone().into_sorted_vec(), "{bytes}, {others}");
+        }
     }
 
     #[test]
