@@ -65,7 +65,7 @@ impl Rli {
         if received <= before {
             return;
         }
-        let slope = (delay - first) as f64 / (received - before).get() as f64;
+        let slope = delay.saturating_sub(first) as f64 / (received - before).get() as f64;
         let flows = &mut self.flows;
         self.aside.retain(|&(flow, at)| {
             if at > received {
@@ -73,7 +73,7 @@ impl Rli {
             }
             if let Some(flow) = flows.entry(flow) {
                 let after = (at - before).get() as f64;
-                flow.delay_ns = flow.delay_ns.saturating_add(first + (slope * after) as i64);
+                flow.delay_ns = flow.delay_ns.saturating_add(first.saturating_add((slope * after) as i64));
                 flow.packets += 1;
             }
             false
@@ -134,5 +134,17 @@ mod tests {
         other.probe(at(0), at(120));
         rli.merge(&other);
         assert_eq!(rli.mean_ns(FlowId(1)), Some(75.0));
+    }
+
+    #[test]
+    fn absurd_times_saturate() {
+        let [first, last] = [i64::MIN, i64::MAX].map(at);
+        for sent in [[first, last], [last, first]] {
+            let mut rli = Rli::new(1 << 12, 1).unwrap();
+            rli.probe(sent[0], at(0));
+            rli.update(&packet(1, 60));
+            rli.probe(sent[1], at(100));
+            assert!(rli.mean_ns(FlowId(1)).is_some());
+        }
     }
 }
