@@ -1,12 +1,12 @@
 //! Summaries of two points, joined: both sides contain the same packets, despite loss, reordering and clock offsets.
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
-use dwell_sketch::codec::CodecError;
+use dwell_sketch::codec::{self, CodecError};
 use dwell_sketch::estimate::Estimate;
-use dwell_sketch::lda::{self, Bank, CellSize};
+use dwell_sketch::lda::{self, Bank, CellSize, Lda};
 use dwell_sketch::lds;
 use dwell_sketch::summary::{
-    Combined, Cutter, FlowList, FlowMeans, Join, Joined, Message, Messages, Params, Summary, Unusable,
+    Combined, Cutter, FlowList, FlowMeans, Join, Joined, Message, Messages, Params, Sketch, Summary, Unusable,
 };
 use dwell_types::{Crossing, FlowId, Nanos, PacketId, Timestamp, hash};
 
@@ -427,6 +427,29 @@ fn messages_that_are_missing_repeated_or_foreign_are_never_wrong() {
     // Nothing from the receiver.
     let (joined, _) = join(all().0, Vec::new());
     assert!(joined.iter().all(|j| j.answer == Err(Unusable::Missing)));
+}
+
+/// The same summary, whose sketch claims to have as many packets as there can be.
+fn claiming(summary: &Summary) -> Summary {
+    let mut lda = summary.sketch.lda.to_bytes();
+    // Behind the head, the seed and the size of a cell.
+    lda[15..23].fill(0xff);
+    let lda = Lda::from_bytes(&codec::seal(lda[..lda.len() - 8].to_vec())).unwrap();
+    Summary { sketch: Sketch { lda, ..summary.sketch.clone() }, ..summary.clone() }
+}
+
+#[test]
+fn counts_of_strangers_saturate() {
+    let packets = stream(5, 0.0, 0.0);
+    let claims = |summaries: Vec<Summary>| summaries.iter().map(claiming).collect::<Vec<_>>();
+    let (sender, receiver) = (claims(sent(&packets)), claims(received(&packets, 20 * MILLI)));
+    let (_, rest) = join(sender.clone(), receiver.clone());
+    let Combined { sent, usable, received, .. } = rest.total();
+    assert_eq!([sent, usable, received], [u64::MAX; 3]);
+    let (_, rest) = join(sender, Vec::new());
+    assert_eq!(rest.total().sent, u64::MAX);
+    let (_, rest) = join(Vec::new(), receiver);
+    assert_eq!(rest.unjoined(), u64::MAX);
 }
 
 #[test]

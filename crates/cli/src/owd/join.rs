@@ -93,7 +93,7 @@ fn usual_length(summaries: &[Summary]) -> Nanos {
 }
 
 fn facts(summaries: &[Summary]) -> PointFacts {
-    let packets = summaries.iter().map(|summary| summary.sketch.lda.packets()).sum();
+    let packets = summaries.iter().map(|summary| summary.sketch.lda.packets()).fold(0, u64::saturating_add);
     PointFacts { packets, ..PointFacts::default() }
 }
 

@@ -424,7 +424,7 @@ pub(super) fn surplus(total: &Combined) -> Option<String> {
 
 /// Warns if flows are missing from the sender's list: those for which it had no room, or all.
 pub(super) fn unlisted(total: &Combined, list: &FlowList) -> Option<String> {
-    let listed: u64 = list.records().iter().map(|record| record.packets).sum();
+    let listed = list.records().iter().map(|record| record.packets).fold(0, u64::saturating_add);
     let missing = Line::from(total).sent.saturating_sub(listed);
     if list.records().is_empty() && missing > 0 {
         return Some("flows were sketched, but the sender's list of them is missing: no flow is reported".to_owned());

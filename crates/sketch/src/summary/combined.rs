@@ -70,17 +70,19 @@ pub struct Combined {
 impl Combined {
     /// Adds an interval. Every packet that arrived has the same weight, whichever usable interval it was in.
     pub fn add(&mut self, joined: &Joined) {
-        self.sent += joined.sent;
+        // Untrusted sketches may count any number of packets.
+        let add = |sum: &mut u64, packets: u64| *sum = sum.saturating_add(packets);
+        add(&mut self.sent, joined.sent);
         let Ok(answer) = &joined.answer else { return };
-        self.usable += answer.sent;
-        self.received += answer.received;
+        add(&mut self.usable, answer.sent);
+        add(&mut self.received, answer.received);
         self.intervals += 1;
         self.unordered += u64::from(answer.received > answer.sent);
         self.surplus_intervals += u64::from(answer.has_surplus);
         self.all_apart += answer.apart;
         self.apart_variance += answer.apart_variance;
         let Some(delays) = answer.delays else { return };
-        self.effective_samples += delays.packets;
+        add(&mut self.effective_samples, delays.packets);
         let weight = answer.received as f64;
         let mean = delays.mean(Level::P95);
         let std = delays.std(Level::P95);
