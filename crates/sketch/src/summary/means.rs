@@ -146,6 +146,10 @@ impl Sums {
         if packets <= 0.0 {
             return;
         }
+        if self.packets == 0.0 {
+            // Exactly, whatever the clocks: from zero on, rounding would seem to be a variance.
+            self.mean = mean;
+        }
         let off = mean - self.mean;
         self.packets += packets;
         self.mean += off * packets / self.packets;
@@ -176,4 +180,29 @@ impl Sums {
 /// The value and its standard error, if that is known.
 fn known(figure: Figure) -> Option<(f64, f64)> {
     figure.interval.map(|(low, high)| (figure.value, (high - low) / (2.0 * Z95)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The mean of a single interval is that of all: what rounding leaves of the difference is no variance, not even
+    /// where clocks differ by years, nor does it make the interval no number.
+    #[test]
+    fn one_interval_does_not_vary() {
+        for ahead in [0.0, 1e9, 1e18] {
+            for packets in (1..100).map(f64::from) {
+                let mut sums = Sums { sent: 200, ..Sums::default() };
+                sums.tell(packets, ahead + 132_713_927.666_666_67, 1.0);
+                assert_eq!(sums.spread, 0.0, "{ahead} {packets}");
+                let mean = sums.answer(200, 4.0, Estimate::exact(0.0)).mean.unwrap();
+                let reach = Z95 * 1f64.hypot(((1.0 - packets / 200.0) * 4.0).sqrt());
+                assert!(
+                    (mean.high - mean.low - 2.0 * reach).abs() < 1e-6 || ahead > 1e9,
+                    "{ahead} {packets}: {mean:?}"
+                );
+                assert!(mean.low <= mean.value && mean.high - mean.low < 1_000.0, "{ahead} {packets}: {mean:?}");
+            }
+        }
+    }
 }
