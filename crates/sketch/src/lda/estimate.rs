@@ -82,10 +82,12 @@ pub(crate) fn surplus(has_surplus: bool, net: f64, apart: f64, variance: f64) ->
     Estimate { value, low, high }
 }
 
-/// A usable cell: the sum of its delays and the number of its packets.
+/// A usable cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Row {
+    /// The sum of its delays, less as many times an expected one: exact, however far the clocks are apart.
     delay_ns: i128,
+    /// The number of its packets.
     packets: u64,
 }
 
@@ -97,7 +99,7 @@ impl Lda {
     }
 
     /// The same if packets pass the receiver, by its clock, roughly `later` than the sender by the sender's clock:
-    /// modular sums are resolved around this delay.
+    /// modular sums are resolved around this delay, and deviations are as exact as those of delays around zero.
     pub fn since_about(&self, sender: &Self, later: Nanos) -> Result<OneWay, Foreign> {
         self.check_same(sender)?;
         let cells: Vec<(Fields, Fields)> = sender.cells.iter().zip(self.cells.iter()).collect();
@@ -126,18 +128,20 @@ impl Lda {
             let cells = &cells[bank.range()];
             let sum_bits = self.params.cell.sum_bits();
             let rows = counted(cells, bank, count_bits);
-            let expected = mean(used.iter()).unwrap_or(later.get() as f64);
-            let rows = rows.and_then(|rows| summed(cells, &rows, expected, sum_bits));
+            let expected = mean(used.iter()).unwrap_or(0.0);
+            let rows = rows.and_then(|rows| summed(cells, &rows, later, expected, sum_bits));
             let Some(rows) = rows else {
                 answer.unused_banks += 1;
                 continue;
             };
-            add_neighbours(&mut answer.neighbours, &rows);
+            add_neighbours(&mut answer.neighbours, &rows, later);
             used.extend(rows.into_iter().flatten());
         }
         answer.usable_cells = used.len() as u64;
-        answer.delays = moments_of(&used, self.packets.min(sender.packets));
-        answer.third_ns3 = answer.delays.map_or(0.0, |delays| third_moment(&used, delays.mean_ns));
+        if let Some(delays) = moments_of(&used, self.packets.min(sender.packets)) {
+            answer.third_ns3 = third_moment(&used, delays.mean_ns);
+            answer.delays = Some(Moments { mean_ns: later.get() as f64 + delays.mean_ns, ..delays });
+        }
         Ok(answer)
     }
 }
@@ -201,10 +205,18 @@ fn counted(cells: &[(Fields, Fields)], bank: &Sampled, bits: u32) -> Option<Vec<
 /// Sums that agree no better than random ones would with this probability are not taken for delays.
 const CHANCE: f64 = 1e-3;
 
-/// The usable rows of a bank, whose sums have `bits` bits. `None` if the delays vary too much for that.
-fn summed(cells: &[(Fields, Fields)], packets: &[u64], expected: f64, bits: u32) -> Option<Vec<Option<Row>>> {
+/// The usable rows of a bank, whose sums have `bits` bits. Delays are relative to `later`, around `expected`. `None` if
+/// they vary too much for that.
+fn summed(
+    cells: &[(Fields, Fields)],
+    packets: &[u64],
+    later: Nanos,
+    expected: f64,
+    bits: u32,
+) -> Option<Vec<Option<Row>>> {
     let row = |(&(sent, received), &packets): (&(Fields, Fields), &u64)| {
-        let residue = i128::from(received.sum) - i128::from(sent.sum);
+        let sum = i128::from(received.sum) - i128::from(sent.sum);
+        let residue = sum.wrapping_sub(times(packets, later)).rem_euclid(1 << bits);
         let delay_ns = nearest(residue, bits, packets as f64 * expected);
         (packets > 0).then_some(Row { delay_ns, packets })
     };
@@ -223,6 +235,11 @@ fn summed(cells: &[(Fields, Fields)], packets: &[u64], expected: f64, bits: u32)
     let near_expected = || ball(number, square(expected));
     let is_no_chance = number == 0 || near_each_other().min(near_expected()) <= CHANCE;
     (are_narrow && is_no_chance).then_some(rows)
+}
+
+/// So many times this delay.
+fn times(packets: u64, delay: Nanos) -> i128 {
+    i128::from(packets) * i128::from(delay.get())
 }
 
 /// The volume of a ball of so many dimensions with this squared radius.
@@ -249,11 +266,12 @@ fn mean<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<f64> {
     (packets > 0).then(|| delay as f64 / packets as f64)
 }
 
-/// Combines rows 2*i* and 2*i* + 1 [kompella12 §III-E].
-fn add_neighbours(neighbours: &mut (f64, u64), rows: &[Option<Row>]) {
+/// Combines rows 2*i* and 2*i* + 1, whose delays are relative to `later` [kompella12 §III-E].
+fn add_neighbours(neighbours: &mut (f64, u64), rows: &[Option<Row>], later: Nanos) {
+    let sum = |row: &Row| row.delay_ns.saturating_add(times(row.packets, later)) as f64;
     for pair in rows.chunks_exact(2) {
         if let [Some(even), Some(odd)] = pair {
-            neighbours.0 += (odd.delay_ns as f64 - even.delay_ns as f64).powi(2);
+            neighbours.0 += (sum(odd) - sum(even)).powi(2);
             neighbours.1 = neighbours.1.saturating_add(even.packets).saturating_add(odd.packets);
         }
     }
