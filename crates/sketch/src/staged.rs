@@ -9,7 +9,7 @@
 //! probability *p*, by the hash of its id, and always takes its slot of the first stage. The entry that was there moves
 //! to its own slot of the second stage, and so on; the last stage drops what it evicts. A response takes its entry out.
 //!
-//! **State**: *M* slots of 32 bytes: id, time, count and tag in full.
+//! **State**: *M* slots of 40 bytes: id, time, count and tag in full, and whether there is an entry.
 //!
 //! **Cost**: one slot per stage and event.
 //!
@@ -242,6 +242,7 @@ mod tests {
     #[test]
     fn the_entry_that_is_evicted_moves_on() {
         let mut fridge = Staged::new(Params { slots: 4, stages: 2, entry_probability: 1.0 }, 1).unwrap();
+        assert_eq!(fridge.state_bytes(), 4 * 40);
         let mut same = (0..).map(hash::finish).filter(|&id| fridge.clone().place(0, ExchangeId(id)) == 0);
         let ids: Vec<u64> = same.by_ref().take(2).collect();
         fridge.update(&request(ids[0], 0));
