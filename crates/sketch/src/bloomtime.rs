@@ -18,21 +18,19 @@ use crate::filters::GivenFilters;
 use crate::timebloom::{self, Params, Policy, Prior, Reference};
 use dwell_types::Nanos;
 
-/// Bytes of the uniform prior that a ring keeps.
-const PRIOR: usize = 64;
 /// The least memory for [`budget`].
-pub const LEAST_BYTES: usize = timebloom::LEAST_BYTES + PRIOR;
+pub const LEAST_BYTES: usize = timebloom::LEAST_BYTES + Prior::UNIFORM_BYTES;
 
 /// The window for delays up to `longest` that fits this many bytes, without the counts of the series; `None` if they
 /// are too few. `rate`: requests per second, if known.
 pub fn budget(bytes: usize, longest: Nanos, rate: Option<f64>, given: &GivenFilters) -> Option<Params> {
-    let (bits, buckets, rate) = timebloom::fit(bytes.checked_sub(PRIOR)?, longest, rate, given)?;
-    Some(Params { hashes: given.hashes, ..params(bits, buckets, rate) })
+    let ring = Params::budget(bytes, longest, rate, given, Prior::Uniform)?;
+    Some(Params { hashes: ring.hashes, ..params(ring.bits, ring.filters, ring.rate) })
 }
 
 /// The least bytes for [`budget`] of what is given.
 pub(crate) fn least_bytes(given: &GivenFilters) -> usize {
-    timebloom::least_bytes(given) + PRIOR
+    Params::least_bytes(given, &Prior::Uniform)
 }
 
 /// A window of this many buckets and bits, for a rate in requests per second.

@@ -7,7 +7,7 @@ pub(crate) const LEAST_BYTES: usize = beside_bytes(LEAST_FILTERS) + (LEAST_FILTE
 
 /// Bits, filters and requests per second for a ring in this many bytes, for delays up to `longest`; `None` if they are
 /// too few. Without a rate, that for which [`UNKNOWN_RATE`] functions are best.
-pub(crate) fn fit(bytes: usize, longest: Nanos, rate: Option<f64>, given: &GivenFilters) -> Option<(u64, u32, f64)> {
+pub(super) fn fit(bytes: usize, longest: Nanos, rate: Option<f64>, given: &GivenFilters) -> Option<(u64, u32, f64)> {
     let rows =
         |filters: u32| given.places_of(1, Shape::most_rows(bytes.saturating_sub(beside_bytes(filters)), filters));
     let filters = given.filters.unwrap_or_else(|| fit_filters(rows, longest, rate));
@@ -20,7 +20,7 @@ pub(crate) fn fit(bytes: usize, longest: Nanos, rate: Option<f64>, given: &Given
 }
 
 /// The least bytes for [`fit`] of what is given.
-pub(crate) fn least_bytes(given: &GivenFilters) -> usize {
+pub(super) fn least_bytes(given: &GivenFilters) -> usize {
     let filters = given.filters.unwrap_or(LEAST_FILTERS);
     beside_bytes(filters) + Shape::bytes_for(given.least_places(1), filters)
 }

@@ -60,4 +60,5 @@ mod sketch;
 pub use sketch::{Params, Prior, TimeBloom, TimeBloomError};
 // The choice of the numbers of filters and hash functions.
 mod fit;
-pub(crate) use fit::{LEAST_BYTES, fit, least_bytes};
+pub(crate) use fit::LEAST_BYTES;
+use fit::{fit, least_bytes};

@@ -59,10 +59,13 @@ pub enum Prior {
 }
 
 impl Prior {
+    /// Bytes that a ring holds of [`Prior::Uniform`].
+    pub(crate) const UNIFORM_BYTES: usize = Cdf::cells_bytes(1);
+
     /// Bytes that a ring holds of it, sooner or later.
     fn state_bytes(&self) -> usize {
         match self {
-            Self::Uniform => Cdf::cells_bytes(1),
+            Self::Uniform => Self::UNIFORM_BYTES,
             Self::Known(cdf) => cdf.state_bytes(),
             Self::Learnt => Learnt::BYTES,
         }
