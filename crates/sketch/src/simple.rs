@@ -17,9 +17,9 @@
 //! **Estimate**: none. An exchange of delay *d* survives *x* later requests with probability (1 − 1/*M*)^*x* if one
 //! stage is always overwritten, so with *λ* requests per second a share 1 − e^(−*λd*/*M*) of the exchanges of delay *d*
 //! is lost: the slower, the more, whatever the number of runs. Keeping entries until they are overdue loses the
-//! exchanges slower than that when the array is full, and lets requests without an answer block it: fast and slow exchanges are then
-//! equally likely to be lost on arrival. A false match has probability stages · 2^−bits per response that has no entry
-//! of its own.
+//! exchanges slower than that when the array is full, and lets requests without an answer block it: fast and slow
+//! exchanges are then equally likely to be lost on arrival. A false match has probability stages · 2^−bits per response
+//! that has no entry of its own.
 //!
 //! **Merge**: the samples of arrays over disjoint traffic are simply added up.
 //!

@@ -185,8 +185,9 @@ impl Params {
     pub const LONGEST_WINDOW: Nanos = Nanos::from_secs(3_600);
 
     /// One group, whose *h* snapshots together last for `span`, so that delays up to (*h* − 1)/*h* of it are answered
-    /// ([`Params::longest`]; [`Params::budget`] takes that instead); bytes, Count-Min of 4 rows, [`Rule::Interpolated`], and the
-    /// paper's culprits: more than 1% of a queue that takes an eighth of the span [conquest §6.1].
+    /// ([`Params::longest`]; [`Params::budget`] takes that instead); bytes, Count-Min of 4 rows,
+    /// [`Rule::Interpolated`], and the paper's culprits: more than 1% of a queue that takes an eighth of the span
+    /// [conquest §6.1].
     pub fn new(snapshots: u32, span: Nanos, columns: u32, seed: u64) -> Self {
         Self {
             snapshots,

@@ -8,7 +8,8 @@ pub struct Params {
     /// Cells of a row that the packets of a flow are spread over, *k*. The more, the more survive losses; but columns
     /// must grow with them, or flows disturb each other *k* times as often.
     pub cells_per_flow: u32,
-    /// Sampling rate of each row, from [`Params::LEAST_RATE`] to 1; one entry per row, *R* of them, 1 to [`Params::MOST_ROWS`].
+    /// Sampling rate of each row, from [`Params::LEAST_RATE`] to 1; one entry per row, *R* of them, 1 to
+    /// [`Params::MOST_ROWS`].
     pub rates: Vec<f64>,
     /// Weight of a packet of each class: how many packets it counts as; 1 to [`Params::MOST_CLASSES`] entries, each
     /// from 1 to [`Params::MOST_WEIGHT`].

@@ -34,9 +34,9 @@
 //! **Merge**: samples over disjoint traffic are simply added up.
 //!
 //! **Differs from the paper**: it weights each fridge's count of each delay by the inverse of a variance estimated from
-//! the same samples, which is biased ([`by_inverse_variance`]; `tests/sampling_statistics.rs` shows it). With *z* = all offered requests this would
-//! be 1/Σ*r*ₖ (1 − *r*ₖ/*M*ₖ)^*x*; counting only admitted ones lets a gate turn away the rest without a lookup. One
-//! slot array is divided unequally, where the paper halves it.
+//! the same samples, which is biased ([`by_inverse_variance`]; `tests/sampling_statistics.rs` shows it). With *z* = all
+//! offered requests this would be 1/Σ*r*ₖ (1 − *r*ₖ/*M*ₖ)^*z*; counting only admitted ones lets a gate turn away the
+//! rest without a lookup. One slot array is divided unequally, where the paper halves it.
 //!
 //! **Source**: zheng22 §4.2 (`docs/papers/zheng22-fridge.md`); balance heuristic: E. Veach, L. J. Guibas, *Optimally
 //! combining sampling techniques for Monte Carlo rendering*, SIGGRAPH 1995.

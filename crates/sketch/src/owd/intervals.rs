@@ -49,7 +49,8 @@ struct Open {
 }
 
 impl Intervals {
-    /// Bytes of what is known of the open intervals, those that may have packets in flight, for this length and longest delay.
+    /// Bytes of what is known of the open intervals, those that may have packets in flight, for this length and longest
+    /// delay.
     pub(super) fn open_bytes(length: Nanos, longest: Nanos) -> usize {
         let most = (longest.get() / length.get().max(1)).unsigned_abs().saturating_add(2).max(4);
         let capacity = most.checked_next_power_of_two().and_then(|capacity| usize::try_from(capacity).ok());

@@ -1,8 +1,9 @@
 use super::lowest::Lowest;
 use dwell_types::{Nanos, Timestamp};
 
-/// The latest delays of one direction, and the smallest ones. They bound those of the opposite direction at about the same time, whatever the
-/// clocks: the sum of two delays, one in each direction, is free of their offset and cannot be negative.
+/// The latest delays of one direction, and the smallest ones. They bound those of the opposite direction at about the
+/// same time, whatever the clocks: the sum of two delays, one in each direction, is free of their offset and cannot be
+/// negative.
 #[derive(Clone, Copy, Debug)]
 pub struct Latest {
     /// Times at which delays became known, and the delays; in a ring.

@@ -76,8 +76,8 @@ pub struct Join {
     total: Combined,
     /// Longer spans of time, once packets arrived in an interval in which they were not sent.
     spans: Option<Spans>,
-    /// Maximum bytes of longer spans, and of waiting summaries, of which there are at most [`MOST_WAITING`] per point; `None`
-    /// without a bound.
+    /// Maximum bytes of longer spans, and of waiting summaries, of which there are at most [`MOST_WAITING`] per point;
+    /// `None` without a bound.
     bound: Option<usize>,
     most_bytes: usize,
 }
@@ -87,8 +87,8 @@ pub struct Join {
 struct Queue {
     summaries: VecDeque<Summary>,
     next: u64,
-    /// The names of the latest borders, at most [`MOST_NAMES`], and those of them that came again: of equal packets, such as
-    /// keep-alives, nobody knows which one the other point has seen.
+    /// The names of the latest borders, at most [`MOST_NAMES`], and those of them that came again: of equal packets,
+    /// such as keep-alives, nobody knows which one the other point has seen.
     latest: VecDeque<u64>,
     repeated: VecDeque<u64>,
 }
