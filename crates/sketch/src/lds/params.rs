@@ -6,7 +6,7 @@ pub struct Params {
     /// Cells in each row, *C*; at least `cells_per_flow`.
     pub columns: u32,
     /// Cells of a row that the packets of a flow are spread over, *k*. The more, the more survive losses; but columns
-    /// must grow with them, or flows disturb each other *k* times as often.
+    /// must grow with them, or flows disturb each other *k* times as often. 1 to [`Params::MOST_CELLS_PER_FLOW`].
     pub cells_per_flow: u32,
     /// Sampling rate of each row, from [`Params::LEAST_RATE`] to 1; one entry per row, *R* of them, 1 to
     /// [`Params::MOST_ROWS`].
@@ -25,7 +25,7 @@ pub struct Params {
 pub enum LdsError {
     /// Too few or too many rows.
     Rows(usize),
-    /// Fewer columns than a flow has cells, or a flow without a cell.
+    /// Fewer columns than a flow has cells, or a flow without a cell, or with too many.
     Columns {
         /// As given.
         columns: u32,
@@ -56,7 +56,8 @@ impl fmt::Display for LdsError {
         match self {
             Self::Rows(rows) => write!(f, "{rows} rows: expected from 1 to {}", Params::MOST_ROWS),
             Self::Columns { columns, cells_per_flow } => {
-                write!(f, "{cells_per_flow} cells per flow in {columns} columns: expected from 1 to as many as columns")
+                let most = columns.min(&Params::MOST_CELLS_PER_FLOW);
+                write!(f, "{cells_per_flow} cells per flow in {columns} columns: expected from 1 to {most}")
             }
             Self::Cells(cells) => write!(f, "{cells} cells: expected at most {}", Params::MOST_CELLS),
             Self::Rate(rate) => write!(f, "sampling rate {rate}: expected from 2^-24 to 1"),
@@ -73,6 +74,9 @@ impl std::error::Error for LdsError {}
 impl Params {
     /// More rows do not help: four are best if 2% of the flows may be disturbed [sanjuas11 §3.1].
     pub const MOST_ROWS: usize = 64;
+    /// Decoding takes memory for every cell of every flow, however small a stranger's sketch is; the paper's has five
+    /// [sanjuas11 §5.2].
+    pub const MOST_CELLS_PER_FLOW: u32 = 64;
     /// Hashes of 32 bits decide what is sampled: this rate is applied to within 2⁻⁸.
     pub const LEAST_RATE: f64 = 1.0 / (1u32 << 24) as f64;
     /// A class is one byte.
@@ -102,7 +106,7 @@ impl Params {
         if !(1..=Self::MOST_ROWS).contains(&self.rows()) {
             return Err(LdsError::Rows(self.rows()));
         }
-        if !(1..=columns).contains(&cells_per_flow) {
+        if !(1..=columns.min(Self::MOST_CELLS_PER_FLOW)).contains(&cells_per_flow) {
             return Err(LdsError::Columns { columns, cells_per_flow });
         }
         if self.cells() > Self::MOST_CELLS {

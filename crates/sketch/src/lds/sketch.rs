@@ -288,11 +288,12 @@ mod tests {
     #[test]
     fn nonsense_parameters_are_refused() {
         type Change = fn(&mut Params);
-        let cases: [(Change, LdsError); 9] = [
+        let cases: [(Change, LdsError); 10] = [
             (|p| p.rates.clear(), LdsError::Rows(0)),
             (|p| p.rates = vec![1.0; 65], LdsError::Rows(65)),
             (|p| p.cells_per_flow = 0, LdsError::Columns { columns: 50, cells_per_flow: 0 }),
             (|p| p.cells_per_flow = 51, LdsError::Columns { columns: 50, cells_per_flow: 51 }),
+            (|p| (p.columns, p.cells_per_flow) = (99, 65), LdsError::Columns { columns: 99, cells_per_flow: 65 }),
             (|p| p.columns = u32::MAX, LdsError::Cells(3 * u64::from(u32::MAX))),
             (|p| p.rates[1] = 0.0, LdsError::Rate(0.0)),
             (|p| p.rates[1] = 1e-9, LdsError::Rate(1e-9)),
