@@ -429,11 +429,11 @@ fn messages_that_are_missing_repeated_or_foreign_are_never_wrong() {
     assert!(joined.iter().all(|j| j.answer == Err(Unusable::Missing)));
 }
 
-/// The same summary, whose sketch claims to have as many packets as there can be.
-fn claiming(summary: &Summary) -> Summary {
+/// The same summary, whose sketch claims to have so many packets.
+fn claiming(packets: u64, summary: &Summary) -> Summary {
     let mut lda = summary.sketch.lda.to_bytes();
     // Behind the head, the seed and the size of a cell.
-    lda[15..23].fill(0xff);
+    lda[15..23].copy_from_slice(&packets.to_le_bytes());
     let lda = Lda::from_bytes(&codec::seal(lda[..lda.len() - 8].to_vec())).unwrap();
     Summary { sketch: Sketch { lda, ..summary.sketch.clone() }, ..summary.clone() }
 }
@@ -441,7 +441,7 @@ fn claiming(summary: &Summary) -> Summary {
 #[test]
 fn counts_of_strangers_saturate() {
     let packets = stream(5, 0.0, 0.0);
-    let claims = |summaries: Vec<Summary>| summaries.iter().map(claiming).collect::<Vec<_>>();
+    let claims = |summaries: Vec<Summary>| summaries.iter().map(|s| claiming(u64::MAX, s)).collect::<Vec<_>>();
     let (sender, receiver) = (claims(sent(&packets)), claims(received(&packets, 20 * MILLI)));
     let (_, rest) = join(sender.clone(), receiver.clone());
     let Combined { sent, usable, received, .. } = rest.total();
@@ -450,6 +450,22 @@ fn counts_of_strangers_saturate() {
     assert_eq!(rest.total().sent, u64::MAX);
     let (_, rest) = join(Vec::new(), receiver);
     assert_eq!(rest.unjoined(), u64::MAX);
+}
+
+/// A sketch that claims to be of no packets has no delays, whatever is in its cells, and the others keep theirs.
+#[test]
+fn no_packets_have_no_delay() {
+    let packets = stream(5, 0.0, 0.0);
+    let (mut sender, mut receiver) = (sent(&packets), received(&packets, 20 * MILLI));
+    let [(_, whole), (_, claimed)] = [false, true].map(|claims| {
+        if claims {
+            [&mut sender, &mut receiver].into_iter().flat_map(|side| &mut side[..3]).for_each(|s| *s = claiming(0, s));
+        }
+        join(sender.clone(), receiver.clone())
+    });
+    let mean = |joined: &Join| joined.total().mean().unwrap();
+    assert!(claimed.total().sent < whole.total().sent);
+    assert!((mean(&claimed).value - mean(&whole).value).abs() < 0.05 * mean(&whole).value, "{:?}", mean(&claimed));
 }
 
 #[test]

@@ -161,7 +161,7 @@ fn too_sparse(total: &Line, span: Option<Span>, interval: Nanos) -> Option<Strin
     /// With more packets per interval other reasons are more likely.
     const FEW_PER_INTERVAL: u64 = 3;
     let intervals = (lasts(span).get() / interval.get().max(1)).unsigned_abs();
-    let are_few = total.received > 0 && total.received < FEW_PER_INTERVAL * intervals;
+    let are_few = total.received > 0 && total.received / FEW_PER_INTERVAL < intervals;
     (total.delay_ns.mean.is_none() && are_few)
         .then(|| "intervals have too few packets for a delay: set a longer --interval".to_owned())
 }

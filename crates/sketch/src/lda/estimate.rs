@@ -279,7 +279,8 @@ fn add_neighbours(neighbours: &mut (f64, u64), rows: &[Option<Row>], later: Nano
 
 /// The estimate from all usable rows, with the standard deviation from the spread between them.
 fn moments_of(rows: &[Row], population: u64) -> Option<Moments> {
-    if rows.len() < 3 {
+    // A stranger's sketch may claim to have no packets, but have them in its cells.
+    if rows.len() < 3 || population == 0 {
         return None;
     }
     let mean_ns = mean(rows.iter())?;
