@@ -46,7 +46,7 @@ pub(super) fn broadcom(rest: &mut Rest<'_>) -> Step {
 
 /// The same in front.
 pub(super) fn broadcom_prepended(rest: &mut Rest<'_>) -> Step {
-    link::tagged_frame(4, rest)
+    link::tag_of_frame(4, rest)
 }
 
 /// What Juniper's routers write (`monitor traffic write-file`): a magic number, flags, extensions if there are any, and

@@ -17,7 +17,10 @@ pub(super) mod ether_type {
     pub(crate) const PROVIDER_BRIDGE: u16 = 0x88e7;
     pub(crate) const PRECISION_TIME: u16 = 0x88f7;
     pub(crate) const FABRIC_PATH: u16 = 0x8903;
+    pub(crate) const SECURITY_GROUP: u16 = 0x8909;
+    pub(crate) const VIRTUAL_INTERFACE: u16 = 0x8926;
     pub(crate) const SEAMLESS_REDUNDANCY: u16 = 0x892f;
+    pub(crate) const PORT_EXTENDER: u16 = 0x893f;
     pub(crate) const VLAN_9100: u16 = 0x9100;
     pub(crate) const VLAN_9200: u16 = 0x9200;
     pub(crate) const REDUNDANCY: u16 = 0xf1c1;
@@ -45,9 +48,18 @@ pub(super) fn next(ether_type: u16) -> Step {
 fn rare(ether_type: u16) -> Step {
     match ether_type {
         ether_type::VLAN_9100 | ether_type::VLAN_9200 => Ok(Next::Vlan),
-        ether_type::PROVIDER_BRIDGE => Ok(Next::ProviderBridge),
-        ether_type::FABRIC_PATH => Ok(Next::FabricPath),
-        ether_type::SEAMLESS_REDUNDANCY | ether_type::REDUNDANCY => Ok(Next::Redundancy),
+        // Flags and service of a provider backbone bridge (IEEE 802.1ah).
+        ether_type::PROVIDER_BRIDGE => Ok(Next::TagOfFrame(4)),
+        // Tree and time to live in Cisco's FabricPath.
+        ether_type::FABRIC_PATH => Ok(Next::TagOfFrame(2)),
+        // The number of a frame on redundant paths: high-availability seamless redundancy (IEC 62439-3 §5.7), and
+        // time-sensitive networks (IEEE 802.1CB §7.8).
+        ether_type::SEAMLESS_REDUNDANCY | ether_type::REDUNDANCY => Ok(Next::Tag(4)),
+        // The interfaces of Cisco's VN-Tag, and of port extenders (IEEE 802.1BR §7.5).
+        ether_type::VIRTUAL_INTERFACE => Ok(Next::Tag(4)),
+        ether_type::PORT_EXTENDER => Ok(Next::Tag(6)),
+        // The sender's security group in Cisco's metadata.
+        ether_type::SECURITY_GROUP => Ok(Next::Tag(6)),
         ether_type::TRANSPARENT_ETHERNET => Ok(Next::Ethernet),
         ether_type::PPP => Ok(Next::Ppp),
         ether_type::PRECISION_TIME => Ok(Next::PrecisionTime),
@@ -75,22 +87,16 @@ pub(super) fn vlan(rest: &mut Rest<'_>) -> Result<(u16, Next), Reject> {
     Ok((u16_at(tag, 0) & 0xfff, type_or_length(u16_at(tag, 2), rest)?))
 }
 
-/// The instance tag of a provider backbone bridge (IEEE 802.1ah), in bytes: flags and service.
-pub(super) const PROVIDER_BRIDGE_TAG: usize = 4;
-/// The tag of Cisco's `FabricPath`, in bytes: tree and time to live.
-pub(super) const FABRIC_PATH_TAG: usize = 2;
-
-/// A tag of this length, then the whole frame that it carries.
-pub(super) fn tagged_frame(bytes: usize, rest: &mut Rest<'_>) -> Step {
+/// A tag of this length, then a type or length field.
+pub(super) fn tag(bytes: usize, rest: &mut Rest<'_>) -> Step {
     rest.skip(bytes, Layer::Link)?;
-    Ok(Next::Ethernet)
+    type_or_length(u16_at(rest.take::<2>(Layer::Link)?, 0), rest)
 }
 
-/// What numbers the copies of a frame on redundant paths, for high-availability seamless redundancy (IEC 62439-3 §5.7)
-/// and in time-sensitive networks (IEEE 802.1CB §7.8): four bytes, then a type or length field.
-pub(super) fn redundancy(rest: &mut Rest<'_>) -> Step {
-    let tag = rest.take::<6>(Layer::Link)?;
-    type_or_length(u16_at(tag, 4), rest)
+/// A tag of this length, then the whole frame that it carries.
+pub(super) fn tag_of_frame(bytes: usize, rest: &mut Rest<'_>) -> Step {
+    rest.skip(bytes, Layer::Link)?;
+    Ok(Next::Ethernet)
 }
 
 /// What follows Ethernet's type or length field.

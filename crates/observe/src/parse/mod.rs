@@ -3,12 +3,13 @@
 //! No allocation, no copy of payload, and every frame becomes either a [`Packet`] or exactly one [`Reject`].
 //!
 //! **Layers.** Ethernet II, 802.3 with LLC or SNAP, Linux cooked v1 and v2, raw IP, BSD loopback, PPP and Cisco HDLC
-//! (each also in the other's link types), PPPoE sessions, NFLOG, IPNET, IP over InfiniBand, IEEE 802.11 (bare or behind
-//! radiotap), PKTAP and PPI, and Ethernet with what switches of Marvell and Broadcom and routers of Juniper add; below
-//! IP any mix of VLAN tags, MPLS labels (IP, or an Ethernet pseudowire with a control word), provider backbone bridges,
-//! Cisco `FabricPath`, tags of redundant paths (HSR, IEEE 802.1CB) and PPPoE; between IP headers GRE version 0 (also with
-//! Ethernet, MPLS or ERSPAN inside) and version 1 (PPTP), IP in IP in all four combinations, MPLS in IP and in UDP,
-//! Ethernet in IP, VXLAN, VXLAN-GPE, Geneve, GTP-U and L2TP version 2. At most [`LAYERS`] headers are followed, in a loop.
+//! (each also in the other's link types), PPPoE sessions, NFLOG, IPNET, IP over InfiniBand, IEEE 802.11 (bare or
+//! behind radiotap), PKTAP and PPI, and Ethernet with what switches of Marvell and Broadcom and routers of Juniper
+//! add; below IP any mix of VLAN tags, MPLS labels (IP, or an Ethernet pseudowire with a control word), provider
+//! backbone bridges, Cisco `FabricPath`, VN-Tag and metadata, tags of redundant paths (HSR, IEEE 802.1CB) and of port
+//! extenders, and PPPoE; between IP headers GRE version 0 (also with Ethernet, MPLS or ERSPAN inside) and version 1
+//! (PPTP), IP in IP in all four combinations, MPLS in IP and in UDP, Ethernet in IP, VXLAN, VXLAN-GPE, Geneve, GTP-U
+//! and L2TP version 2. At most [`LAYERS`] headers are followed, in a loop.
 //!
 //! **Tunnels.** [`Key`] says which IP header gives a packet its flow. With [`Key::Inner`] that is the innermost one. A
 //! UDP datagram to the port of a tunnel counts as tunnelled only if there is an IP header at the place that the tunnel

@@ -5,9 +5,10 @@ use super::reject::Reject;
 pub(super) enum Next {
     Ethernet,
     Vlan,
-    ProviderBridge,
-    FabricPath,
-    Redundancy,
+    /// A tag of so many bytes, then a type or length field.
+    Tag(u8),
+    /// A tag of so many bytes, then the whole frame that it carries.
+    TagOfFrame(u8),
     Mpls,
     Pppoe,
     Ppp,

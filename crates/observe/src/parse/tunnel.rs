@@ -199,6 +199,8 @@ pub(super) fn gre(rest: &mut Rest<'_>) -> Step {
                     Ok(Next::Ethernet)
                 }
                 ERSPAN_3 => erspan_3(rest),
+                // Here Cisco's metadata comes behind the type of what it carries.
+                ether_type::SECURITY_GROUP => link::next(u16_at(rest.take::<8>(Layer::Link)?, 0)),
                 _ => link::next(kind),
             }
         }

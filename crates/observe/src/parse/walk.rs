@@ -63,9 +63,8 @@ fn headers<'a>(
                 outermost_vlan = outermost_vlan.or(Some(id));
                 inside
             }
-            Next::ProviderBridge => link::tagged_frame(link::PROVIDER_BRIDGE_TAG, &mut rest)?,
-            Next::FabricPath => link::tagged_frame(link::FABRIC_PATH_TAG, &mut rest)?,
-            Next::Redundancy => link::redundancy(&mut rest)?,
+            Next::Tag(bytes) => link::tag(bytes.into(), &mut rest)?,
+            Next::TagOfFrame(bytes) => link::tag_of_frame(bytes.into(), &mut rest)?,
             Next::Mpls => link::mpls(&mut rest)?,
             Next::Pppoe => link::pppoe(&mut rest)?,
             Next::Ppp => link::ppp(&mut rest)?,

@@ -39,8 +39,10 @@ pub(crate) enum Layer {
     ProviderBridge,
     /// Cisco's tag, in front of Ethernet.
     FabricPath,
-    /// The number of a frame on redundant paths, of this type.
-    Redundancy(u16),
+    /// A tag of this type and these bytes, in front of a type.
+    Tag(u16, Vec<u8>),
+    /// Cisco's metadata in GRE, behind the type of what it carries.
+    Metadata,
     Pppoe,
     Ppp {
         framed: bool,
@@ -267,8 +269,10 @@ impl Layer {
             Self::ControlWord => (Kind::Ethernet, front(vec![0; 4])),
             Self::ProviderBridge => (Kind::EtherType(PROVIDER_BRIDGE), front(vec![0x20, 0, 1, 7])),
             Self::FabricPath => (Kind::EtherType(0x8903), front(vec![0, 0x5f])),
-            Self::Redundancy(ether_type) => {
-                (Kind::EtherType(*ether_type), front(behind(&[0x10, 60, 1, 7], kind.ether_type())))
+            Self::Tag(ether_type, tag) => (Kind::EtherType(*ether_type), front(behind(tag, kind.ether_type()))),
+            Self::Metadata => {
+                let header = [&kind.ether_type().to_be_bytes()[..], &[1, 1, 0, 1, 0, 9]].concat();
+                (Kind::EtherType(0x8909), front(header))
             }
             Self::Pppoe => (Kind::EtherType(PPPOE), front(behind(&[0x11, 0, 0, 7], inside.len() as u16))),
             Self::Ppp { framed, compressed } => {
@@ -645,7 +649,8 @@ fn ethernet() -> impl Strategy<Value = Vec<Layer>> {
         1 => bare_ppp().prop_map(|ppp| vec![Layer::Pppoe, ppp]),
         1 => plain_ethernet().prop_map(|inner| [vec![Layer::ProviderBridge], inner].concat()),
         1 => plain_ethernet().prop_map(|inner| [vec![Layer::FabricPath], inner].concat()),
-        1 => prop::sample::select(vec![0x892f, 0xf1c1]).prop_map(|number| vec![Layer::Redundancy(number)]),
+        1 => prop::sample::select(vec![(0x892f, 4), (0xf1c1, 4), (0x8926, 4), (0x893f, 6), (0x8909, 6)])
+            .prop_map(|(ether_type, bytes)| vec![Layer::Tag(ether_type, vec![0x10; bytes])]),
     ];
     (any::<bool>(), tags(), shims)
         .prop_map(|(snap, tags, shims)| [vec![Layer::Ethernet { snap }], tags, shims].concat())
@@ -670,6 +675,7 @@ fn tunnel() -> impl Strategy<Value = Vec<Layer>> {
         over(Just(vec![Layer::EthernetInIp]).boxed(), ethernet().boxed()),
         gre(),
         over(gre().boxed(), ethernet().boxed()),
+        over(gre().boxed(), Just(vec![Layer::Metadata]).boxed()),
         over(Just(vec![Layer::Erspan]).boxed(), ethernet().boxed()),
         (any::<bool>(), ppp()).prop_map(|(acknowledges, ppp)| vec![Layer::Pptp { acknowledges }, ppp]),
         over(Just(vec![Layer::Vxlan]).boxed(), ethernet().boxed()),
