@@ -310,14 +310,21 @@ impl DelayStore {
     fn begin_batch(&mut self) {
         let free = self.most().saturating_sub(self.most_recent() + self.bins.len());
         let mut batch = self.bins.len().max(FIRST_BATCH).min(self.most_recent()).min(free).max(1);
-        let (bins, room, most_recent) = (self.bins.len(), self.room(), self.most_recent());
+        let (most, bins, room, most_recent) = (self.most(), self.bins.len(), self.room(), self.most_recent());
         let is_bounded = self.most.is_some();
         if let Some(ones) = &mut self.ones {
             // Without bins, as many as there would be room for bins; otherwise as many as may turn into new bins, with
             // room to sort them.
-            ones.begin_batch(bins, if is_bounded && bins > 0 { most_recent.max(free / 2) } else { room });
+            let room = if is_bounded && bins > 0 { most_recent.max(free / 2) } else { room };
+            ones.begin_batch(bins, room);
             // There are no other cells, or only few until `ones` is dropped and its memory is theirs.
             batch = if is_bounded { FIRST_BATCH } else { batch };
+            // The vector of their keys, which grows by doubling, takes as much as that many bins, in memory that bins held
+            // before they were merged.
+            let rest = most - most_recent - room;
+            if bins > 0 && self.bins.capacity() > rest {
+                Arc::make_mut(&mut self.bins).shrink_to(rest);
+            }
         }
         self.batch = u32::try_from(batch).unwrap_or(u32::MAX);
         if is_bounded {
@@ -888,6 +895,21 @@ mod tests {
                 _ => (),
             }
             assert!(store.state_bytes() <= bytes, "{} after {i}", store.state_bytes());
+        }
+    }
+
+    /// Keys of 8 bytes, of samples that are ambiguous or too long for 4, find room beside bins of which few are left.
+    #[test]
+    fn the_bound_holds_beside_merged_bins() {
+        for (bytes, least, apart) in [(1_245_184, 5_000_000_000, 0), (1_572_864, 1_000_000, 7)] {
+            let mut store = DelayStore::bounded(1, bytes).unwrap();
+            for i in 0..180_000i64 {
+                let delay = least + i * 7_919_999 % 4_000_037;
+                store.update(0, &Sample { since_first: Nanos::new(delay + apart), ..sample(delay, 1.0) });
+                if i % 64 == 0 {
+                    assert!(store.state_bytes() <= bytes, "{} of {bytes} after {i}", store.state_bytes());
+                }
+            }
         }
     }
 
