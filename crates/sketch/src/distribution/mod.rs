@@ -14,8 +14,9 @@
 //! fits, the store is exact. When bins take more than three quarters of the memory (15 parts in 16 of less than 16
 //! KiB), the series with the most of them gives up a bit, which merges its bins in pairs, until an eighth of their room
 //! is free; in the end that leaves one bin. A store without bound, or of a mebibyte and more, keeps individual samples
-//! of weight 1: 4 bytes for an unambiguous one below 4.3 s, else the 8 of its key, as long as there are no others, bins
-//! would take more bytes, and there is room for as many bins.
+//! of weight 1 as long as there are no others: 4 bytes for an unambiguous one below 4.3 s, else the 8 of its key. They
+//! become bins when that takes fewer bytes, or when they are as many as there is room for bins; bins take at most half
+//! of the memory then, and half of what they leave is for the next batch of individual samples.
 //!
 //! **Cost**: one append per sample; sorting and merging cost about log₂ of a batch in comparisons. A distribution
 //! refers to the store's bins without copying them, and takes less than a byte for each.
