@@ -9,7 +9,7 @@ pub(crate) struct Disorder {
     latest: Timestamp,
     /// The last jump far ahead: the time jumped to, and the latest before it.
     leap: Option<(Timestamp, Timestamp)>,
-    /// How many times were more than [`YEAR`] later than all before, and the first of them with the latest before it.
+    /// How many times were over [`Nanos::YEAR`] later than all before, and the first with the latest before it.
     leaps: u64,
     first_leap: Option<(Timestamp, Timestamp)>,
     /// The latest of the times that were earlier than a previous one.
@@ -25,9 +25,6 @@ const NEVER: Timestamp = Timestamp::MIN;
 
 /// No frame is this much later than the previous ones, unless the capture paused or its time is wrong.
 const FAR: Nanos = Nanos::from_secs(3_600);
-
-/// No capture pauses for so long, unless it is joined from several.
-const YEAR: Nanos = Nanos::from_secs(365 * 86_400);
 
 impl Disorder {
     pub(crate) const NONE: Self = Self {
@@ -59,7 +56,7 @@ impl Disorder {
             self.most = self.most.max(self.latest - at);
             self.latest_behind = self.latest_behind.max(at);
         } else {
-            if self.latest != NEVER && (at - self.latest).is_farther_than(YEAR) {
+            if self.latest != NEVER && (at - self.latest).is_farther_than(Nanos::YEAR) {
                 self.leaps += 1;
                 self.first_leap.get_or_insert((at, self.latest));
             }

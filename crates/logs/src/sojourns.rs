@@ -25,12 +25,9 @@ pub struct SojournLog {
     late: Oddities,
     /// Lines whose packet departed before it arrived.
     backwards: Oddities,
-    /// Lines that depart more than [`YEAR`] after all above.
+    /// Lines that depart more than [`Nanos::YEAR`] after all above.
     leaps: Oddities,
 }
-
-/// No log pauses for so long, unless it is joined from several.
-const YEAR: Nanos = Nanos::from_secs(365 * 86_400);
 
 /// How many lines have some irregularity, and the number of the first.
 #[derive(Clone, Copy, Debug, Default)]
@@ -91,7 +88,7 @@ impl SojournLog {
         let (first, last) = self.span.unwrap_or((departed, departed));
         if departed < last {
             self.late.add(line);
-        } else if (departed - last).is_farther_than(YEAR) {
+        } else if (departed - last).is_farther_than(Nanos::YEAR) {
             self.leaps.add(line);
         }
         if arrived > Some(departed) {

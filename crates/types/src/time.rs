@@ -39,6 +39,9 @@ impl Nanos {
     /// A duration of zero.
     pub const ZERO: Self = Self(0);
 
+    /// A year of 365 days: no capture and no log pauses for so long, unless it is joined from several.
+    pub const YEAR: Self = Self::from_secs(365 * 86_400);
+
     /// A duration of `nanos` nanoseconds.
     pub const fn new(nanos: i64) -> Self {
         Self(nanos)
