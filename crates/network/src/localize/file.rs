@@ -236,9 +236,9 @@ pub struct Names<'a> {
 impl<'a> Names<'a> {
     /// The names of these segments.
     pub fn new(topology: &'a Topology, routes: &'a Routes) -> Self {
-        let sorted = (0..routes.segments() as u32).map(|segment| (ends(routes.routers(segment)), segment)).collect();
-        let mut names = Self { topology, routes, sorted };
-        let mut sorted = std::mem::take(&mut names.sorted);
+        let names = Self { topology, routes, sorted: Vec::new() };
+        let ends_of = |segment| (ends(routes.routers(segment)), segment);
+        let mut sorted: Vec<_> = (0..routes.segments() as u32).map(ends_of).collect();
         sorted.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| names.via(a.1).cmp(names.via(b.1))));
         Self { sorted, ..names }
     }
