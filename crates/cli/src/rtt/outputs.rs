@@ -45,22 +45,26 @@ impl Unsaid {
         self.weight = self.weight.max(sample.weight);
     }
 
-    fn warnings(&self, ambiguous: Ambiguous) -> impl Iterator<Item = String> {
+    /// Says how many delays are one of two bounds, as in most captures some are, and warns of weights.
+    fn say(&self, ambiguous: Ambiguous) {
         let what = match ambiguous {
             Ambiguous::Drop => "exchanges are left out",
             Ambiguous::Last => "delays are from the last of several requests on",
             Ambiguous::Bounds | Ambiguous::First => "delays are from the first of several requests on",
         };
-        let repeated = (self.ambiguous > 0).then(|| {
-            format!("{} of {} {what}: which copy was answered is not known (--ambiguous)", self.ambiguous, self.samples)
-        });
+        if self.ambiguous > 0 {
+            messages::say(&format!(
+                "{} of {} {what}: which copy was answered is not known (--ambiguous)",
+                self.ambiguous, self.samples
+            ));
+        }
         let weighted = (self.weight > 1.0).then(|| {
             format!(
                 "samples stand for up to {:.2} exchanges each, which this format cannot say: use --samples",
                 self.weight
             )
         });
-        repeated.into_iter().chain(weighted)
+        messages::warn(weighted);
     }
 }
 
@@ -167,7 +171,7 @@ impl Outputs {
         }
         if let Some(ppviz) = self.ppviz {
             ppviz.finish()?.finish()?;
-            messages::warn(self.unsaid.warnings(self.ambiguous));
+            self.unsaid.say(self.ambiguous);
         }
         output::finish(self.report, self.samples.into_rows(), self.plot, |image, to| {
             let lines = reports.iter().flat_map(|report| &report.results);

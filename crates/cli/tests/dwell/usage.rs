@@ -712,7 +712,7 @@ fn what_ppviz_cannot_say_is_told() {
         assert_eq!(run.code, 0, "{}", run.err);
         (run.out.iter().filter(|&&byte| byte == b'\n').count(), run.err)
     };
-    let of = "dwell: warning: 130 of 8690";
+    let of = "dwell: 130 of 8690";
     let why = "which copy was answered is not known (--ambiguous)";
     for (how, lines, what) in [
         ("bounds", 8_690, "delays are from the first of several requests on"),
