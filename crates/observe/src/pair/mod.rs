@@ -107,24 +107,6 @@ impl Used {
         let Self { handshake: _, ack: _, plain_ack, timestamps, lifetime, dns: _, ntp: _, echo: _ } = self;
         !(plain_ack | timestamps | lifetime)
     }
-
-    /// The rule that lacks bytes of a packet whose end is cut off. Those of handshakes and acknowledgements need none
-    /// beyond what every segment has, and QUIC's spin bit is in the first one.
-    fn lacking(self, key: &FlowKey, transport: Transport<'_>) -> Option<Match> {
-        match transport {
-            Transport::Tcp(segment) => {
-                let is_message_cut = self.dns && dns::is_tcp(key) && dns::is_segment_cut(&segment);
-                let is_option_cut = self.timestamps && segment.is_header_cut && segment.timestamps().is_none();
-                is_message_cut.then_some(Match::Dns).or(is_option_cut.then_some(Match::TcpTs))
-            }
-            Transport::Udp(payload) if dns::is_udp(key) => {
-                (self.dns && dns::is_header_cut(payload)).then_some(Match::Dns)
-            }
-            Transport::Udp(payload) if ntp::is_ntp(key) => (self.ntp && ntp::is_cut(payload)).then_some(Match::Ntp),
-            Transport::Icmp(message) => (self.echo && echo::is_cut(key.protocol, message)).then_some(Match::IcmpEcho),
-            Transport::Udp(_) | Transport::Other(_) => None,
-        }
-    }
 }
 
 impl Pairing {
@@ -195,7 +177,7 @@ impl Pairing {
     /// Counts a packet whose end is cut off, if a rule in use needs what is missing.
     #[inline(never)]
     fn see_cut(&mut self, key: FlowKey, transport: Transport<'_>) {
-        if let Some(matching) = self.rules.used.lacking(&key, transport) {
+        if let Some(matching) = self.rules.lacking(&key, transport) {
             self.cut = self.cut.saturating_add(1);
             self.cut_rules |= 1 << matching.number();
         }
@@ -314,6 +296,24 @@ impl Rules {
             if dns {
                 dns::segment(segment, dns::Kind::Request, to.reborrow());
             }
+        }
+    }
+
+    /// The rule that lacks bytes of a packet whose end is cut off. Those of handshakes and acknowledgements need none
+    /// beyond what every segment has.
+    fn lacking(&self, key: &FlowKey, transport: Transport<'_>) -> Option<Match> {
+        let Used { timestamps, dns, ntp, echo, .. } = self.used;
+        match transport {
+            Transport::Tcp(segment) => {
+                let is_message_cut = dns && dns::is_tcp(key) && dns::is_segment_cut(&segment);
+                let is_option_cut = timestamps && segment.is_header_cut && segment.timestamps().is_none();
+                is_message_cut.then_some(Match::Dns).or(is_option_cut.then_some(Match::TcpTs))
+            }
+            Transport::Udp(payload) if dns::is_udp(key) => (dns && dns::is_header_cut(payload)).then_some(Match::Dns),
+            Transport::Udp(payload) if ntp::is_ntp(key) => (ntp && ntp::is_cut(payload)).then_some(Match::Ntp),
+            Transport::Udp(payload) => (self.spin.is_some() && spin::is_cut(key, payload)).then_some(Match::QuicSpin),
+            Transport::Icmp(message) => (echo && echo::is_cut(key.protocol, message)).then_some(Match::IcmpEcho),
+            Transport::Other(_) => None,
         }
     }
 
@@ -498,6 +498,13 @@ mod tests {
             (Match::Ntp, to(protocol::UDP, 123), Transport::Udp(&ntp[..47]), Transport::Udp(ntp)),
             (Match::Ntp, to(protocol::UDP, 123), Transport::Udp(&[4 << 3 | 4; 31]), Transport::Udp(&[4 << 3 | 4; 32])),
             (Match::IcmpEcho, to(protocol::ICMP, 0), Transport::Icmp(&ping[..7]), Transport::Icmp(ping)),
+            (
+                Match::QuicSpin,
+                to(protocol::UDP, 443),
+                Transport::Udp(&[0xc0, 0, 0, 0]),
+                Transport::Udp(&[0xc0, 0, 0, 0, 1]),
+            ),
+            (Match::QuicSpin, to(protocol::UDP, 443), Transport::Udp(&[]), Transport::Udp(&[0x40])),
         ];
         for (matching, flow, short, enough) in cases {
             let cut = |rules: &[Match], transport, is_cut| {

@@ -76,6 +76,8 @@ pub struct Quic {
 
 /// The port of HTTP/3.
 pub(super) const PORT: u16 = 443;
+/// The first bit of a long header.
+const LONG: u8 = 0x80;
 const SETS: usize = 1024;
 const WAYS: usize = 4;
 /// A flow that was silent for longer begins a new connection; this is the usual idle timeout.
@@ -184,7 +186,6 @@ impl Spin {
     }
 
     pub(super) fn observe<S: Sink>(&mut self, key: &FlowKey, payload: &[u8], to: &mut Emitter<'_, S>) {
-        const LONG: u8 = 0x80;
         const QUIC: u8 = 0x40;
         const SPIN: u8 = 0x20;
         let Some((&first, rest)) = payload.split_first() else { return };
@@ -198,8 +199,7 @@ impl Spin {
             return;
         }
         let Some(connection) = self.set(flow).iter_mut().find(|c| c.used && c.flow == flow) else {
-            let is_http = [key.source_port, key.destination_port].contains(&PORT);
-            self.gone.unknown_packets += u64::from(is_http && has_quic_bit);
+            self.gone.unknown_packets += u64::from(is_http(key) && has_quic_bit);
             return;
         };
         if !has_quic_bit && is_stun(payload) {
@@ -287,6 +287,17 @@ const fn spins(version: u32) -> bool {
         // mvfst, msquic, Telecom Italia's experiments on measurability.
         _ => matches!(version >> 4, 0xfac_eb00 | 0xabc_d000 | 0xf0f_0f1f),
     }
+}
+
+/// Whether this is the flow of a server of HTTP.
+fn is_http(key: &FlowKey) -> bool {
+    [key.source_port, key.destination_port].contains(&PORT)
+}
+
+/// Whether a packet of such a flow that is cut ends before the spin bit, or the version that a long header names.
+pub(super) fn is_cut(key: &FlowKey, payload: &[u8]) -> bool {
+    let needed = if payload.first().is_some_and(|first| first & LONG != 0) { 1 + size_of::<u32>() } else { 1 };
+    is_http(key) && payload.len() < needed
 }
 
 /// Whether this is a STUN message, which may share a flow with QUIC (RFC 9443).
