@@ -14,7 +14,7 @@
 //! **Estimate**: from the packets that both points keep, up to the smaller of their largest hashes: an unbiased sample
 //! of about *k* (1 − loss) packets. Packets with equal hashes are left out.
 //!
-//! **Merge**: the smallest hashes of both; exactly the sample of both streams.
+//! **Merge**: the smallest hashes of both; exactly the sample of both streams, as large as the smaller one.
 //!
 //! **Differs from the paper**: the number of entries is fixed instead of the probability, as in bottom-*k* samples, so
 //! that the memory is always used fully and never exceeded.

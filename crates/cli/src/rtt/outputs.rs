@@ -45,7 +45,7 @@ impl Unsaid {
         self.weight = self.weight.max(sample.weight);
     }
 
-    /// Says how many delays are one of two bounds, as in most captures some are, and warns of weights.
+    /// Says how many delays are one of two bounds, as in many captures some are, and warns of weights.
     fn say(&self, ambiguous: Ambiguous) {
         let what = match ambiguous {
             Ambiguous::Drop => "exchanges are left out",
