@@ -377,10 +377,12 @@ impl OpenMeter for HashSample {
 impl Meter for HashSample {
     fn update(&mut self, events: &[Event], samples: &mut Vec<Sample>) {
         self.began = self.began.or(events.first().map(|event| event.at));
-        for (sweeps, events) in lapse::parts(events, self.latest) {
+        let before = self.latest;
+        for (sweeps, part) in lapse::parts(events, before) {
             sweeps.into_iter().for_each(|now| _ = self.sweep(now));
-            events.chunks(BATCH).for_each(|batch| self.take_batch(batch, samples));
+            part.chunks(BATCH).for_each(|batch| self.take_batch(batch, samples));
         }
+        self.latest = lapse::reached(events, before, self.latest);
     }
 
     fn advance(&mut self, now: Timestamp) {

@@ -85,6 +85,24 @@ fn passing(events: &[Event], end: Timestamp) -> Option<(usize, Timestamp)> {
     None
 }
 
+/// The latest time after events that [`parts`] split, where the latest that was seen is `seen` now: within the step that
+/// time has certainly reached. Otherwise those after these would not be split where it passes.
+#[inline]
+pub(crate) fn reached(events: &[Event], latest: Timestamp, seen: Timestamp) -> Timestamp {
+    if end_of_step(latest).is_none_or(|end| seen < end) { seen } else { last_reached(events, latest).min(seen) }
+}
+
+/// The end of the step that time has certainly reached.
+#[cold]
+fn last_reached(events: &[Event], latest: Timestamp) -> Timestamp {
+    let (mut latest, mut rest) = (latest, events);
+    while let Some(end) = end_of_step(latest) {
+        let Some((at, now)) = passing(rest, end) else { return end - Nanos::new(1) };
+        (latest, rest) = (now, &rest[at..]);
+    }
+    Timestamp::MAX
+}
+
 /// The next multiple of [`STEP`]; `None` at the end of representable time.
 fn end_of_step(latest: Timestamp) -> Option<Timestamp> {
     let step = latest.as_nanos().div_euclid(STEP.get());
@@ -150,16 +168,7 @@ mod tests {
         for hours in [1, 36] {
             let expiry = hours * HOUR;
             let all = exchanges(Match::Dns, Nanos::new(expiry));
-            let each: [fn(Exchanges) -> Box<dyn Meter>; 7] = [
-                |all| Box::new(Horizon::new(1 << 16, true, all).unwrap()),
-                |all| Box::new(HashSample::new(1 << 16, true, Lifetime::Given(all.expiry), all).unwrap()),
-                |all| Box::new(Simple::new(SIMPLE, all).unwrap()),
-                |all| Box::new(Mis::new(Ladder::new(vec![RUNG]).unwrap(), 32, all).unwrap()),
-                |all| Box::new(Fridge::new(fridge::Params { entry_probability: Some(1.0), ..FRIDGE }, all).unwrap()),
-                |all| Box::new(Exact::new(all)),
-                |all| Box::new(Ddbf::new(ddbf::Params { cells: 1 << 12, hashes: 4 }, all).unwrap()),
-            ];
-            for (number, make) in each.into_iter().enumerate() {
+            for (number, make) in METERS.into_iter().enumerate() {
                 let young = [expiry / 2, expiry / 16 * 15];
                 let old = [expiry + expiry / 8, wraps - expiry, wraps - 1, wraps + 1, wraps + expiry / 2, 64 * expiry];
                 let old = old.into_iter().chain((2..40).map(|quarter| quarter * wraps / 4)).filter(|&gap| gap > expiry);
@@ -171,6 +180,60 @@ mod tests {
         }
     }
 
+    /// Time passes at the end of a batch, where that is not yet certain: what is old by then does not look young later.
+    #[test]
+    fn what_passes_at_the_end_of_a_batch_has_passed() {
+        let wraps = 1i64 << TIME_BITS;
+        for (behind, hours) in (0..8).flat_map(|behind| [(behind, 1), (behind, 36)]) {
+            let expiry = hours * HOUR;
+            let all = exchanges(Match::Dns, Nanos::new(expiry));
+            for (number, make) in METERS.into_iter().enumerate() {
+                for pause in [expiry / 2, wraps - expiry - 9, wraps - expiry / 2] {
+                    let (mut meter, mut samples) = (make(all), Vec::new());
+                    let at = |i: i64| if i < 8 - behind { i } else { pause + i };
+                    let batch = |from: i64, to: i64| -> Vec<Event> {
+                        (from..to).map(|i| request(100 + i as u64, at(i))).collect()
+                    };
+                    meter.update(&[&[request(1, 0)][..], &batch(0, 8)].concat(), &mut samples);
+                    meter.update(&batch(8, 16), &mut samples);
+                    meter.update(&[response(1, pause + 20)], &mut samples);
+                    let is_young = pause < expiry;
+                    assert_eq!(samples.len(), usize::from(is_young), "meter {number}, {behind}, {hours} h, {pause}");
+                    assert!(meter.fates()[0].is_conserved());
+                }
+            }
+        }
+    }
+
+    /// A wild time amid others stops no sweeps: what was asked three days ago is old. Filters cannot go back.
+    #[test]
+    fn a_wild_time_stops_no_sweeps() {
+        let wraps = 1i64 << TIME_BITS;
+        let all = exchanges(Match::Dns, Nanos::new(HOUR));
+        for (number, make) in METERS.into_iter().take(6).enumerate() {
+            let (mut meter, mut samples) = (make(all), Vec::new());
+            let mut others = |from: i64, ahead: i64| {
+                let at = |i: i64| from + i + if i == 3 { ahead } else { 0 };
+                let events: Vec<Event> = (0..8).map(|i| request(!(from + i) as u64, at(i))).collect();
+                meter.update(&events, &mut samples);
+            };
+            others(0, 9_000 * HOUR);
+            others(8, 0);
+            (0..wraps).step_by(HOUR as usize).for_each(|at| others(16 + at, 0));
+            meter.update(&[response(!8, wraps + 20)], &mut samples);
+            assert_eq!(samples, [], "meter {number}");
+        }
+    }
+
+    const METERS: [fn(Exchanges) -> Box<dyn Meter>; 7] = [
+        |all| Box::new(Horizon::new(1 << 16, true, all).unwrap()),
+        |all| Box::new(HashSample::new(1 << 16, true, Lifetime::Given(all.expiry), all).unwrap()),
+        |all| Box::new(Simple::new(SIMPLE, all).unwrap()),
+        |all| Box::new(Mis::new(Ladder::new(vec![RUNG]).unwrap(), 32, all).unwrap()),
+        |all| Box::new(Fridge::new(fridge::Params { entry_probability: Some(1.0), ..FRIDGE }, all).unwrap()),
+        |all| Box::new(Exact::new(all)),
+        |all| Box::new(Ddbf::new(ddbf::Params { cells: 1 << 12, hashes: 4 }, all).unwrap()),
+    ];
     const SIMPLE: simple::Params =
         simple::Params { slots: 1 << 10, stages: 1, fingerprint_bits: 32, overwrite: Overwrite::Always };
     const RUNG: Rung = Rung { slots: 1 << 10, probability: 1.0 };

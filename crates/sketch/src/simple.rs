@@ -235,9 +235,10 @@ impl Simple {
 
 impl Meter for Simple {
     fn update(&mut self, events: &[Event], samples: &mut Vec<Sample>) {
-        for (sweeps, events) in lapse::parts(events, self.latest) {
+        let before = self.latest;
+        for (sweeps, part) in lapse::parts(events, before) {
             sweeps.into_iter().for_each(|now| self.sweep(now));
-            for batch in events.chunks(BATCH) {
+            for batch in part.chunks(BATCH) {
                 if size_of_val(&self.slots[..]) > CACHED_BYTES {
                     self.prefetch(batch);
                 }
@@ -250,6 +251,7 @@ impl Meter for Simple {
                 }
             }
         }
+        self.latest = lapse::reached(events, before, self.latest);
     }
 
     fn advance(&mut self, now: Timestamp) {

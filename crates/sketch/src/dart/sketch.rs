@@ -246,9 +246,10 @@ impl Dart {
 
 impl Meter for Dart {
     fn update(&mut self, events: &[Event], samples: &mut Vec<Sample>) {
-        for (sweeps, events) in lapse::parts(events, self.latest) {
+        let before = self.latest;
+        for (sweeps, part) in lapse::parts(events, before) {
             sweeps.into_iter().for_each(|now| self.sweep(now));
-            for event in events {
+            for event in part {
                 if event.is_request {
                     self.request(event);
                 } else {
@@ -256,6 +257,7 @@ impl Meter for Dart {
                 }
             }
         }
+        self.latest = lapse::reached(events, before, self.latest);
     }
 
     fn advance(&mut self, now: Timestamp) {

@@ -417,9 +417,10 @@ impl OpenMeter for Horizon {
 impl Meter for Horizon {
     fn update(&mut self, events: &[Event], samples: &mut Vec<Sample>) {
         self.began = self.began.or(events.first().map(|event| event.at));
-        for (sweeps, events) in lapse::parts(events, self.latest) {
+        let before = self.latest;
+        for (sweeps, part) in lapse::parts(events, before) {
             sweeps.into_iter().for_each(|now| _ = self.sweep(now));
-            for batch in events.chunks(BATCH) {
+            for batch in part.chunks(BATCH) {
                 self.begin_batch();
                 self.take_batch(batch, samples);
             }
@@ -428,6 +429,7 @@ impl Meter for Horizon {
         if self.curve.has_risen() {
             self.curve.begin(self.latest);
         }
+        self.latest = lapse::reached(events, before, self.latest);
     }
 
     fn advance(&mut self, now: Timestamp) {

@@ -225,9 +225,10 @@ impl Meter for Mis {
         if let (Some(tuning), Some(first)) = (&mut self.tuning, events.first()) {
             tuning.begin(first.at);
         }
-        for (sweeps, events) in lapse::parts(events, self.latest) {
+        let before = self.latest;
+        for (sweeps, part) in lapse::parts(events, before) {
             sweeps.into_iter().for_each(|now| self.sweep(now));
-            for batch in events.chunks(BATCH) {
+            for batch in part.chunks(BATCH) {
                 if size_of_val(&self.slots[..]) > CACHED_BYTES {
                     self.prefetch(batch);
                 }
@@ -236,6 +237,7 @@ impl Meter for Mis {
                 }
             }
         }
+        self.latest = lapse::reached(events, before, self.latest);
         // Only now, since the caller may have filtered these events by the previous gate.
         self.tune();
     }
