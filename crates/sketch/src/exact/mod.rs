@@ -89,7 +89,8 @@ impl Exact {
     #[cold]
     fn make_room(&mut self, now: Timestamp) {
         let Exchanges { expiry, repeat, .. } = self.exchanges;
-        if now - self.swept > repeat.remembers(Nanos::new(expiry.get() / 4)) {
+        // In either direction: after the clock was set back, too.
+        if (now - self.swept).is_farther_than(repeat.remembers(Nanos::new(expiry.get() / 4))) {
             self.sweep(now);
         }
         self.open.grow();
@@ -305,6 +306,21 @@ mod tests {
         }
         assert_eq!(samples.len(), 200_001 - 50);
         assert!(most_bytes < 4_000 * 24, "{most_bytes} bytes");
+    }
+
+    /// Nothing is answered for an hour, and half a minute later the clock is set back by a year: what has expired leaves the
+    /// memory before as after.
+    #[test]
+    fn a_clock_that_is_set_back_keeps_nothing_for_ever() {
+        let (mut exact, mut samples) = (exact(Match::Dns, 10), Vec::new());
+        let year = 365 * 24 * 3_600_000 * MS;
+        for at in (0..3_600_000).step_by(50) {
+            let ahead = if at < 30_000 { year } else { 0 };
+            exact.update(&[request(hash::finish(at), at as i64 * MS + ahead)], &mut samples);
+        }
+        let fates = exact.fates()[0];
+        assert!(fates.is_conserved() && fates.pending <= 201, "{fates:?}");
+        assert!(exact.state_bytes() < 1_000 * 24, "{} bytes", exact.state_bytes());
     }
 
     /// Requests with one id every hour, for longer than slots can represent times: only the last 36 hours count as one
