@@ -25,8 +25,8 @@ pub(super) struct Door {
     futile: Option<Box<Futile>>,
 }
 
-/// Recognises many responses that cannot match, as long as the meter remembers every request; and many requests that
-/// only repeat, where equal requests are one exchange.
+/// Recognises many responses that cannot match, as long as the meter remembers every request; and after that many requests
+/// that only repeat, where equal requests are one exchange.
 ///
 /// Two of three TCP segments repeat an earlier acknowledgement, and 98 of 100 that might end a handshake do not.
 #[derive(Clone, Debug)]
@@ -43,8 +43,9 @@ enum Known {
     Asked(Asked),
     /// Repeated responses, for acknowledgements.
     Answered(Answered),
-    /// Repeated requests, where equal ones are one exchange; and repeated responses, while every request is remembered.
-    Recent(Recent, Option<Answered>),
+    /// Repeated requests, where equal ones are one exchange. While the meter remembers every request it recognises them
+    /// itself; then repeated responses are recognised here, where there is memory for that.
+    Recent { asked: Recent, answered: Option<Answered>, remembers_all: bool },
 }
 
 impl Door {
@@ -65,20 +66,20 @@ impl Door {
         self.futile = known.map(|known| Box::new(Futile { known, told }));
     }
 
-    /// Also turns away repeated requests, in this many bytes: a meter that has dropped the first copy would take the
-    /// next one for another exchange, with a shorter delay.
-    pub(super) fn know_repeats(&mut self, expiry: Nanos, bytes: usize) {
-        let recent = Recent::within(bytes, expiry);
+    /// Also turns away repeated requests, in this many bytes, once the meter does not remember all: where it has dropped
+    /// the first copy it would take the next one for another exchange, with a shorter delay.
+    pub(super) fn know_repeats(&mut self, remembers_all: bool, expiry: Nanos, bytes: usize) {
+        let asked = Recent::within(bytes, expiry);
         let (answered, told) = match self.futile.take().map(|futile| *futile) {
             Some(Futile { known: Known::Answered(answered), told }) => (Some(answered), told),
             _ => (None, Vec::new()),
         };
-        self.futile = Some(Box::new(Futile { known: Known::Recent(recent, answered), told }));
+        self.futile = Some(Box::new(Futile { known: Known::Recent { asked, answered, remembers_all }, told }));
     }
 
     /// Whether unmatched responses are turned away.
     pub(super) fn knows_futile(&self) -> bool {
-        self.futile.as_ref().is_some_and(|futile| !matches!(futile.known, Known::Recent(_, None)))
+        self.futile.as_ref().is_some_and(|futile| !matches!(futile.known, Known::Recent { answered: None, .. }))
     }
 
     /// Rebuilds the set of awaited ids when it is full, from a meter that was given everything admitted so far.
@@ -95,13 +96,15 @@ impl Door {
     #[inline]
     pub(super) fn forget_futile(&mut self) {
         match self.futile.as_deref_mut() {
-            Some(Futile { known: Known::Recent(_, answered), told }) => (*answered, *told) = (None, Vec::new()),
+            Some(Futile { known: Known::Recent { answered, remembers_all, .. }, told }) => {
+                (*answered, *remembers_all, *told) = (None, false, Vec::new());
+            }
             _ => self.futile = None,
         }
     }
 
-    /// Whether a request that is `wanted` only repeats an earlier one. While repeated responses are recognised, the
-    /// meter remembers every request and decides that itself: it knows when the first of them expires.
+    /// Whether a request that is `wanted` only repeats an earlier one. A meter that remembers every request decides that
+    /// itself: it knows when the first of them expires.
     #[inline(always)]
     pub(super) fn is_mere_repeat(&mut self, wanted: bool, request: &Sighting) -> bool {
         // Resolved at compile time: other rules pay nothing.
@@ -109,8 +112,8 @@ impl Door {
             return false;
         }
         match self.futile.as_deref_mut() {
-            Some(Futile { known: Known::Recent(recent, answered), .. }) => {
-                recent.is_repeated(request.id, request.at) && answered.is_none()
+            Some(Futile { known: Known::Recent { asked, remembers_all, .. }, .. }) => {
+                asked.is_repeated(request.id, request.at) && !*remembers_all
             }
             _ => false,
         }
@@ -139,11 +142,13 @@ impl Door {
         match (&mut futile.known, is_request) {
             (Known::Asked(asked), true) => asked.ask(seen.id),
             (Known::Asked(asked), false) => return asked.is_asked(seen.id),
-            (Known::Answered(answered) | Known::Recent(_, Some(answered)), true) => answered.ask(seen.id, seen.at),
-            (Known::Answered(answered) | Known::Recent(_, Some(answered)), false) => {
+            (Known::Answered(answered) | Known::Recent { answered: Some(answered), .. }, true) => {
+                answered.ask(seen.id, seen.at);
+            }
+            (Known::Answered(answered) | Known::Recent { answered: Some(answered), .. }, false) => {
                 return !answered.is_repeated(seen.id, seen.at);
             }
-            (Known::Recent(_, None), _) => (),
+            (Known::Recent { answered: None, .. }, _) => (),
         }
         true
     }
@@ -170,7 +175,7 @@ impl Door {
     pub(super) fn growth(&self) -> usize {
         match self.futile.as_ref().map(|futile| &futile.known) {
             Some(Known::Asked(asked)) => asked.growth(),
-            Some(Known::Answered(_) | Known::Recent(..)) | None => 0,
+            Some(Known::Answered(_) | Known::Recent { .. }) | None => 0,
         }
     }
 
@@ -184,7 +189,7 @@ impl Futile {
         let known = match &self.known {
             Known::Asked(asked) => asked.bytes(),
             Known::Answered(answered) => answered.bytes(),
-            Known::Recent(recent, answered) => recent.bytes() + answered.as_ref().map_or(0, Answered::bytes),
+            Known::Recent { asked, answered, .. } => asked.bytes() + answered.as_ref().map_or(0, Answered::bytes),
         };
         size_of::<Self>() + known + self.told.capacity() * size_of::<u64>()
     }

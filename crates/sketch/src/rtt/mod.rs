@@ -198,7 +198,7 @@ impl RttMeter {
                 door.know_futile(matching, exchanges.expiry, settings.door_bytes());
             }
             if exchanges.repeat != Repeat::Ambiguous && settings.method.is_bounded() {
-                door.know_repeats(exchanges.expiry, settings.repeat_bytes());
+                door.know_repeats(meter.remembers_all(), exchanges.expiry, settings.repeat_bytes());
             }
             for (i, &leg) in legs.iter().enumerate() {
                 door.first_tag[leg as usize] = i as u16 * groups;
