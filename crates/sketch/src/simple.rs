@@ -5,9 +5,9 @@
 //! **Answers**: the delays of the exchanges that survived, weight 1 each.
 //!
 //! **Model**: an array of *M* slots in 1 to 6 stages, each with its own hash. A request takes the first stage whose
-//! slot is free or overdue. If there is none, either it overwrites the oldest of its slots ([`Overwrite::Always`]), or
-//! it is lost ([`Overwrite::WhenOlder`]). A response searches all stages and frees the slot that it finds. Correct only
-//! if nothing is lost, or if losses do not depend on the delay.
+//! slot is free, overdue or expired. If there is none, either it overwrites the oldest of its slots
+//! ([`Overwrite::Always`]), or it is lost ([`Overwrite::WhenOlder`]). A response searches all stages and frees the slot
+//! that it finds. Correct only if nothing is lost, or if losses do not depend on the delay.
 //!
 //! **State**: *M* slots of 20 bytes: fingerprint (up to 32 bits), time 48, time from the first to the last equal
 //! request 40, tag 16, tokens 2 × 8, state 8. In addition the counts of each series.
@@ -170,11 +170,14 @@ impl Simple {
         self.put(free.or(oldest.map(|(_, there)| there)), request);
     }
 
+    /// Whether it need not stay. What has expired must not: it would be found before an equal request in a later stage.
     fn is_overdue(&self, slot: &ArraySlot, now: Timestamp) -> bool {
-        match self.overwrite {
-            Overwrite::Always => false,
-            Overwrite::WhenOlder(age) => slot.is_older(now, age),
-        }
+        let expiry = self.exchanges.expiry;
+        let most = match self.overwrite {
+            Overwrite::Always => expiry,
+            Overwrite::WhenOlder(age) => age.min(expiry),
+        };
+        slot.is_older(now, most)
     }
 
     #[inline]
@@ -360,6 +363,23 @@ mod tests {
                     );
                 }
                 assert_has_all_fates(&simple);
+            }
+        }
+    }
+
+    /// An id that comes again after it expired is found, whatever the number of stages.
+    #[test]
+    fn what_has_expired_hides_no_equal_request() {
+        let second = 1_000_000_000;
+        for overwrite in [Overwrite::Always, Overwrite::WhenOlder(Nanos::from_secs(1_000))] {
+            for stages in 1..=6 {
+                let mut simple = simple(Params { stages, overwrite, ..GOOD }, Match::Dns);
+                take(&mut simple, request(1, 0));
+                take(&mut simple, request(1, 101 * second));
+                let sample = take(&mut simple, response(1, 101 * second + 7));
+                assert_eq!(sample.map(|sample| sample.since_first.get()), Some(7), "{stages} {overwrite:?}");
+                let fates = simple.fates()[0];
+                assert!(fates.is_conserved() && (fates.expired, fates.matched) == (1, 1), "{fates:?}");
             }
         }
     }
