@@ -173,7 +173,8 @@ impl Distribution {
             let bin = bins.at(rank);
             // Bins of other parts and bands may have the same ends.
             rank = bins.partition_point(|other| other.high <= bin.high) - 1;
-            let share = self.value.sums_of(rank + 1).weight / total;
+            // Sums in another order may exceed the total.
+            let share = (self.value.sums_of(rank + 1).weight / total).min(1.0);
             let next_share = share + 1.0 / points as f64;
             let error = self.value.error(rank);
             // With all ambiguous samples at their longer delays, shares are smaller.

@@ -602,6 +602,8 @@ mod tests {
             prop_assert!(cdf.is_sorted_by(|(a, _), (b, _)| a[1] < b[0]), "{:?}", cdf);
             for ([from, delay], share) in cdf {
                 prop_assert!(from <= delay, "{} {}", from, delay);
+                let Estimate { value, low, high } = share;
+                prop_assert!(0.0 <= low && low <= value && value <= high && high <= 1.0, "{:?}", share);
                 let below = distribution.histogram(&[0, delay.saturating_add(1)])[0].value / all;
                 prop_assert!((below - share.value).abs() < 1e-6, "{} {} {:?}", delay, below, share);
             }
