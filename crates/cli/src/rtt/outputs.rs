@@ -58,7 +58,8 @@ impl Unsaid {
                 self.ambiguous, self.samples
             ));
         }
-        let weighted = (self.weight > 1.0).then(|| {
+        // Less would be rounded to 1.
+        let weighted = (self.weight >= 1.005).then(|| {
             format!(
                 "samples stand for up to {:.2} exchanges each, which this format cannot say: use --samples",
                 self.weight
