@@ -96,8 +96,8 @@ impl Disorder {
 
     /// A warning, if times leap ahead so far that one of them is probably wrong, and with it a report's time range.
     pub(crate) fn warning_of_leaps(&self, noun: &str) -> Option<String> {
-        let (to, from) =
-            self.first_leap.map(|(to, from)| (text::moment(to.as_nanos()), text::moment(from.as_nanos())))?;
+        let (to, from) = self.first_leap?;
+        let [to, from] = [to, from].map(|at| text::moment(at.as_nanos()));
         Some(format!(
             "{} timestamped more than a year after all before, the first {to} after {from}: if one of these is wrong, so is \
              the time range",

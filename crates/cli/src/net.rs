@@ -193,8 +193,7 @@ fn costs(path: &Path, topology: &Topology) -> Result<Vec<Cost>> {
         }
         costs.insert(router.to_owned(), cost);
     }
-    lines.whole()?;
-    messages::warn(lines.warning());
+    messages::warn(lines.whole()?);
     Ok((0..topology.routers() as u32)
         .map(|router| costs.get(topology.name(router)).copied().unwrap_or(Cost::ONE))
         .collect())

@@ -271,11 +271,11 @@ impl<R: BufRead> Lines<R> {
         matches!(self.early_end, Some(EarlyEnd::Stopped))
     }
 
-    /// An error if the log is truncated: for files of which a part is of no use.
-    pub fn whole(&mut self) -> Result<(), LogError> {
+    /// An error if the log is truncated: for files of which a part is of no use. Otherwise [`Lines::warning`].
+    pub fn whole(&mut self) -> Result<Option<String>, LogError> {
         match self.early_end.take_if(|end| matches!(end, EarlyEnd::Cut(_))) {
             Some(EarlyEnd::Cut(error)) => Err(LogError::Unread(self.path.clone(), error)),
-            _ => Ok(()),
+            _ => Ok(self.warning()),
         }
     }
 

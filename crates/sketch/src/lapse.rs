@@ -85,8 +85,8 @@ fn passing(events: &[Event], end: Timestamp) -> Option<(usize, Timestamp)> {
     None
 }
 
-/// The latest time after events that [`parts`] split, where the latest that was seen is `seen` now: within the step that
-/// time has certainly reached. Otherwise those after these would not be split where it passes.
+/// The latest time after events that [`parts`] split, where the latest that was seen is `seen` now: within the step
+/// that time has certainly reached. Otherwise those after these would not be split where it passes.
 #[inline]
 pub(crate) fn reached(events: &[Event], latest: Timestamp, seen: Timestamp) -> Timestamp {
     if end_of_step(latest).is_none_or(|end| seen < end) { seen } else { last_reached(events, latest).min(seen) }

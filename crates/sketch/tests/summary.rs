@@ -633,8 +633,8 @@ fn losses_hold_what_passes_borders() {
     assert!(plain < intervals / 4 * 3, "{plain} of {intervals}");
 }
 
-/// Where all that passes in a quarter has named a border before, there is no cut; the packets before it are counted with
-/// those after it, also if the capture ends before the next cut.
+/// Where all that passes in a quarter has named a border before, there is no cut; the packets before it are counted
+/// with those after it, also if the capture ends before the next cut.
 #[test]
 fn a_quarter_without_a_cut_loses_nothing() {
     let again = |n: i64| (7, n * SECOND);

@@ -43,8 +43,7 @@ impl Weights {
             let added = self.add(lines.field(flow), lines.field(weight), arguments);
             added.map_err(|error| lines.error(error.to_string()))?;
         }
-        lines.whole()?;
-        messages::warn(lines.warning());
+        messages::warn(lines.whole()?);
         Ok(())
     }
 

@@ -22,8 +22,7 @@ pub(super) fn read(path: &Path) -> Result<Cdf, LogError> {
         let number = number.ok_or_else(|| lines.error(format!("expected a weight above 0, found '{weight}'")))?;
         delays.push((Nanos::new(delay), number));
     }
-    lines.whole()?;
-    messages::warn(lines.warning());
+    messages::warn(lines.whole()?);
     Cdf::of_delays(delays).map_err(|error| match error {
         CdfError::Weight(_) => lines.error(error.to_string()),
         _ => lines.error("expected at least one delay"),

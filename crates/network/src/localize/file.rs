@@ -209,8 +209,8 @@ fn read_csv(
         is_empty = false;
         take(Row { line: lines.number(), segment, reading })?;
     }
-    lines.whole()?;
-    if is_empty { Err(lines.error(NO_INTERVALS)) } else { Ok(lines.warning()) }
+    let warning = lines.whole()?;
+    if is_empty { Err(lines.error(NO_INTERVALS)) } else { Ok(warning) }
 }
 
 /// The nanoseconds in a column, if any.

@@ -10,23 +10,34 @@ use super::emitter::Emitter;
 use super::ids::Exchange;
 use dwell_types::{Sink, protocol};
 
+/// Type, code, checksum, identifier and sequence number, in bytes.
+const HEADER: usize = 8;
+
 pub(super) fn observe<S: Sink>(ip_protocol: u8, message: &[u8], to: &mut Emitter<'_, S>) {
-    let Some(&[kind, code, _, _, numbers @ ..]) = message.first_chunk::<8>() else { return };
+    let Some(&[kind, code, _, _, numbers @ ..]) = message.first_chunk::<HEADER>() else { return };
     if code != 0 {
         return;
     }
     let word = u64::from(u32::from_be_bytes(numbers));
+    match is_request(ip_protocol, kind) {
+        Some(true) => to.request(Exchange::Echo, word, 0),
+        Some(false) => to.response(Exchange::Echo, word, 0),
+        None => {}
+    }
+}
+
+/// Whether an echo of this type is a request; `None` if it is no echo.
+const fn is_request(ip_protocol: u8, kind: u8) -> Option<bool> {
     match (ip_protocol, kind) {
-        (protocol::ICMP, 8) | (protocol::ICMPV6, 128) => to.request(Exchange::Echo, word, 0),
-        (protocol::ICMP, 0) | (protocol::ICMPV6, 129) => to.response(Exchange::Echo, word, 0),
-        _ => {}
+        (protocol::ICMP, 8) | (protocol::ICMPV6, 128) => Some(true),
+        (protocol::ICMP, 0) | (protocol::ICMPV6, 129) => Some(false),
+        _ => None,
     }
 }
 
 /// Whether a message that is cut is an echo, but ends before its sequence number.
-pub(super) const fn is_cut(ip_protocol: u8, message: &[u8]) -> bool {
-    message.len() < 8
-        && matches!((ip_protocol, message), (protocol::ICMP, [0 | 8, ..]) | (protocol::ICMPV6, [128 | 129, ..]))
+pub(super) fn is_cut(ip_protocol: u8, message: &[u8]) -> bool {
+    message.len() < HEADER && message.first().is_some_and(|&kind| is_request(ip_protocol, kind).is_some())
 }
 
 #[cfg(test)]

@@ -30,30 +30,28 @@ pub(super) fn observe<S: Sink>(payload: &[u8], to: &mut Emitter<'_, S>) {
     if !(1..=4).contains(&(first >> 3 & 7)) {
         return;
     }
+    let Some(place) = place(first) else { return };
+    let Some(word) = timestamp(payload, place) else { return };
+    if place == TRANSMIT {
+        to.request(Exchange::Ntp, word, 0);
+    } else {
+        to.response(Exchange::Ntp, word, 0);
+    }
+}
+
+/// Where the timestamp is that request and response share: of a packet that asks, and of one that answers, by its mode.
+const fn place(first: u8) -> Option<usize> {
     match first & 7 {
-        1 | 3 => {
-            if let Some(transmit) = timestamp(payload, TRANSMIT) {
-                to.request(Exchange::Ntp, transmit, 0);
-            }
-        }
-        2 | 4 => {
-            if let Some(originate) = timestamp(payload, ORIGINATE) {
-                to.response(Exchange::Ntp, originate, 0);
-            }
-        }
-        _ => {}
+        1 | 3 => Some(TRANSMIT),
+        2 | 4 => Some(ORIGINATE),
+        _ => None,
     }
 }
 
 /// Whether a packet that is cut ends before the timestamp that is needed of it, or before its mode.
 pub(super) fn is_cut(payload: &[u8]) -> bool {
     let Some(&first) = payload.first() else { return true };
-    let needed = match first & 7 {
-        1 | 3 => TRANSMIT,
-        2 | 4 => ORIGINATE,
-        _ => return false,
-    };
-    payload.len() < needed + size_of::<u64>()
+    place(first).is_some_and(|place| payload.len() < place + size_of::<u64>())
 }
 
 /// The timestamp at an offset, if it is captured and not zero.

@@ -90,9 +90,9 @@ pub fn parse(link: LinkType, bytes: &[u8], wire_length: u32, key: Key) -> Result
 }
 
 /// As [`parse`], but packets without a transport header that dwell knows are packets, too: fragments (of a tunnel's first
-/// one the packet inside) and other protocols over IP (as [`Transport::Other`](crate::packet::Transport::Other), with the
-/// ports of SCTP, DCCP and UDP-Lite), and Precision Time Protocol messages directly over Ethernet (as UDP from the identity
-/// of the sending port).
+/// one the packet inside) and other protocols over IP (as [`Transport::Other`](crate::packet::Transport::Other), with
+/// the ports of SCTP, DCCP and UDP-Lite), and Precision Time Protocol messages directly over Ethernet (as UDP from the
+/// identity of the sending port).
 #[inline]
 pub fn any(link: LinkType, bytes: &[u8], wire_length: u32, key: Key) -> Result<Packet<'_>, Reject> {
     common_packet(link, bytes, key).map_or_else(|| walk::packet(link, bytes, wire_length, key, Wanted::Any), Ok)

@@ -319,8 +319,8 @@ impl DelayStore {
             ones.begin_batch(bins, room);
             // There are no other cells, or only few until `ones` is dropped and its memory is theirs.
             batch = if is_bounded { FIRST_BATCH } else { batch };
-            // The vector of their keys, which grows by doubling, takes as much as that many bins, in memory that bins held
-            // before they were merged.
+            // The vector of their keys, which grows by doubling, takes as much as that many bins, in memory that bins
+            // held before they were merged.
             let rest = most - most_recent - room;
             if bins > 0 && self.bins.capacity() > rest {
                 Arc::make_mut(&mut self.bins).shrink_to(rest);

@@ -308,8 +308,8 @@ mod tests {
         assert!(most_bytes < 4_000 * 24, "{most_bytes} bytes");
     }
 
-    /// Nothing is answered for an hour, and half a minute later the clock is set back by a year: what has expired leaves the
-    /// memory before as after.
+    /// Nothing is answered for an hour, and half a minute later the clock is set back by a year: what has expired
+    /// leaves the memory before as after.
     #[test]
     fn a_clock_that_is_set_back_keeps_nothing_for_ever() {
         let (mut exact, mut samples) = (exact(Match::Dns, 10), Vec::new());

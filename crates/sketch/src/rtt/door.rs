@@ -25,8 +25,8 @@ pub(super) struct Door {
     futile: Option<Box<Futile>>,
 }
 
-/// Recognises many responses that cannot match, as long as the meter remembers every request; and after that many requests
-/// that only repeat, where equal requests are one exchange.
+/// Recognises many responses that cannot match, as long as the meter remembers every request; and after that many
+/// requests that only repeat, where equal requests are one exchange.
 ///
 /// Two of three TCP segments repeat an earlier acknowledgement, and 98 of 100 that might end a handshake do not.
 #[derive(Clone, Debug)]
@@ -66,8 +66,8 @@ impl Door {
         self.futile = known.map(|known| Box::new(Futile { known, told }));
     }
 
-    /// Also turns away repeated requests, in this many bytes, once the meter does not remember all: where it has dropped
-    /// the first copy it would take the next one for another exchange, with a shorter delay.
+    /// Also turns away repeated requests, in this many bytes, once the meter does not remember all: where it has
+    /// dropped the first copy it would take the next one for another exchange, with a shorter delay.
     pub(super) fn know_repeats(&mut self, remembers_all: bool, expiry: Nanos, bytes: usize) {
         let asked = Recent::within(bytes, expiry);
         let (answered, told) = match self.futile.take().map(|futile| *futile) {
@@ -103,8 +103,8 @@ impl Door {
         }
     }
 
-    /// Whether a request that is `wanted` only repeats an earlier one. A meter that remembers every request decides that
-    /// itself: it knows when the first of them expires.
+    /// Whether a request that is `wanted` only repeats an earlier one. A meter that remembers every request decides
+    /// that itself: it knows when the first of them expires.
     #[inline(always)]
     pub(super) fn is_mere_repeat(&mut self, wanted: bool, request: &Sighting) -> bool {
         // Resolved at compile time: other rules pay nothing.
