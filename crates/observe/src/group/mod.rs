@@ -49,7 +49,7 @@ impl Groups {
     }
 
     /// The group of a request with the packet's `own` key, or with the reversed one. Created only if the packet `asks`.
-    #[inline]
+    #[inline(never)]
     fn look_up(&mut self, packet: &Packet<'_>, own: bool, asks: bool) -> Lookup {
         let group = self.extractor.group(packet, own);
         match self.probe(&group) {
@@ -122,7 +122,7 @@ enum Lookup {
 
 impl PacketGroups<'_> {
     /// The group of a request with the packet's `own` key, or with the reversed one. Created only if the packet `asks`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn number(&mut self, own: bool, asks: bool) -> u16 {
         let lookup = &mut self.lookups[usize::from(own)];
         match *lookup {
