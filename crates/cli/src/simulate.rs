@@ -31,9 +31,12 @@ mod replay;
 #[derive(Args)]
 #[command(
     group = ArgGroup::new("way").args(["path", "queue"]),
-    mut_args(|argument| {
-        let is_of_map = ["single_path", "both_ways", "failed", "servers", "instrumented", "routers"];
-        if is_of_map.contains(&argument.get_id().as_str()) { argument.requires("network") } else { argument }
+    // An argument that is required is not missed where one that is given rules it out.
+    mut_args(|argument| match argument.get_help_heading() {
+        Some("Path") => argument.conflicts_with_all(["queue", "network"]),
+        Some("Queue") => argument.conflicts_with_all(["path", "network"]),
+        Some("Network") if argument.get_id() != "network" => argument.requires("network").conflicts_with("way"),
+        _ => argument,
     }),
     after_help = "\
 Examples:

@@ -28,16 +28,16 @@ pub(super) struct NetworkArguments {
     #[command(flatten)]
     chosen: ChosenArguments,
     /// Number of intervals of one second.
-    #[arg(long, value_name = "N", value_parser = units::between::<u32>(1..=1_000_000), default_value_t = 40, requires = "network")]
+    #[arg(long, value_name = "N", value_parser = units::between::<u32>(1..=1_000_000), default_value_t = 40)]
     intervals: u32,
     /// Every packet from router A to its neighbour B takes longer by this; repeatable.
-    #[arg(long, value_name = "A,B=TIME", requires = "network")]
+    #[arg(long, value_name = "A,B=TIME")]
     slow: Vec<String>,
     /// This share of the packets from router A to its neighbour B is lost in addition; repeatable.
-    #[arg(long, value_name = "A,B=SHARE", requires = "network")]
+    #[arg(long, value_name = "A,B=SHARE")]
     lossy: Vec<String>,
     /// Number of intervals before --slow and --lossy begin.
-    #[arg(long, value_name = "N", value_parser = units::whole_u32, default_value_t = 20, requires = "network")]
+    #[arg(long, value_name = "N", value_parser = units::whole_u32, default_value_t = 20)]
     since: u32,
 }
 

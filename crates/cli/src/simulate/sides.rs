@@ -13,7 +13,8 @@ pub(super) struct SidesArguments {
     #[arg(long, value_name = "FILE", requires = "way", help_heading = "Path and queue", required_if_eq_any([("queue", "log"), ("queue", "capture")]))]
     pub(super) arrivals: Option<PathBuf>,
     /// Speed up --arrivals by this factor.
-    #[arg(long, value_name = "N", value_parser = units::above_zero("a number above 0, such as 50"), requires = "arrivals", help_heading = "Path and queue")]
+    #[arg(long, value_name = "N", value_parser = units::above_zero("a number above 0, such as 50"), requires = "arrivals", conflicts_with_all = ["traffic", "flows", "queries", "span"],
+        help_heading = "Path and queue")]
     speed_up: Option<f64>,
     /// The capture of received or departing packets to write.
     #[arg(long, value_name = "FILE", requires = "way", help_heading = "Path and queue")]

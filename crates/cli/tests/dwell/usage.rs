@@ -148,6 +148,51 @@ fn wrong_flags_are_wrong_usage() {
     }
 }
 
+/// What only another kind of simulation can use is refused, not ignored.
+#[test]
+fn simulations_refuse_flags_of_others() {
+    let help = String::from_utf8(dwell(&["simulate", "--help"]).ok().out).unwrap();
+    // The flags below a heading of the help, with a value.
+    let flags = |heading: &str| {
+        let below = help.lines().skip_while(|line| *line != format!("{heading}:")).skip(1);
+        let of_heading = below.take_while(|line| line.is_empty() || line.starts_with(' '));
+        let flags = of_heading.filter_map(|line| line.trim().strip_prefix("--")).map(|line| {
+            let (name, value) = line.split_once(' ').unwrap_or((line, ""));
+            let value = match value.trim_end_matches('>').trim_start_matches('<') {
+                "" => None,
+                "DELAY" | "TIME" => Some("5ms"),
+                "SHARE" => Some("5%"),
+                "PREFIX" => Some("10.0.0.0/8"),
+                "DISCIPLINE" => Some("turns"),
+                "BITS" => Some("100G"),
+                "SIZE" => Some("9MB"),
+                "A,B" | "ROUTERS" => Some("b1,b2"),
+                "A,B=TIME" => Some("b1,b2=5ms"),
+                "A,B=SHARE" => Some("b1,b2=5%"),
+                _ => Some("9"),
+            };
+            [Some(format!("--{name}")), value.map(str::to_owned)].into_iter().flatten().collect::<Vec<_>>()
+        });
+        let is_mode = |flag: &Vec<String>| ["--path", "--queue", "--network"].contains(&&*flag[0]);
+        flags.filter(|flag| !is_mode(flag)).collect::<Vec<_>>()
+    };
+    let map = testdata("net/ladder.toml");
+    let modes = [("Path", &["--path"][..]), ("Queue", &["--queue", "bursts"]), ("Network", &["--network", &map])];
+    let mut refused = 0;
+    for (heading, _) in modes {
+        for flag in flags(heading) {
+            let flag: Vec<&str> = flag.iter().map(String::as_str).collect();
+            for (_, other) in modes.into_iter().filter(|&(other, _)| other != heading) {
+                assert_nothing_done(&[&["simulate", "-w", "new"], other, &flag].concat(), 2, &[flag[0]]);
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused >= 40, "{refused}");
+    let speed_up = ["simulate", "--path", "-w", "new", "--flows", "9", "--speed-up", "3"];
+    assert_nothing_done(&speed_up, 2, &["--speed-up", "--flows"]);
+}
+
 /// The unbounded method says so, if it is given a limit.
 #[test]
 fn a_limit_without_use_is_said() {
