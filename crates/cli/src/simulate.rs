@@ -121,6 +121,7 @@ enum Traffic {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let outputs = arguments.write.iter().chain(&arguments.truth).chain(&arguments.sides.egress);
+    output::check_stdin(arguments.inputs())?;
     output::check_apart(arguments.inputs(), outputs.clone())?;
     let is_packed = |path: &&PathBuf| matches!(path.extension().and_then(OsStr::to_str), Some("gz" | "xz" | "zst"));
     if let Some(path) = outputs.clone().find(is_packed) {

@@ -401,7 +401,9 @@ impl SketchArguments {
                  what is not translated, or compare packets (dwell owd --nat --flows)",
             ));
         }
-        output::check_apart([&self.capture].into_iter().chain(&self.point.weights), [&self.output])
+        let inputs = [&self.capture].into_iter().chain(&self.point.weights);
+        output::check_stdin(inputs.clone())?;
+        output::check_apart(inputs, [&self.output])
     }
 }
 

@@ -275,7 +275,8 @@ impl Arguments {
         if self.events.is_none() && self.paths().is_empty() {
             return Err(Failure::usage("expected a capture to read, or - for standard input"));
         }
-        output::check_stdin(self.paths())?;
+        let inputs = || self.paths().into_iter().chain(&self.events).chain(&self.prior);
+        output::check_stdin(inputs())?;
         for &parameter in Method::ALL.iter().flat_map(|method| method.parameters()) {
             let (flag, is_set) = self.flag(parameter);
             if is_set && !self.method.has(parameter) {
@@ -308,8 +309,7 @@ impl Arguments {
             _ => {}
         }
         self.metrics.check(self.report.format() == Format::Openmetrics)?;
-        let inputs = self.paths().into_iter().chain(&self.events).chain(&self.prior);
-        self.report.check(inputs, self.plot.as_ref(), self.samples.as_ref())
+        self.report.check(inputs(), self.plot.as_ref(), self.samples.as_ref())
     }
 }
 

@@ -148,6 +148,23 @@ fn wrong_flags_are_wrong_usage() {
     }
 }
 
+/// Also of the inputs that are no captures only one can be standard input.
+#[test]
+fn standard_input_is_one_of_all_inputs() {
+    let timebloom = ["--method", "timebloom", "--prior", "-"];
+    let lda = ["--method", "lda", "--from", "10.0.0.1", "--flows", "--weights", "-"];
+    let delays = ["--path", "--delay", "file:-", "--arrivals", "-", "-w", "new.pcap"];
+    for (command, more) in [
+        (&["rtt", "-"][..], &timebloom[..]),
+        (&["rtt", "--events", "-"], &timebloom),
+        (&["owd", "-", "ntp.pcap"], &lda),
+        (&["owd", "sketch", "-", "-o", "new"], &["--flows", "--weights", "-"]),
+        (&["simulate"], &delays),
+    ] {
+        assert_nothing_done(&[command, more].concat(), 2, &["only one of the inputs can be standard input"]);
+    }
+}
+
 /// What only another kind of simulation can use is refused, not ignored.
 #[test]
 fn simulations_refuse_flags_of_others() {
