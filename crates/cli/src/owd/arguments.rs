@@ -178,13 +178,13 @@ pub(crate) struct Arguments {
     #[arg(long, help_heading = "What is measured")]
     pub(super) flows: bool,
     /// Number of flows to report.
-    #[arg(long, requires = "flows", value_name = "N", default_value_t = 10, value_parser = crate::units::between::<usize>(1..=u32::MAX.into()), help_heading = "What is measured")]
+    #[arg(long, requires = "flows", conflicts_with = "flow", value_name = "N", default_value_t = 10, value_parser = crate::units::between::<usize>(1..=u32::MAX.into()), help_heading = "What is measured")]
     pub(super) top: usize,
     /// Report only flows whose name contains this, such as 10.0.0.1:443.
     #[arg(long, value_name = "TEXT", help_heading = "What is measured")]
     pub(super) flow: Option<String>,
     /// Define flows by this key instead of addresses, ports and protocol: src/24, dst/48, port, vlan, dscp, …
-    #[arg(long, value_name = "KEY", help_heading = "What is measured")]
+    #[arg(long, value_name = "KEY", conflicts_with = "crossings", help_heading = "What is measured")]
     pub(super) group: Option<Grouping>,
 
     /// How to compare packets. auto: every packet while they fit, then a sample. exact: every packet, without memory
@@ -242,10 +242,10 @@ pub(super) struct SketchArguments {
     pub(super) flows: bool,
     /// Define flows by this key instead of addresses, ports and protocol: src/24, dst/48, port, vlan, dscp, … The same at
     /// both points.
-    #[arg(long, value_name = "KEY", requires = "flows", conflicts_with = "weights", help_heading = "What is measured")]
+    #[arg(long, value_name = "KEY", requires = "flows", conflicts_with_all = ["weights", "crossings"], help_heading = "What is measured")]
     pub(super) group: Option<Grouping>,
     /// Bytes per sketch of flows.
-    #[arg(long, value_name = "SIZE", value_parser = crate::units::memory, default_value_t = FLOW_BYTES, help_heading = "Method and memory")]
+    #[arg(long, value_name = "SIZE", value_parser = crate::units::memory, default_value_t = FLOW_BYTES, requires = "flows", help_heading = "Method and memory")]
     pub(super) flow_bytes: usize,
     /// Roughly how much later packets pass here than at the other point; fewer intervals then have to be merged.
     #[arg(long, value_name = "TIME", value_parser = crate::units::offset, default_value = "0", help_heading = "Method and memory")]
@@ -404,6 +404,22 @@ impl SketchArguments {
         let inputs = [&self.capture].into_iter().chain(&self.point.weights);
         output::check_stdin(inputs.clone())?;
         output::check_apart(inputs, [&self.output])
+    }
+}
+
+impl JoinArguments {
+    /// The sketches, the sender's first.
+    pub(super) fn inputs(&self) -> [&PathBuf; 2] {
+        [&self.sender, &self.receiver]
+    }
+
+    /// Checks combinations of arguments that their own parsers cannot.
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        output::check_different(self.inputs(), "the sketches of two points")?;
+        if self.output.report.format() == Format::Openmetrics && self.intervals {
+            return Err(Failure::usage("--format openmetrics does not support --intervals: use jsonl or csv"));
+        }
+        self.output.check(self.inputs(), [])
     }
 }
 

@@ -5,7 +5,6 @@ use super::arguments::JoinArguments;
 use super::sketches::{describe_sketch, flows};
 use super::warnings::{foreign, of_joined, renamed, surplus, unlisted};
 use crate::Failure;
-use crate::output;
 use anyhow::{Context, Result, bail};
 use dwell_capture::CaptureFile;
 use dwell_report::facts::{Memory, MethodFacts, Span};
@@ -22,9 +21,7 @@ use std::process::ExitCode;
 
 /// `dwell owd join`.
 pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
-    let inputs = [&arguments.sender, &arguments.receiver];
-    output::check_different(inputs, "the sketches of two points")?;
-    arguments.output.check(inputs, [])?;
+    arguments.check()?;
     let mut warnings = Vec::new();
     let (sent, list) = read(&arguments.sender, &mut warnings)?;
     let (received, _) = read(&arguments.receiver, &mut warnings)?;
@@ -68,7 +65,7 @@ pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
     outputs.take(joined.iter().map(Interval::from).collect())?;
     outputs.finish(OwdReport {
         schema: SCHEMA,
-        sources: inputs.map(|path| path.display().to_string()),
+        sources: arguments.inputs().map(|path| path.display().to_string()),
         warnings,
         span_ns: span,
         frames: None,

@@ -73,7 +73,7 @@ pub(crate) struct Arguments {
     pub(super) flows: bool,
     /// Number of flows to report.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = crate::units::between::<usize>(1..=u32::MAX.into()),
-        requires = "flows", help_heading = "What is measured")]
+        requires = "flows", conflicts_with = "events", help_heading = "What is measured")]
     pub(super) top: usize,
     /// Number of groups reported separately; the rest is counted as "other".
     #[arg(long, value_name = "N", default_value_t = MAX_GROUPS, value_parser = crate::units::between::<u16>(1..=8191),

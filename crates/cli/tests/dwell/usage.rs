@@ -165,6 +165,25 @@ fn standard_input_is_one_of_all_inputs() {
     }
 }
 
+/// A flag that would have no effect beside others is refused, not ignored.
+#[test]
+fn flags_without_effect_are_refused() {
+    let owd = ["owd", "ntp.pcap", "empty"];
+    let sketch = ["owd", "sketch", "--crossings", "ntp.pcap", "-o", "new"];
+    let join = ["owd", "join", "ntp.pcap", "empty"];
+    let cases: &[(&[&str], &[&str], &[&str])] = &[
+        (&["rtt", "--events", "kind.csv"], &["--top", "3"], &["--top", "--events"]),
+        (&owd, &["--flows", "--flow", "a", "--top", "3"], &["--top", "--flow <TEXT>"]),
+        (&owd, &["--crossings", "--flows", "--group", "src"], &["--group", "--crossings"]),
+        (&sketch, &["--flows", "--group", "src"], &["--group", "--crossings"]),
+        (&sketch, &["--flow-bytes", "9KiB"], &["--flows"]),
+        (&join, &["--intervals", "--format", "openmetrics"], &["openmetrics", "--intervals"]),
+    ];
+    for (command, more, words) in cases {
+        assert_nothing_done(&[*command, more].concat(), 2, words);
+    }
+}
+
 /// What only another kind of simulation can use is refused, not ignored.
 #[test]
 fn simulations_refuse_flags_of_others() {
@@ -382,9 +401,6 @@ fn the_memory_that_is_enough_is_named() {
         (&owd, &sketched),
         (&owd, &of_flows),
         (&queue, &[]),
-        (&queue, &["--plot", "queue.svg"]),
-        (&queue, &["--sketch-bytes", "1MiB"]),
-        (&queue, &["--method", "conquest", "--snapshots", "16", "--columns", "1000"]),
     ];
     for (command, more) in some {
         let folder = tempfile::tempdir().unwrap();
