@@ -174,6 +174,21 @@ impl Arguments {
                 Taps::WAYS
             )));
         }
+        let of_snapshots = [
+            ("--sketch-bytes", self.sketch_bytes.is_some()),
+            ("--snapshots", self.snapshots.is_some()),
+            // Rates are those of windows, too.
+            ("--window", !self.window.is_empty() && !self.rate_change),
+            ("--rows", self.rows.is_some()),
+            ("--columns", self.columns.is_some()),
+            ("--counter", self.counter.is_some()),
+            ("--rule", self.rule != Rule::Interpolated),
+            ("--cleaning", self.cleaning != Cleaning::Epochs),
+        ];
+        let given = of_snapshots.into_iter().find(|&(_, is_set)| is_set);
+        if let Some((flag, _)) = given.filter(|_| self.method == Method::Exact) {
+            return Err(Failure::usage(format!("{flag} is of snapshots, which --method exact does not take")));
+        }
         if self.compare_exact && self.method != Method::Conquest {
             return Err(Failure::usage("--compare-exact applies only to --method conquest"));
         }

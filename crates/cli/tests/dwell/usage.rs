@@ -171,6 +171,7 @@ fn flags_without_effect_are_refused() {
     let owd = ["owd", "ntp.pcap", "empty"];
     let sketch = ["owd", "sketch", "--crossings", "ntp.pcap", "-o", "new"];
     let join = ["owd", "join", "ntp.pcap", "empty"];
+    let queue = ["queue", "ntp.pcap", "empty", "--method", "exact"];
     let cases: &[(&[&str], &[&str], &[&str])] = &[
         (&["rtt", "--events", "kind.csv"], &["--top", "3"], &["--top", "--events"]),
         (&owd, &["--flows", "--flow", "a", "--top", "3"], &["--top", "--flow <TEXT>"]),
@@ -178,6 +179,14 @@ fn flags_without_effect_are_refused() {
         (&sketch, &["--flows", "--group", "src"], &["--group", "--crossings"]),
         (&sketch, &["--flow-bytes", "9KiB"], &["--flows"]),
         (&join, &["--intervals", "--format", "openmetrics"], &["openmetrics", "--intervals"]),
+        (&queue, &["--sketch-bytes", "9KiB"], &["--sketch-bytes", "--method exact"]),
+        (&queue, &["--snapshots", "9"], &["--snapshots", "--method exact"]),
+        (&queue, &["--window", "1ms"], &["--window", "--method exact"]),
+        (&queue, &["--rows", "2"], &["--rows", "--method exact"]),
+        (&queue, &["--columns", "9"], &["--columns", "--method exact"]),
+        (&queue, &["--counter", "cms"], &["--counter", "--method exact"]),
+        (&queue, &["--rule", "text"], &["--rule", "--method exact"]),
+        (&queue, &["--cleaning", "cyclic"], &["--cleaning", "--method exact"]),
     ];
     for (command, more, words) in cases {
         assert_nothing_done(&[*command, more].concat(), 2, words);
@@ -401,6 +410,9 @@ fn the_memory_that_is_enough_is_named() {
         (&owd, &sketched),
         (&owd, &of_flows),
         (&queue, &[]),
+        (&queue, &["--plot", "queue.svg"]),
+        (&queue, &["--sketch-bytes", "1MiB"]),
+        (&queue, &["--method", "conquest", "--snapshots", "16", "--columns", "1000"]),
     ];
     for (command, more) in some {
         let folder = tempfile::tempdir().unwrap();
