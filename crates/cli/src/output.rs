@@ -177,7 +177,7 @@ pub(crate) fn check_stdin<'a>(inputs: impl IntoIterator<Item = &'a PathBuf>) -> 
 }
 
 /// Rejects two outputs with the same path, or an output that would overwrite an input. Devices and pipes may be shared,
-/// except for standard output.
+/// except for standard output, which may be a file, too.
 pub(crate) fn check_apart(
     inputs: impl IntoIterator<Item = impl AsRef<Path>>,
     outputs: impl IntoIterator<Item = impl AsRef<Path>>,
@@ -199,15 +199,13 @@ pub(crate) fn check_apart(
     let mut seen = Vec::new();
     for path in outputs {
         let path = path.as_ref();
-        let Some(place) = (if is_stdout(path) { Some(PathBuf::from("-")) } else { place(path) }) else { continue };
+        let stdout = || Some(place(Path::new("/dev/stdout")).unwrap_or_else(|| "-".into()));
+        let Some(place) = (if is_stdout(path) { stdout() } else { place(path) }) else { continue };
+        let name = if path == Path::new("-") { "standard output".into() } else { path.display().to_string() };
         if inputs.contains(&place) {
-            return Err(Failure::usage(format!(
-                "{}: is an input, and would be replaced: name another file",
-                path.display()
-            )));
+            return Err(Failure::usage(format!("{name}: is an input, and would be replaced: name another file")));
         }
         if seen.contains(&place) {
-            let name = if path == Path::new("-") { "standard output".into() } else { path.display().to_string() };
             return Err(Failure::usage(format!("{name}: would be written twice: name two files")));
         }
         seen.push(place);

@@ -1,6 +1,6 @@
 //! Wrong usage and bad input: one line says what is wrong and what would work, and no files are left behind.
 
-use crate::run::{Run, assert_refusal, assert_refused, command, dwell, dwell_in, matches, names, testdata};
+use crate::run::{Run, assert_refusal, assert_refused, command, dwell, dwell_in, finish, matches, names, testdata};
 use dwell_capture::{CaptureFiles, FrameSource, PcapWriter};
 use dwell_sketch::rtt::{Method, Parameter};
 use dwell_types::LinkType;
@@ -162,6 +162,25 @@ fn standard_input_is_one_of_all_inputs() {
         (&["simulate"], &delays),
     ] {
         assert_nothing_done(&[command, more].concat(), 2, &["only one of the inputs can be standard input"]);
+    }
+}
+
+/// Standard output may be a file that is named as another output, or as an input.
+#[test]
+fn a_file_is_not_written_as_standard_output_too() {
+    let folder = folder();
+    let place = |name: &str| folder.path().join(name);
+    let before = names(folder.path());
+    for (name, how, words) in [
+        ("old.json", &["--samples", "old.json"][..], "would be written twice"),
+        ("old.json", &["--samples", "-", "-o", "old.json"], "would be written twice"),
+        ("ntp.pcap", &[], "standard output: is an input"),
+    ] {
+        let content = fs::read(place(name)).unwrap();
+        let mut run = command(&[&["rtt", "ntp.pcap", "--match", "ntp"], how].concat());
+        run.current_dir(folder.path()).stdout(fs::File::options().append(true).open(place(name)).unwrap());
+        assert_refusal(&finish(run), how, 2, &[words]);
+        assert_eq!((fs::read(place(name)).unwrap(), names(folder.path())), (content, before.clone()), "{how:?}");
     }
 }
 
