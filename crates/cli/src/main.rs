@@ -137,7 +137,7 @@ fn main() -> ExitCode {
     match result {
         Ok(code) => code,
         Err(Failure::Usage(words)) => usage(&words),
-        Err(Failure::Run(error)) if has_cause(&error, |e| e.kind() == io::ErrorKind::BrokenPipe) => ExitCode::SUCCESS,
+        Err(Failure::Run(error)) if has_cause(&error, |e| e.kind() == io::ErrorKind::BrokenPipe) => signals.code(),
         Err(Failure::Run(error)) => {
             let code = failed(&error);
             if has_cause(&error, is_stopped) { signals.end(true, false) } else { code }

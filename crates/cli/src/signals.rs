@@ -9,6 +9,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
 use signal_hook::iterator::Signals as Incoming;
 use signal_hook::low_level::signal_name;
+use std::cell::Cell;
 use std::fs;
 use std::io::{self, PipeWriter, Write};
 use std::process::{self, ExitCode};
@@ -21,6 +22,8 @@ use std::time::{Duration, Instant};
 pub(crate) struct Signals {
     stop: Stop,
     state: Arc<State>,
+    /// See [`Self::code`].
+    code: Cell<ExitCode>,
 }
 
 #[derive(Default)]
@@ -49,7 +52,7 @@ impl Signals {
         let of_reader = stop.clone();
         let serve = move || serve(incoming, ask, &of_thread, &of_reader);
         thread::Builder::new().name("signals".to_owned()).spawn(serve)?;
-        Ok(Self { stop, state })
+        Ok(Self { stop, state, code: Cell::default() })
     }
 
     /// The flag that stops readers. A command that calls this must end gracefully once they stop.
@@ -73,11 +76,17 @@ impl Signals {
     /// so that a shell loop around it ends as well. Otherwise 1 if some input was damaged.
     pub(crate) fn end(&self, is_stopped: bool, is_damaged: bool) -> ExitCode {
         self.state.is_heard.store(false, Ordering::SeqCst);
-        match (is_stopped, is_damaged) {
+        self.code.set(match (is_stopped, is_damaged) {
             (true, _) => ExitCode::from(u8::try_from(code(self.received())).unwrap_or(u8::MAX)),
             (false, true) => ExitCode::from(1),
             (false, false) => ExitCode::SUCCESS,
-        }
+        });
+        self.code()
+    }
+
+    /// The exit code of what has been read; success while more is to be read.
+    pub(crate) fn code(&self) -> ExitCode {
+        self.code.get()
     }
 
     fn received(&self) -> i32 {
@@ -157,7 +166,8 @@ mod tests {
     fn a_signal_says_more_than_damage() {
         let (asked, _ask) = io::pipe().unwrap();
         let state = State { received: AtomicI32::new(SIGINT), is_heard: AtomicBool::new(true), ..State::default() };
-        let signals = Signals { stop: Stop::when_readable(asked), state: Arc::new(state) };
+        let (stop, code) = (Stop::when_readable(asked), Cell::default());
+        let signals = Signals { stop, state: Arc::new(state), code };
         let codes = [(true, true), (true, false), (false, true), (false, false)];
         let codes = codes.map(|(is_stopped, is_damaged)| signals.end(is_stopped, is_damaged));
         assert_eq!(codes, [ExitCode::from(130), ExitCode::from(130), ExitCode::from(1), ExitCode::SUCCESS]);

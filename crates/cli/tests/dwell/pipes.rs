@@ -39,6 +39,20 @@ fn a_closed_pipe_is_no_failure() {
     }
 }
 
+/// Whoever reads the report, the exit code says that a capture is damaged.
+#[test]
+fn a_closed_pipe_hides_no_damage() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut capture = fs::read(testdata("ntp/ntp.pcap")).unwrap();
+    let second = 40 + u32::from_le_bytes(capture[32..36].try_into().unwrap()) as usize;
+    capture[second + 8..][..8].fill(0xff);
+    fs::write(folder.path().join("damaged.pcap"), capture).unwrap();
+    let mut damaged = command(&["rtt", "damaged.pcap"]);
+    let mut child = damaged.current_dir(folder.path()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+}
+
 /// A reader that exits costs no other file of the same run.
 #[test]
 fn what_another_file_needs_is_written_when_nobody_reads_the_report() {

@@ -188,6 +188,20 @@ fn a_signal_ends_a_live_capture_with_its_report() {
     }
 }
 
+/// In a pipeline Ctrl-C stops both sides, also the one that reads the report: a shell loop around it must end as well.
+#[test]
+fn a_signal_is_told_where_nobody_reads_the_report() {
+    let capture = fs::read(testdata("ntp/ntp.pcap")).unwrap();
+    assert!(capture.len() > PIPE_BYTES);
+    let mut live = command(&["rtt", "-"]);
+    let mut live = live.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    drop(live.stdout.take());
+    let mut input = live.stdin.take().unwrap();
+    input.write_all(&capture).unwrap();
+    send("INT", &live);
+    assert_eq!(live.wait().unwrap().code(), Some(130));
+}
+
 /// In a pipeline Ctrl-C stops both sides, and what tcpdump still holds then is written after the signal.
 #[test]
 fn what_a_pipe_brings_until_it_ends_is_read_after_a_signal() {
