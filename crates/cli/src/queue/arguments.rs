@@ -76,7 +76,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SIZE", value_parser = units::memory, default_value = units::MEMORY, help_heading = "Method and memory")]
     pub(super) memory: usize,
     /// Bytes of all snapshots together. Default: 1 MiB, or a quarter of the memory if less.
-    #[arg(long, value_name = "SIZE", value_parser = units::bytes, conflicts_with_all = ["snapshots", "window", "rows", "columns"],
+    #[arg(long, value_name = "SIZE", value_parser = units::memory, conflicts_with_all = ["snapshots", "window", "rows", "columns"],
         help_heading = "Method and memory")]
     pub(super) sketch_bytes: Option<usize>,
     /// Number of snapshots per window length, instead of as many as fit.

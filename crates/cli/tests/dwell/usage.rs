@@ -447,6 +447,15 @@ fn the_memory_that_is_enough_is_named() {
     }
 }
 
+/// Snapshots that the system has no memory for are refused in one line, like any other memory.
+#[test]
+fn snapshots_that_do_not_fit_the_machine_are_refused() {
+    let script = "ulimit -v 4000000; exec \"$0\" queue --sojourns missing.csv --sketch-bytes 1TiB";
+    let mut limited = Command::new("sh");
+    limited.args(["-c", script, env!("CARGO_BIN_EXE_dwell")]);
+    assert_refusal(&finish(limited), &[script], 2, &["--sketch-bytes", "this machine does not have so much memory"]);
+}
+
 /// A capture that ends in the middle of a record, as left by an interrupted tcpdump, gives a warning and a report of
 /// what comes before.
 #[test]
