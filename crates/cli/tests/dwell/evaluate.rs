@@ -1,6 +1,6 @@
 //! `dwell evaluate`: its options work, results are reproducible, and `--check` notices changed results.
 
-use crate::run::{Run, assert_refusal, dwell, dwell_in, finish};
+use crate::run::{Run, assert_refusal, dwell, dwell_in, finish, testdata};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -421,4 +421,22 @@ fn delays_may_come_from_a_file() {
     fs::remove_file(&delays).unwrap();
     let run = dwell_in(folder.path(), &["evaluate", "small"]);
     assert_refused(&run, 1, &["small.toml: line", "delays.txt: No such file"]);
+}
+
+/// The definitions that the guide shows can be run as they stand, the first with the figure shown after it.
+#[test]
+fn the_guides_definitions_run() {
+    let guide = fs::read_to_string(testdata("../docs/guide/evaluate.md")).unwrap();
+    let mut shown = guide.split("```toml\n").skip(1).map(|after| after.split("```").next().unwrap().to_owned());
+    let first = shown.next().unwrap() + &shown.next().unwrap();
+    let head = "name = \"my-question\"\ntitle = \"A part\"\nsource = \"the guide\"\nseeds = 2\n[quick]\nshare = 0.01\n";
+    let parts: Vec<String> = shown.map(|part| format!("{head}{part}")).collect();
+    assert_eq!(parts.len(), 4);
+    let folder = tempfile::tempdir().unwrap();
+    for (place, text) in parts.into_iter().chain([first]).enumerate() {
+        fs::write(folder.path().join("my-question.toml"), &text).unwrap();
+        let to = place.to_string();
+        let run = dwell_in(folder.path(), &["evaluate", "my-question.toml", "--quick", "--record", &to]);
+        assert_eq!(run.code, 0, "{}\n{text}", run.err);
+    }
 }
