@@ -34,7 +34,8 @@ pub(crate) struct NamingArguments {
     /// Which addresses of tunnelled packets to use; with inner, a tunnel may begin or end between the points.
     #[arg(long, value_parser = one_of(Key::ALL, Key::name), default_value = Key::Inner.name(), help_heading = "What is measured")]
     key: Key,
-    /// Addresses and ports are translated between the points.
+    /// Addresses and ports are translated between the points; in --from name the sender's addresses as either point
+    /// sees them.
     #[arg(long, help_heading = "What is measured")]
     pub(crate) nat: bool,
     /// Payload bytes used to identify a packet, as far as captured.
