@@ -424,8 +424,8 @@ impl Point {
         if self.cut() > 0 {
             warnings.push(format!(
                 "{name}: {} truncated within the bytes that identify a packet, and match only packets truncated at \
-                 the same byte after the IP header begins: truncate the other capture as well (editcap -s LENGTH, \
-                 longer by what it has more below IP, as 4 bytes for a VLAN tag)",
+                 the same byte after the IP header begins: if the other capture is longer, truncate it as well \
+                 (editcap -s LENGTH, longer by what it has more below IP, as 4 bytes for a VLAN tag)",
                 text::are(self.cut(), "packet")
             ));
         }
