@@ -99,8 +99,8 @@ pub(crate) struct Point {
     untold: u64,
     /// How many of them go between two addresses of `--from`.
     within: u64,
-    /// Bytes of the longest TCP packet that is measured.
-    longest_segment: u32,
+    /// TCP packets that are measured, to the receiver and back: how many, and the bytes of the longest.
+    segments: [(u64, u32); 2],
 }
 
 /// A packet, and whether it goes from the sender to the receiver or back.
@@ -200,7 +200,7 @@ impl Point {
             elsewhere: 0,
             untold: 0,
             within: 0,
-            longest_segment: 0,
+            segments: [(0, 0); 2],
         };
         point.look()?;
         Ok(point)
@@ -293,7 +293,9 @@ impl Point {
             };
             self.measured += 1;
             if protocol == protocol::TCP {
-                self.longest_segment = self.longest_segment.max(crossing.bytes);
+                let (number, longest) = &mut self.segments[usize::from(is_reverse)];
+                *number += 1;
+                *longest = crossing.bytes.max(*longest);
             }
             self.ahead.push_back(Ahead::new(crossing, self.shift, is_reverse, Whose::Flow(flow)));
             return Ok(true);
@@ -345,21 +347,22 @@ impl Point {
         }
     }
 
-    /// A warning if TCP packets are far longer here than at the other point, and so many fewer that losses do not explain
-    /// it: offloading merges segments here, or splits them there, and these have nothing in common.
+    /// A warning if TCP packets of a direction are far longer here than at the other point, and so many fewer that losses
+    /// do not explain it: offloading merges segments here, or splits them there, and these have nothing in common.
     pub(crate) fn offloaded(&self, other: &Self) -> Option<String> {
         /// Every path carries so many bytes: packets that are all shorter hold no full segment (RFC 9293 §3.7.1).
         const FULL: u32 = 576;
-        let [longest, split] = [self, other].map(|point| point.longest_segment);
-        let are_merged = split >= FULL && longest / 3 >= split / 2;
-        let are_fewer = self.measured + FEW.max(other.measured / 50) <= other.measured;
-        (are_merged && are_fewer).then(|| {
-            format!(
-                "{}: TCP packets have up to {longest} bytes, but up to {split} at the other point: offloading merges segments on \
-                 one side, or splits them, and such packets match nothing: they count as lost, and have no delay. Switch it off \
-                 where captures are taken (ethtool -K INTERFACE tso off gso off gro off lro off)",
-                Name(&self.path)
-            )
+        self.segments.into_iter().zip(other.segments).find_map(|((fewer, longest), (more, split))| {
+            let are_merged = split >= FULL && longest / 3 >= split / 2;
+            let are_fewer = fewer + FEW.max(more / 50) <= more;
+            (are_merged && are_fewer).then(|| {
+                format!(
+                    "{}: TCP packets have up to {longest} bytes, but up to {split} at the other point: offloading merges \
+                     segments on one side, or splits them, and such packets match nothing: they count as lost, and have no \
+                     delay. Switch it off where captures are taken (ethtool -K INTERFACE tso off gso off gro off lro off)",
+                    Name(&self.path)
+                )
+            })
         })
     }
 

@@ -719,14 +719,16 @@ fn duplicates_are_said() {
 #[test]
 fn merged_segments_are_told() {
     let folder = tempfile::tempdir().unwrap();
-    let segment = |n: u16, first: usize, bytes: usize| {
+    let between = |ends: [u8; 2], n: u16, first: usize, bytes: usize| {
         let [number, sequence] = [n.to_be_bytes(), [first as u8, (first >> 8) as u8]];
         let length = (40 + bytes as u16).to_be_bytes();
         let mut packet = vec![0x45, 0, length[0], length[1], number[0], number[1], 0x40, 0, 64, 6, 0, 0];
-        packet.extend([10, 0, 0, 1, 10, 0, 0, 2, 1, 0, 2, 0, 0, sequence[1], sequence[0], 0, 0, 0, 0, 0, 0x50, 0x10]);
+        packet.extend([10, 0, 0, ends[0], 10, 0, 0, ends[1], 1, 0, 2, 0, 0, sequence[1], sequence[0]]);
+        packet.extend([0, 0, 0, 0, 0, 0x50, 0x10]);
         packet.resize(40 + bytes, 7);
         packet
     };
+    let segment = |n, first, bytes| between([1, 2], n, first, bytes);
     // 60 large segments of ten full ones each, then 100 small ones.
     let merged = (0..60).map(|n| segment(n, 10 * usize::from(n), 14_600));
     let split = (0..600).map(|n| segment(n, usize::from(n), 1_460));
@@ -737,12 +739,23 @@ fn merged_segments_are_told() {
         let packets: Vec<(i64, Vec<u8>)> = times.zip(packets).chain(small).collect();
         write_capture(&folder.path().join(name), &packets);
     };
-    write("merged.pcap", merged.collect(), 0);
+    write("merged.pcap", merged.clone().collect(), 0);
     write("split.pcap", split.clone().collect(), 5 * MILLI);
     write("lost.pcap", split.clone().filter(|packet| packet[5] % 4 > 0).collect(), 5 * MILLI);
-    write("whole.pcap", split.collect(), 0);
+    write("whole.pcap", split.clone().collect(), 0);
     let said = |arguments: &[&str]| dwell_in(folder.path(), arguments).err;
     let all = ["--from", "0.0.0.0/0"];
+    // In the other direction segments are merged at both points, and match.
+    let write_both = |name: &str, packets: Vec<Vec<u8>>, delay: i64| {
+        let there = (0..).map(|n| SECOND + n * MILLI + delay).zip(packets);
+        let back = (0..60).map(|n| between([2, 1], n, 10 * usize::from(n), 14_600));
+        let back = (0..).map(|n| 3 * SECOND + n * MILLI - delay).zip(back);
+        write_capture(&folder.path().join(name), &Vec::from_iter(there.chain(back)));
+    };
+    write_both("both-merged.pcap", merged.collect(), 0);
+    write_both("both-split.pcap", split.collect(), 5 * MILLI);
+    let words = said(&["owd", "both-merged.pcap", "both-split.pcap", "--from", "10.0.0.1", "--reverse"]);
+    assert!(words.contains("both-merged.pcap: TCP packets have up to 14640 bytes, but up to 1500"), "{words}");
     for (a, b) in [("merged.pcap", "split.pcap"), ("split.pcap", "merged.pcap")] {
         for command in [&["owd"][..], &["owd", "--method", "lda"], &["queue"], &["compare", "owd"]] {
             let words = said(&[command, &[a, b], &all].concat());
