@@ -2,7 +2,7 @@
 
 use super::arguments::Arguments;
 use super::gaps::Gaps;
-use super::warnings::{Waited, apart, doubt, is_late, swapped, too_short, unexplained, unseen};
+use super::warnings::{NO_CULPRIT, Waited, apart, doubt, is_late, swapped, too_short, unexplained, unseen};
 use crate::beginning::{self, Beginning};
 use crate::merged::Merged;
 use crate::points::{Point, changed_between};
@@ -143,7 +143,7 @@ impl Sides {
         let mut warnings = self.points.warnings();
         warnings.extend(self.unexamined.clone());
         if let Some(words) = self.points.offloaded() {
-            warnings.push(words);
+            warnings.push(format!("{words}. {NO_CULPRIT}"));
             return warnings;
         }
         let (counts, longest) = (self.counts(), self.longest);
@@ -155,6 +155,7 @@ impl Sides {
         doubts.extend(self.gaps.warnings(unexplained));
         if doubts.is_empty() {
             let changed = changed_between(counts.departed, counts.expired + counts.waiting, unexplained);
+            let changed = changed.map(|words| format!("{words}. {NO_CULPRIT}"));
             doubts.extend(changed.or_else(|| unseen(counts.departed, unexplained)));
         }
         warnings.extend(doubts);

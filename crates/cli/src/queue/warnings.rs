@@ -124,12 +124,15 @@ pub(super) fn unexplained(counts: &TapCounts, longest: Nanos) -> u64 {
     counts.unknown.saturating_sub(counts.ambiguous + counts.backwards + counts.overdue + counts.evicted + forgotten)
 }
 
+/// What packets without an arrival mean for the answer.
+pub(super) const NO_CULPRIT: &str = "Packets not seen to arrive count as part of the queue, but name no culprit";
+
 /// Warns if many packets depart that were not seen to arrive.
 pub(super) fn unseen(departed: u64, unexplained: u64) -> Option<String> {
     (unexplained >= FEW.max(departed / 50)).then(|| {
         format!(
-            "{unexplained} of {departed} packets departed without being seen to arrive, and count as part of the queue: \
-             did they arrive where no capture was taken, do they go the other way (--from PREFIX), or {CAPTURED_TWICE}"
+            "{unexplained} of {departed} packets departed without being seen to arrive: did they arrive where no capture \
+             was taken, do they go the other way (--from PREFIX), or {CAPTURED_TWICE} {NO_CULPRIT}"
         )
     })
 }

@@ -761,6 +761,7 @@ fn merged_segments_are_told() {
             let words = said(&[command, &[a, b], &all].concat());
             let told = "merged.pcap: TCP packets have up to 14640 bytes, but up to 1500 at the other point";
             assert!(words.contains(told) && words.contains("ethtool -K"), "{command:?}: {words}");
+            assert_eq!(words.contains("name no culprit"), command == ["queue"], "{words}");
             assert!(!words.contains("clock") && !words.contains("twice"), "{command:?}: {words}");
         }
     }
@@ -799,7 +800,9 @@ fn fragments_and_truncated_frames_are_told() {
     write("more.pcap", 0, &|n| if n % 5 == 0 { vec![whole(n), whole(n)[..23].to_vec()] } else { vec![whole(n)] });
     for command in [&["owd"][..], &["queue"], &["compare", "owd"]] {
         let said = |a: &str, b: &str| dwell_in(folder.path(), &[command, &[a, b, "--from", "10.0.0.1"]].concat()).err;
-        assert!(said("a.pcap", "fragments.pcap").contains("or fragment them"), "{command:?}");
+        let words = said("a.pcap", "fragments.pcap");
+        assert!(words.contains("or fragment them"), "{command:?}");
+        assert_eq!(words.contains("name no culprit"), command == ["queue"], "{words}");
         let cut = "cut.pcap: 100 frames more than at the other point are truncated before the ports";
         for words in [said("a.pcap", "cut.pcap"), said("cut.pcap", "whole.pcap")] {
             assert!(words.contains(cut) && !words.contains("none of them reached"), "{command:?}: {words}");
