@@ -8,8 +8,9 @@ use dwell_report::facts::Parameter;
 use dwell_report::json;
 use dwell_report::openmetrics::Label;
 use dwell_report::quantiles::QUANTILES;
-use dwell_report::rtt::{RttReport, csv, table};
+use dwell_report::rtt::{ResultLine, RttReport, csv, table};
 use std::path::PathBuf;
+use std::time::Instant;
 use std::{fs, io};
 
 fn check(name: &str, write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> String {
@@ -69,6 +70,23 @@ fn a_series_is_as_accurate_as_its_worst_interval() {
     };
     let (alone, text) = (footing(alone), footing(text));
     assert!(alone.len() == 3 && alone == text, "{alone:?}, {text:?}");
+}
+
+/// A hundred times more groups take some 250 times longer, not thousands of times.
+#[test]
+fn a_series_of_many_groups_is_written_in_linear_time() {
+    let took = |groups: u32| {
+        let mut report = common::exact();
+        let line = report.results[0].clone();
+        let named = |group: u32| ResultLine { group: format!("10.20.{}.{}", group >> 8, group & 255), ..line.clone() };
+        report.results = (0..groups).map(named).collect();
+        let reports = vec![report; 4];
+        let begin = Instant::now();
+        table::write_series(&reports, &mut io::sink()).unwrap();
+        begin.elapsed()
+    };
+    let (few, many) = (took(80), took(8_000));
+    assert!(many < 1_500 * few, "{few:?} for 80 groups, {many:?} for 8,000");
 }
 
 #[test]

@@ -25,7 +25,7 @@ mod render;
 use crate::net::PlanReport;
 use crate::owd::OwdReport;
 use crate::queue::QueueReport;
-use crate::rtt::{ResultLine, RttReport};
+use crate::rtt::{ResultLine, RttReport, by_result};
 use crate::text;
 use dwell_sketch::estimate::Estimate;
 use picture::{Align, Picture, QUIET};
@@ -260,14 +260,10 @@ fn shortened(name: &str, longest: usize, size: f64, width: f64) -> String {
 
 /// The distinct results of one or more reports with their total numbers of exchanges, most frequent first.
 fn ranked(reports: &[RttReport]) -> Vec<(&ResultLine, f64)> {
-    let mut ranked: Vec<(&ResultLine, f64)> = Vec::new();
-    for line in reports.iter().flat_map(|r| &r.results) {
-        let exchanges = line.exchanges.map_or(0.0, |e| e.value);
-        match ranked.iter_mut().find(|(known, _)| known.is_same(line)) {
-            Some((_, sum)) => *sum += exchanges,
-            None => ranked.push((line, exchanges)),
-        }
-    }
+    let exchanges = |line: &ResultLine| line.exchanges.map_or(0.0, |e| e.value);
+    let total = |lines: &[(usize, &ResultLine)]| lines.iter().map(|(_, line)| exchanges(line)).sum();
+    let mut ranked: Vec<(&ResultLine, f64)> =
+        by_result(reports).iter().filter_map(|lines| Some((lines.first()?.1, total(lines)))).collect();
     ranked.retain(|r| r.1 > 0.0);
     ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
     ranked

@@ -6,6 +6,7 @@ use crate::shape::CdfPoint;
 use dwell_sketch::estimate::Estimate;
 use dwell_types::{Nanos, Series};
 use serde::Serialize;
+use std::collections::HashMap;
 
 // Conversion from the results of a meter.
 mod answer;
@@ -176,10 +177,32 @@ impl ResultLine {
         rule(self.matching, self.leg)
     }
 
+    /// What distinguishes it from the other lines of its report, and is the same in all intervals of a series.
+    fn key(&self) -> (&'static str, &'static str, &str) {
+        (self.matching, self.leg, &self.group)
+    }
+
     /// Whether both have the same match, leg and group, in two intervals of a series.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
-        (self.matching, self.leg, &self.group) == (other.matching, other.leg, &other.group)
+        self.key() == other.key()
     }
+}
+
+/// The lines of each result in a series, each line with the place of its report; results are in the order of their first
+/// lines.
+pub(crate) fn by_result(reports: &[RttReport]) -> Vec<Vec<(usize, &ResultLine)>> {
+    let mut results: Vec<Vec<(usize, &ResultLine)>> = Vec::new();
+    let mut places = HashMap::new();
+    for (number, report) in reports.iter().enumerate() {
+        for line in &report.results {
+            let place = *places.entry(line.key()).or_insert_with(|| {
+                results.push(Vec::new());
+                results.len() - 1
+            });
+            results[place].push((number, line));
+        }
+    }
+    results
 }
 
 /// Display name of a match and leg.

@@ -70,18 +70,15 @@ fn repeated(lines: &[ResultLine], to: &mut impl Write) -> io::Result<()> {
 /// Writes a time series: one report per interval, in order. Each result is a block with one line per interval.
 pub fn write_series(reports: &[RttReport], to: &mut impl Write) -> io::Result<()> {
     title(reports, to)?;
-    let mut seen: Vec<&ResultLine> = Vec::new();
-    for line in reports.iter().flat_map(|r| &r.results) {
-        if is_asked(line) && !seen.iter().any(|s| s.is_same(line)) {
-            seen.push(line);
-        }
-    }
-    if seen.is_empty() {
+    let mut results = rtt::by_result(reports);
+    results.retain(|lines| lines.iter().any(|(_, line)| is_asked(line)));
+    if results.is_empty() {
         writeln!(to, "\nNo requests or responses were seen.")?;
     }
-    for result in seen {
+    let times = text::Times::of_intervals(reports.iter().filter_map(RttReport::period));
+    for lines in results {
         writeln!(to)?;
-        series(result, reports, to)?;
+        series(&lines, reports, times, to)?;
     }
     if let Some(connections) = reports.last().and_then(|report| report.quic.as_ref()) {
         writeln!(to)?;
@@ -230,21 +227,28 @@ fn rests_on(line: &ResultLine) -> String {
     }
 }
 
-/// One result over time: the main quantiles with their intervals or, if nothing was estimated, all, mean and maximum.
-fn series<'a>(result: &ResultLine, reports: &'a [RttReport], to: &mut impl Write) -> io::Result<()> {
-    let find = |report: &'a RttReport| report.results.iter().find(|l| l.is_same(result));
-    let estimated = reports.iter().filter_map(find).any(has_intervals);
+/// One result over time, by its lines and the places of their reports: the main quantiles with their intervals or, if
+/// nothing was estimated, all, mean and maximum.
+fn series(
+    lines: &[(usize, &ResultLine)],
+    reports: &[RttReport],
+    times: text::Times,
+    to: &mut impl Write,
+) -> io::Result<()> {
+    let Some((_, result)) = lines.first() else { return Ok(()) };
+    let estimated = lines.iter().any(|(_, line)| has_intervals(line));
     let mut grid = Grid::default();
     let name: &str = &result.name();
     grid.row(match estimated {
         true => [&[name, "exchanges", "sampled"][..], &MAIN.map(|q| QUANTILES[q].0)].concat(),
         false => [&[name, "exchanges"][..], &names(), &["mean", "max"]].concat(),
     });
-    let times = text::Times::of_intervals(reports.iter().filter_map(RttReport::period));
-    for report in reports {
+    let mut lines = lines.iter().peekable();
+    for (number, report) in reports.iter().enumerate() {
+        let line = lines.next_if(|(of, _)| *of == number);
         let Some(Span { start, .. }) = report.period() else { continue };
         let time = format!("  {}", times.text(start));
-        let Some(line) = find(report) else {
+        let Some((_, line)) = line else {
             grid.row([time, "0".into()]);
             continue;
         };
