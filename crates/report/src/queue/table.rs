@@ -1,6 +1,7 @@
 //! The human-readable table: episodes and their culprits; below, what the numbers are based on.
 
 use super::{AgainstExact, Culprit, Depth, Episode, Packets, QueueReport};
+use crate::facts::Span;
 use crate::footing::{self, item};
 use crate::grid::Grid;
 use crate::heading;
@@ -51,7 +52,7 @@ fn sources(sources: &[String]) -> Vec<String> {
 
 fn episodes(report: &QueueReport, to: &mut impl Write) -> io::Result<()> {
     let shown = worst(&report.episodes);
-    let times = text::Times::in_milliseconds(shown.iter().map(|episode| episode.start_ns));
+    let times = times(&shown, report.span_ns);
     let mut grid = Grid::default();
     grid.row(HEADS);
     for episode in &shown {
@@ -75,6 +76,12 @@ fn worst(episodes: &[Episode]) -> Vec<&Episode> {
     worst.truncate(MOST_EPISODES);
     worst.sort_by_key(|episode| episode.start_ns);
     worst
+}
+
+/// How the beginnings of these episodes are written: with their days, if the span above the table has several.
+fn times(episodes: &[&Episode], span: Option<Span>) -> text::Times {
+    let ends = span.into_iter().flat_map(|span| [span.start, span.end]);
+    text::Times::in_milliseconds(episodes.iter().map(|episode| episode.start_ns).chain(ends))
 }
 
 fn row(grid: &mut Grid, times: text::Times, episode: &Episode) {
@@ -167,4 +174,31 @@ fn compared(scores: &AgainstExact, unit: Unit) -> String {
         share(scores.recall),
         scores.mean_error.map_or_else(|| "–".to_owned(), size),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A single episode, on one of three days.
+    #[test]
+    fn the_day_of_an_episode_is_told() {
+        const DAY: i64 = 86_400_000_000_000;
+        let episode = Episode {
+            start_ns: DAY,
+            end_ns: DAY,
+            peak_delay_ns: 0,
+            mean_delay_ns: 0.0,
+            packets: 0,
+            bytes: 0,
+            culprit_packets: 0,
+            peak_queue: Depth::new(0, Unit::Bytes),
+            flow_bytes: None,
+            culprits: Vec::new(),
+        };
+        let text = |span| times(&[&episode], span).text(DAY);
+        assert_eq!(text(Some(Span { start: 0, end: 2 * DAY })), "1970-01-02 00:00:00.000");
+        assert_eq!(text(Some(Span { start: DAY, end: DAY + 1 })), "00:00:00.000");
+        assert_eq!(text(None), "00:00:00.000");
+    }
 }
