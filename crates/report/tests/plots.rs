@@ -4,6 +4,7 @@
 mod common;
 
 use dwell_report::plot::{self, Image};
+use dwell_report::rtt::RttReport;
 use std::collections::HashMap;
 use std::fs;
 use std::io::Cursor;
@@ -68,6 +69,38 @@ fn series() {
     for label in ["tcp-ack outward", "tcp-ack inward", "22:14:00", "p50", "p95", "p99"] {
         assert!(text.contains(&format!("\n{label}\n")), "lacks {label:?}");
     }
+}
+
+/// What makes quantiles uncertain where every exchange was measured: repeated requests, or only the bins of delays, which
+/// have no bands in a distribution function.
+#[test]
+fn bands_are_explained_by_their_cause() {
+    let bands = |report: &RttReport| {
+        let (mut function, mut series) = (Vec::new(), Vec::new());
+        plot::write(report, Image::Svg, &mut function).unwrap();
+        plot::write_series(std::slice::from_ref(report), Image::Svg, &mut series).unwrap();
+        [function, series].map(|svg| {
+            let text = String::from_utf8(svg).unwrap();
+            let (_, rest) = text.split_once("Bands: ")?;
+            rest.split('.').next().map(str::to_owned)
+        })
+    };
+    let binned = {
+        let mut report = common::bounded();
+        report.results[0].ambiguous_samples = 0;
+        report
+    };
+    assert_eq!(bands(&binned), [None, Some("the bins in which delays are stored".to_owned())]);
+    let mut repeated = common::bounded();
+    repeated.results[0].cdf.last_mut().unwrap().share.low = 0.9;
+    assert_eq!(bands(&repeated), [(); 2].map(|()| Some("what repeated requests leave open".to_owned())));
+    // Those of short delays, which change no quantile that is shown.
+    let mut few = common::exact();
+    few.results[0].ambiguous_samples = 40;
+    few.results[0].cdf[0].share.high = 0.1;
+    assert_eq!(bands(&few)[0], bands(&repeated)[0]);
+    assert_eq!(bands(&common::exact()), [None, None]);
+    assert_eq!(bands(&common::sampled()), [(); 2].map(|()| Some("95% intervals".to_owned())));
 }
 
 #[test]

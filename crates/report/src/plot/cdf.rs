@@ -64,10 +64,11 @@ pub(super) fn picture(report: &RttReport) -> Picture {
     let ranked: Vec<&ResultLine> =
         ranked(reports).into_iter().map(|r| r.0).filter(|line| is_known(&line.cdf)).collect();
     let drawn = &ranked[..ranked.len().min(LOOKS.len())];
+    let has_bands = drawn.iter().any(|line| !is_exact(&line.cdf));
     draw(&Chart {
         title: super::rtt_title(reports),
         shown: "Share of exchanges answered within the time below.",
-        bands: bands(drawn.iter().copied()),
+        bands: if has_bands { bands(drawn.iter().copied()) } else { "" },
         time: "time from request to response",
         counted: "exchanges",
         nothing: "No exchange was measured.",
@@ -98,6 +99,11 @@ pub(super) fn of_owd(report: &OwdReport) -> Picture {
 
 fn is_known(cdf: &[CdfPoint]) -> bool {
     !cdf.is_empty() && cdf.iter().all(|point| point.share.value.is_finite())
+}
+
+/// Whether the function has no band.
+fn is_exact(cdf: &[CdfPoint]) -> bool {
+    cdf.iter().all(|point| point.share.is_exact())
 }
 
 /// A number, and whether it is an estimate.
@@ -228,7 +234,7 @@ impl Plane {
 
     /// The interval of the function at each delay: it may rise at either end of a bin.
     fn band(&self, cdf: &[CdfPoint], look: Look, picture: &mut Picture) {
-        if cdf.iter().all(|p| p.share.is_exact()) {
+        if is_exact(cdf) {
             return;
         }
         let mut outline = self.steps(cdf.iter().map(|p| (p.from_ns, p.share.high)));

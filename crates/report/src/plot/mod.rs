@@ -271,11 +271,16 @@ fn ranked(reports: &[RttReport]) -> Vec<(&ResultLine, f64)> {
 
 /// What the bands around the curves of these results mean; empty if there are no bands.
 fn bands<'a>(mut lines: impl Iterator<Item = &'a ResultLine> + Clone) -> &'static str {
-    let mut widths = lines.clone().flat_map(|l| l.delay_ns.quantiles).flatten();
-    if lines.any(|l| !l.is_complete()) {
+    let is_wide = |line: &ResultLine| {
+        let mut quantiles = line.delay_ns.quantiles.iter().flatten();
+        quantiles.any(|quantile| !quantile.is_exact()) || line.cdf.iter().any(|point| !point.share.is_exact())
+    };
+    if lines.clone().any(|line| !line.is_complete()) {
         "Bands: 95% intervals."
-    } else if widths.any(|q| !q.is_exact()) {
+    } else if lines.clone().any(|line| line.ambiguous_samples > 0 && is_wide(line)) {
         "Bands: what repeated requests leave open."
+    } else if lines.any(is_wide) {
+        "Bands: the bins in which delays are stored."
     } else {
         ""
     }
