@@ -140,20 +140,22 @@ pub(crate) fn delay(estimate: Option<Estimate<i64>>) -> String {
     estimate.map_or_else(|| "–".into(), |e| Nanos::new(e.value).to_string())
 }
 
-/// The interval of a delay in the unit of its value, `[11.9–12.8]`; empty if both ends are written like the value.
+/// The interval of a delay in the unit of its value, `[11.9–12.8]`, or in units of its own if it had too many digits there;
+/// empty if both ends are written like the value.
 pub(crate) fn interval(estimate: Estimate<i64>) -> String {
     if estimate.is_exact() {
         return String::new();
     }
     let (_, scale) = Nanos::new(estimate.value).unit();
-    if estimate.high as f64 / scale >= 99_999.5 {
-        return format!("[{}–{}]", Nanos::new(estimate.low), Nanos::new(estimate.high));
+    let dash = if estimate.low < 0 { " – " } else { "–" };
+    if estimate.low.unsigned_abs().max(estimate.high.unsigned_abs()) as f64 / scale >= 99_999.5 {
+        return format!("[{}{dash}{}]", Nanos::new(estimate.low), Nanos::new(estimate.high));
     }
     let [low, value, high] = [estimate.low, estimate.value, estimate.high].map(|e| digits(e as f64 / scale));
     if low == value && high == value {
         return String::new();
     }
-    if estimate.low < 0 { format!("[{low} – {high}]") } else { format!("[{low}–{high}]") }
+    format!("[{low}{dash}{high}]")
 }
 
 /// `12.3 ms [11.9–12.8]`.
@@ -393,6 +395,7 @@ mod tests {
         assert_eq!(interval(10, -200, 300), "[-200 – 300]");
         assert_eq!(interval(53_900_000, 50_000_000, 10_600_000_000), "[50.0–10600]");
         assert_eq!(interval(53_900_000, 50_000_000, 106_000_000_000), "[50.0 ms–106 s]");
+        assert_eq!(interval(5_100, -20_000_000_000, 5_200), "[-20.0 s – 5.20 µs]");
         assert_eq!(interval(12_345_678, 12_345_001, 12_346_001), "");
         assert_eq!(interval(5, 5, 5), "");
         assert_eq!(plus_minus(Estimate { value: 1_000.0, low: 993.0, high: 1_006.0 }), "± 0.7%");
