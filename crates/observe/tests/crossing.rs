@@ -324,6 +324,13 @@ fn a_fragmented_tunnel_is_followed() {
         let cut = Frame { wire_length: datagram.len() as u32, ..frame(LinkType::RAW, &datagram[..captured]) };
         assert!(Crossings::new(plain.clone()).observe(&cut).is_none(), "{captured}");
     }
+    // A datagram inside that is not what its port promises is known as well as others; the innermost fragment counts.
+    let datagram = ip(17, 0, &[&[0xc3, 0x50, 0x12, 0xb5, 3, 0x8c, 0, 0][..], &[9; 900]].concat());
+    let fragment = ip(17, 0x2000, &datagram[20..]);
+    for packet in [datagram, fragment] {
+        let first = ip(47, 0x2000, &[&[0, 0, 8, 0], &packet[..800]].concat());
+        assert!(is_same(&plain, &packet, &first));
+    }
     // Not what the port promises: a fragment like any other.
     let strange = [&[0xc3, 0x50, 0x12, 0xb5, 5, 0xd2, 0, 0][..], &[0; 900]].concat();
     let seen = Crossings::new(plain).observe(&frame(LinkType::RAW, &ip(17, 0x2000, &strange))).unwrap();

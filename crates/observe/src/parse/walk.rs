@@ -41,8 +41,8 @@ pub(super) fn packet<'a>(
     }
 }
 
-/// As [`packet`]; leaves in `carrier` the tunnel's datagram as long as no IP header has been found in it, and in `part` the
-/// first fragment that a tunnel begins in.
+/// As [`packet`]; leaves in `carrier` the tunnel's datagram, or its first fragment, as long as no IP header has been found in
+/// it, and in `part` the innermost first fragment that a tunnel begins in.
 fn headers<'a>(
     link: LinkType,
     bytes: &'a [u8],
@@ -87,7 +87,7 @@ fn headers<'a>(
                         if key == Key::Outer || !tunnel::may_begin(ip.protocol, &rest)? {
                             return other([0; 2], Reject::Fragment);
                         }
-                        *part = part.or_else(|| other([0; 2], Reject::Fragment).ok());
+                        *part = other([0; 2], Reject::Fragment).ok();
                     }
                     Fragment::Later => return other([0; 2], Reject::Fragment),
                     Fragment::First | Fragment::Whole => {}
@@ -103,7 +103,8 @@ fn headers<'a>(
                         let datagram = packet(ports, Transport::Udp(rest.bytes));
                         match UdpTunnel::of_port(ports[1]) {
                             Some(tunnel) if key == Key::Inner => {
-                                *carrier = Some(part.unwrap_or(datagram));
+                                let is_whole = ip.fragment == Fragment::Whole;
+                                *carrier = Some(if is_whole { datagram } else { part.unwrap_or(datagram) });
                                 tunnel.open(&mut rest)?
                             }
                             _ => return Ok(datagram),
