@@ -85,7 +85,8 @@ fn a_series_of_many_groups_is_written_in_linear_time() {
         table::write_series(&reports, &mut io::sink()).unwrap();
         begin.elapsed()
     };
-    let (few, many) = (took(80), took(8_000));
+    // The least of three, since other programs may run.
+    let [few, many] = [80, 8_000].map(|groups| (0..3).map(|_| took(groups)).min().unwrap());
     assert!(many < 1_500 * few, "{few:?} for 80 groups, {many:?} for 8,000");
 }
 

@@ -166,13 +166,13 @@ impl<'a> Reports<'a> {
         parameters.extend(structures.into_iter().map(|(kind, rules)| (kind, Parameter::Map(rules))));
         let resolution = answers.iter().map(|a| a.resolution).fold(0.0, f64::max);
         parameters.insert("relative_resolution", Parameter::Real(resolution));
-        let results: Vec<ResultLine> = answers
+        let mut results: Vec<ResultLine> = answers
             .iter()
-            .map(|a| {
-                let line = ResultLine::new(a, observed.group_name(a.series.group), !self.intervals.are_wanted());
-                if self.are_cdfs_drawn { line.with_cdf(&a.distribution) } else { line }
-            })
+            .map(|a| ResultLine::new(a, observed.group_name(a.series.group), !self.intervals.are_wanted()))
             .collect();
+        if self.are_cdfs_drawn {
+            ResultLine::add_cdfs(&mut results, &answers);
+        }
         self.doubts.add(&results);
         RttReport {
             schema: SCHEMA,

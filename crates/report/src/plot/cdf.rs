@@ -3,7 +3,7 @@
 use super::picture::{Align, FAINT_GRID, GRID, INK, LOOKS, Look, Picture, Place, QUIET};
 use super::render::text_width;
 use super::scale::DelayScale;
-use super::{HEIGHT, MARGIN, WIDTH, bands, nothing, ranked, shortened, subtitle, title};
+use super::{HEIGHT, MARGIN, MOST_CURVES, WIDTH, bands, nothing, ranked, shortened, subtitle, title};
 use crate::owd::{Line, OwdReport};
 use crate::quantiles::{QUANTILES, Quantiles, names};
 use crate::rtt::{ResultLine, RttReport};
@@ -61,9 +61,9 @@ impl<'a> Curve<'a> {
 /// Of response times: the results with the most exchanges.
 pub(super) fn picture(report: &RttReport) -> Picture {
     let reports = std::slice::from_ref(report);
-    let ranked: Vec<&ResultLine> =
-        ranked(reports).into_iter().map(|r| r.0).filter(|line| is_known(&line.cdf)).collect();
-    let drawn = &ranked[..ranked.len().min(LOOKS.len())];
+    let ranked = ranked(reports);
+    let known = ranked.iter().map(|(line, _)| *line).filter(|line| is_known(&line.cdf));
+    let drawn: Vec<&ResultLine> = known.take(MOST_CURVES).collect();
     let has_bands = drawn.iter().any(|line| !is_exact(&line.cdf));
     draw(&Chart {
         title: super::rtt_title(reports),
@@ -83,7 +83,7 @@ pub(super) fn of_owd(report: &OwdReport) -> Picture {
     let lines = [(total, &report.total)].into_iter().chain(report.reverse.iter().map(|line| (reverse, line)));
     let flows = report.flows.iter().map(|flow| (flow.flow.as_str(), &flow.line));
     let known: Vec<(&str, &Line)> = lines.chain(flows).filter(|(_, line)| is_known(&line.cdf)).collect();
-    let drawn = &known[..known.len().min(LOOKS.len())];
+    let drawn = &known[..known.len().min(MOST_CURVES)];
     let is_estimated = drawn.iter().any(|(_, line)| line.is_estimated());
     draw(&Chart {
         title: super::owd_title(report),

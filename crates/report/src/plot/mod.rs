@@ -41,6 +41,8 @@ const HEIGHT: f64 = 600.0;
 const MARGIN: f64 = 26.0;
 /// A viewer's font is wider than ours by at most this factor.
 const WIDEST: f64 = 1.3;
+/// The most distribution functions in one picture: as many as can be told apart.
+pub(crate) const MOST_CURVES: usize = picture::LOOKS.len();
 
 /// How a picture is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -260,8 +262,7 @@ fn shortened(name: &str, longest: usize, size: f64, width: f64) -> String {
 
 /// The distinct results of one or more reports with their total numbers of exchanges, most frequent first.
 fn ranked(reports: &[RttReport]) -> Vec<(&ResultLine, f64)> {
-    let exchanges = |line: &ResultLine| line.exchanges.map_or(0.0, |e| e.value);
-    let total = |lines: &[(usize, &ResultLine)]| lines.iter().map(|(_, line)| exchanges(line)).sum();
+    let total = |lines: &[(usize, &ResultLine)]| lines.iter().map(|(_, line)| line.answered()).sum();
     let mut ranked: Vec<(&ResultLine, f64)> =
         by_result(reports).iter().filter_map(|lines| Some((lines.first()?.1, total(lines)))).collect();
     ranked.retain(|r| r.1 > 0.0);

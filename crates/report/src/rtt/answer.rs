@@ -1,6 +1,7 @@
 //! Converts the results of a meter into lines of the report.
 
 use super::{Bin, Delays, Dependent, Flow, FlowResult, Requests, Responses, ResultLine};
+use crate::plot::MOST_CURVES;
 use crate::quantiles::{self, QUANTILES};
 use crate::shape::{bins, cdf};
 use dwell_sketch::distribution::Distribution;
@@ -46,10 +47,14 @@ impl ResultLine {
         }
     }
 
-    /// The same with its distribution function.
-    #[must_use]
-    pub fn with_cdf(self, distribution: &Distribution) -> Self {
-        Self { cdf: cdf(distribution), ..self }
+    /// Adds the distribution functions of those lines that a table or a plot draws: of the most exchanges, as many as can
+    /// be told apart. Each line belongs to the answer at its place.
+    pub fn add_cdfs(lines: &mut [Self], answers: &[Answer]) {
+        let mut places: Vec<usize> = (0..lines.len()).collect();
+        places.sort_by(|&a, &b| lines[b].answered().total_cmp(&lines[a].answered()));
+        for place in places.into_iter().take(MOST_CURVES) {
+            lines[place].cdf = cdf(&answers[place].distribution);
+        }
     }
 }
 

@@ -131,8 +131,8 @@ pub struct ResultLine {
     pub delay_ns: Delays,
     /// Logarithmic histogram, in ascending order, without gaps; empty without samples.
     pub histogram: Vec<Bin>,
-    /// The distribution function at ascending delays, for plots and the histogram of a table; empty without samples, or if
-    /// not asked for, since it is by far the largest part of a line. Not in the JSON.
+    /// The distribution function at ascending delays, for plots and the histogram of a table; empty without samples, and
+    /// until [`ResultLine::add_cdfs`], since it is by far the largest part of a line. Not in the JSON.
     #[serde(skip)]
     pub cdf: Vec<CdfPoint>,
     /// The quantile that depends most on how repeated requests count, if it can double. Not in the JSON, whose intervals
@@ -153,6 +153,11 @@ pub struct Dependent {
 }
 
 impl ResultLine {
+    /// The estimated number of answered requests; 0 without samples.
+    pub(crate) fn answered(&self) -> f64 {
+        self.exchanges.map_or(0.0, |exchanges| exchanges.value)
+    }
+
     /// The share of answered requests that were measured, in `0..=1`; `None` without samples.
     pub(crate) fn coverage(&self) -> Option<f64> {
         let exchanges = self.exchanges.filter(|e| e.value > 0.0)?;

@@ -36,7 +36,7 @@ pub fn write(report: &RttReport, to: &mut impl Write) -> io::Result<()> {
         flows(&report.flows, to)?;
     }
     let mut largest: Vec<&ResultLine> = report.results.iter().filter(|l| l.samples >= FEWEST_SAMPLES).collect();
-    largest.sort_by(|a, b| exchanges(b).total_cmp(&exchanges(a)));
+    largest.sort_by(|a, b| b.answered().total_cmp(&a.answered()));
     for line in largest.into_iter().take(HISTOGRAMS) {
         writeln!(to)?;
         histogram::write(line, to)?;
@@ -106,10 +106,6 @@ fn quic(quic: &Quic, to: &mut impl Write) -> io::Result<()> {
         writeln!(to, "  {packets} may belong to others, which began before or changed addresses")?;
     }
     Ok(())
-}
-
-fn exchanges(line: &ResultLine) -> f64 {
-    line.exchanges.map_or(0.0, |e| e.value)
 }
 
 fn title(reports: &[RttReport], to: &mut impl Write) -> io::Result<()> {
