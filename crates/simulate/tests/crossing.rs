@@ -7,9 +7,9 @@ mod common;
 
 use common::{assert_near, is_near};
 use dwell_simulate::Distribution;
-use dwell_simulate::crossing::{FlowSizes, Flows, Loss, Passage, Passages, ProbeTimes, Settings, SettingsError, Truth};
-use dwell_types::{FlowId, Nanos, Timestamp, hash};
-use std::collections::{HashMap, HashSet};
+use dwell_simulate::crossing::{Loss, Passage, Passages, ProbeTimes, Settings, SettingsError, Truth};
+use dwell_types::{Nanos, Timestamp, hash};
+use std::collections::HashSet;
 
 fn passages(settings: &Settings) -> Vec<Passage> {
     Passages::new(settings, 5).expect("valid settings").collect()
@@ -73,39 +73,6 @@ fn losses_come_alone_or_in_bursts() {
     }
 }
 
-/// Flows have the size in the settings, are replaced when they end, and share one delay among their packets.
-#[test]
-fn packets_belong_to_flows() {
-    let settings = Settings {
-        flows: Flows { active: 10, sizes: FlowSizes::Fixed(100) },
-        flow_delays: Distribution::Uniform { low: Nanos::new(1_000), high: Nanos::new(2_000_000) },
-        delays: Distribution::Constant(Nanos::new(7)),
-        ..weibull(50_000)
-    };
-    let mut sizes: HashMap<FlowId, (u32, Nanos)> = HashMap::new();
-    for passage in passages(&settings) {
-        let delay = passage.delay().unwrap();
-        let (size, of_flow) = sizes.entry(passage.flow).or_insert((0, delay));
-        *size += 1;
-        assert_eq!(delay, *of_flow);
-    }
-    assert!(sizes.values().filter(|(size, _)| *size == 100).count() >= 490);
-    assert!(sizes.values().all(|(size, _)| *size <= 100));
-    let delays: HashSet<Nanos> = sizes.values().map(|&(_, delay)| delay).collect();
-    assert!(delays.len() > 450, "{}", delays.len());
-
-    let heavy = FlowSizes::Pareto { least: 2, shape: 1.5 };
-    let settings = Settings { flows: Flows { active: 1, sizes: heavy }, ..weibull(200_000) };
-    let seen = passages(&settings);
-    let sizes: Vec<usize> = seen.chunk_by(|a, b| a.flow == b.flow).map(<[Passage]>::len).collect();
-    let share = |beyond: usize| sizes.iter().filter(|&&size| size >= beyond).count() as f64 / sizes.len() as f64;
-    for (beyond, expected) in [(2, 1.0f64), (8, 0.125), (32, 1.0 / 64.0)] {
-        let error = (expected / sizes.len() as f64).sqrt();
-        assert_near(share(beyond), expected, error);
-        assert!(beyond == 2 || !is_near(share(2 * beyond), expected, error), "sizes twice as large");
-    }
-}
-
 /// The two intervals differ in the packets at their ends; a packet that only one of them contains has no delay.
 #[test]
 fn intervals_may_be_displaced() {
@@ -134,23 +101,17 @@ fn probes_come_irregularly() {
 /// Hash of the first passages of a stream with all features. It changes only when streams are changed deliberately.
 #[test]
 fn the_same_stream_everywhere() {
-    let settings = Settings {
-        flows: Flows { active: 3, sizes: FlowSizes::Pareto { least: 1, shape: 1.2 } },
-        flow_delays: Distribution::Uniform { low: Nanos::new(0), high: Nanos::new(5_000) },
-        loss: Loss::Bursts { share: 0.1, packets: 5.0 },
-        displaced: 10,
-        ..weibull(50_000)
-    };
+    let settings = Settings { loss: Loss::Bursts { share: 0.1, packets: 5.0 }, displaced: 10, ..weibull(50_000) };
     let digest = |seed| {
         let words = Passages::new(&settings, seed).unwrap().flat_map(|passage| {
             let at = passage.sent.map_or(-1, Timestamp::as_nanos);
             let delay = passage.delay().map_or(-1, Nanos::get);
-            [passage.packet.0, passage.flow.0, at as u64, delay as u64]
+            [passage.packet.0, at as u64, delay as u64]
         });
         hash::finish(words.fold(0, hash::absorb))
     };
     assert_ne!(digest(1), digest(2));
-    assert_eq!(format!("{:016x}", digest(1)), "50c8f60d329f0d27");
+    assert_eq!(format!("{:016x}", digest(1)), "6bb08076032aaebf");
 }
 
 #[test]
@@ -166,11 +127,6 @@ fn what_cannot_be_is_refused() {
     ] {
         assert!(matches!(error(Settings { loss, ..sound() }), SettingsError::Loss(_)), "{loss:?}");
     }
-    let flows = |active, sizes| Settings { flows: Flows { active, sizes }, ..sound() };
-    assert_eq!(error(flows(0, FlowSizes::Endless)), SettingsError::Active(0));
-    let sizes = FlowSizes::Pareto { least: 1, shape: 0.0 };
-    assert_eq!(error(flows(1, sizes)), SettingsError::Sizes(sizes));
-    assert_eq!(error(flows(1, FlowSizes::Fixed(0))), SettingsError::Sizes(FlowSizes::Fixed(0)));
     let delays = Distribution::Constant(Nanos::new(-1));
-    assert!(matches!(error(Settings { flow_delays: delays, ..sound() }), SettingsError::Delays(_)));
+    assert!(matches!(error(Settings { delays, ..sound() }), SettingsError::Delays(_)));
 }

@@ -16,7 +16,7 @@
 
 // Settings of a stream; presets from the papers.
 mod settings;
-pub use settings::{FlowSizes, Flows, Loss, Settings, SettingsError};
+pub use settings::{Loss, Settings, SettingsError};
 // The stream of packets.
 mod stream;
 pub use stream::{Passage, Passages};

@@ -12,12 +12,7 @@ pub struct Settings {
     pub rate: f64,
     /// Packets that the sender counts.
     pub packets: u64,
-    /// How packets belong to flows.
-    pub flows: Flows,
-    /// The part of the delay that all packets of a flow share: drawn once for each flow.
-    pub flow_delays: Distribution,
-    /// The rest of the delay: drawn for each packet. Packets overtake each other if delays vary by more than the gap
-    /// between them.
+    /// The delays of packets, which overtake each other if these vary by more than the gap between them.
     pub delays: Distribution,
     /// Which packets are lost.
     pub loss: Loss,
@@ -25,31 +20,6 @@ pub struct Settings {
     /// had been overtaken: the receiver does not count the first packets sent, and counts as many others that the
     /// sender did not count.
     pub displaced: u32,
-}
-
-/// How packets belong to flows.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Flows {
-    /// Number of flows that send at the same time, equally often; when one has ended another begins.
-    pub active: u32,
-    /// Number of packets of a flow.
-    pub sizes: FlowSizes,
-}
-
-/// The distribution of the number of packets per flow.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum FlowSizes {
-    /// Unlimited: flows never end.
-    Endless,
-    /// Always the same number, at least 1.
-    Fixed(u32),
-    /// P(size > x) = (least/x)^shape, rounded down; at most 2³¹.
-    Pareto {
-        /// Smallest size, at least 1.
-        least: u32,
-        /// Tail index, above zero; the mean is infinite up to one.
-        shape: f64,
-    },
 }
 
 /// Which packets are lost.
@@ -73,15 +43,11 @@ pub enum Loss {
 pub enum SettingsError {
     /// Packets per second must be above zero and at most 10⁹.
     Rate(f64),
-    /// The number of flows that send at the same time must be from 1 to 2²⁴.
-    Active(u32),
-    /// Flows must have at least one packet, and a tail index above zero.
-    Sizes(FlowSizes),
     /// The share of lost packets must be in `0..1`, and runs of lost packets and of others at least one packet long.
     Loss(Loss),
     /// The share of packets of which a copy arrives must be in `0..=1`.
     Duplicates(f64),
-    /// The distribution of the delays of packets or flows is invalid.
+    /// The distribution of delays is invalid.
     Delays(DistributionError),
 }
 
@@ -89,8 +55,6 @@ impl fmt::Display for SettingsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Rate(rate) => write!(f, "{rate} packets per second: expected above 0 and up to 1e9"),
-            Self::Active(flows) => write!(f, "{flows} flows at a time: expected from 1 to 16777216"),
-            Self::Sizes(sizes) => write!(f, "flows of {sizes:?} packets: expected at least 1 and a shape above 0"),
             Self::Loss(loss) => write!(
                 f,
                 "loss {loss:?}: expected a share from 0 to below 1, and runs of at least one packet, lost or not"
@@ -139,16 +103,7 @@ impl Settings {
 
     /// The same with other delays.
     pub fn lda(delays: Distribution) -> Self {
-        Self {
-            start: Timestamp::from_nanos(0),
-            rate: 5e6,
-            packets: 5_000_000,
-            flows: Flows { active: 1, sizes: FlowSizes::Endless },
-            flow_delays: Distribution::Constant(Nanos::ZERO),
-            delays,
-            loss: Loss::None,
-            displaced: 0,
-        }
+        Self { start: Timestamp::from_nanos(0), rate: 5e6, packets: 5_000_000, delays, loss: Loss::None, displaced: 0 }
     }
 
     /// The stream with this many packets at the sender.
@@ -165,11 +120,13 @@ impl Settings {
     /// Mean and standard deviation of the delays, in nanoseconds, from ten thousand draws.
     pub fn delay_moments(&self) -> Result<(f64, f64), DistributionError> {
         const DRAWS: u32 = 10_000;
-        let (flows, packets) = (self.flow_delays.sampler()?, self.delays.sampler()?);
+        let delays = self.delays.sampler()?;
         let mut chance = Chance::new(0, u64::from_le_bytes(*b"moments\0"));
         let (mut sum, mut squares) = (0.0, 0.0);
         for _ in 0..DRAWS {
-            let delay = flows.draw(&mut chance) + packets.draw(&mut chance);
+            // Once for a flow; without this draw recorded numbers would be others.
+            chance.bits();
+            let delay = delays.draw(&mut chance);
             sum += delay;
             squares += delay * delay;
         }
@@ -180,17 +137,6 @@ impl Settings {
     pub(super) fn check(&self) -> Result<(), SettingsError> {
         if !(self.rate > 0.0 && self.rate <= 1e9) {
             return Err(SettingsError::Rate(self.rate));
-        }
-        if !(1..=1 << 24).contains(&self.flows.active) {
-            return Err(SettingsError::Active(self.flows.active));
-        }
-        let sane_sizes = match self.flows.sizes {
-            FlowSizes::Endless => true,
-            FlowSizes::Fixed(packets) => packets >= 1,
-            FlowSizes::Pareto { least, shape } => least >= 1 && shape > 0.0 && shape.is_finite(),
-        };
-        if !sane_sizes {
-            return Err(SettingsError::Sizes(self.flows.sizes));
         }
         self.loss.check()
     }

@@ -1,15 +1,13 @@
-use super::{FlowSizes, Flows, Loss, Settings, SettingsError};
+use super::{Loss, Settings, SettingsError};
 use crate::chance::Chance;
 use crate::distribution::{Sampler, rounded};
-use dwell_types::{FlowId, Nanos, PacketId, Timestamp, hash};
+use dwell_types::{Nanos, PacketId, Timestamp, hash};
 
 /// One packet, and when the two points saw it within their intervals.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Passage {
     /// The packet's identity.
     pub packet: PacketId,
-    /// The flow that it belongs to.
-    pub flow: FlowId,
     /// When it was sent; `None` if the sender counts it in another interval.
     pub sent: Option<Timestamp>,
     /// When it arrived; `None` if it was lost, or if the receiver counts it in another interval.
@@ -28,7 +26,7 @@ impl Passage {
 
 /// Packets in the order in which they are sent, as [`Settings`] describe them.
 ///
-/// Ids are a bijection of a counter: no two packets of a stream share one, and no two flows.
+/// Ids are a bijection of a counter: no two packets of a stream share one.
 #[derive(Clone, Debug)]
 pub struct Passages {
     start: f64,
@@ -40,7 +38,6 @@ pub struct Passages {
     packet_ids: u64,
     delays: Sampler,
     losses: Losses,
-    flows: ActiveFlows,
     chance: Chance,
 }
 
@@ -49,17 +46,19 @@ impl Passages {
     pub fn new(settings: &Settings, seed: u64) -> Result<Self, SettingsError> {
         settings.check()?;
         let mut chance = Chance::new(seed, u64::from_le_bytes(*b"crossing"));
-        let flow_delays = settings.flow_delays.sampler().map_err(SettingsError::Delays)?;
+        let packet_ids = chance.bits();
+        let losses = Losses::new(settings.loss, &mut chance);
+        // Once for a flow; without these two draws all recorded streams would be others.
+        (0..2).for_each(|_| _ = chance.bits());
         Ok(Self {
             start: settings.start.as_nanos() as f64,
             gap: 1e9 / settings.rate,
             displaced: settings.displaced.into(),
             packets: settings.packets,
             made: 0,
-            packet_ids: chance.bits(),
+            packet_ids,
             delays: settings.delays.sampler().map_err(SettingsError::Delays)?,
-            losses: Losses::new(settings.loss, &mut chance),
-            flows: ActiveFlows::new(settings.flows, flow_delays, &mut chance),
+            losses,
             chance,
         })
     }
@@ -75,13 +74,11 @@ impl Iterator for Passages {
             return None;
         }
         self.made += 1;
-        let (flow, flow_delay) = self.flows.next(&mut self.chance);
         let is_lost = self.losses.next(&mut self.chance);
         let at = Timestamp::from_nanos((self.start + number as f64 * self.gap) as i64);
-        let delay = Nanos::new(rounded(flow_delay + self.delays.draw(&mut self.chance)));
+        let delay = Nanos::new(rounded(self.delays.draw(&mut self.chance)));
         Some(Passage {
             packet: PacketId(hash::word(self.packet_ids, number)),
-            flow,
             sent: (number < self.packets).then_some(at),
             received: (!is_lost && number >= self.displaced).then_some(at + delay),
             is_lost,
@@ -146,60 +143,6 @@ fn geometric(mean: f64, chance: &mut Chance) -> u64 {
         return 1;
     }
     ((chance.exponential() / -libm::log1p(-1.0 / mean)) as u64).saturating_add(1)
-}
-
-/// The flows that are sending.
-#[derive(Clone, Debug)]
-struct ActiveFlows {
-    sizes: FlowSizes,
-    delays: Sampler,
-    /// Start state of the hash that makes flow ids out of consecutive numbers.
-    ids: u64,
-    begun: u64,
-    active: Vec<Flow>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Flow {
-    id: FlowId,
-    delay: f64,
-    left: u32,
-}
-
-impl ActiveFlows {
-    fn new(flows: Flows, delays: Sampler, chance: &mut Chance) -> Self {
-        let mut all = Self { sizes: flows.sizes, delays, ids: chance.bits(), begun: 0, active: Vec::new() };
-        all.active = (0..flows.active).map(|_| all.begin(chance)).collect();
-        all
-    }
-
-    fn begin(&mut self, chance: &mut Chance) -> Flow {
-        const MOST: f64 = (1u32 << 31) as f64;
-        self.begun += 1;
-        let left = match self.sizes {
-            FlowSizes::Endless => u32::MAX,
-            FlowSizes::Fixed(packets) => packets,
-            FlowSizes::Pareto { least, shape } => {
-                (f64::from(least) * libm::exp(chance.exponential() / shape)).min(MOST) as u32
-            }
-        };
-        Flow { id: FlowId(hash::word(self.ids, self.begun)), delay: self.delays.draw(chance), left }
-    }
-
-    /// The flow of the next packet, and the part of the delay that its packets share.
-    #[inline]
-    fn next(&mut self, chance: &mut Chance) -> (FlowId, f64) {
-        let number = if self.active.len() == 1 { 0 } else { chance.below(self.active.len() as u32) as usize };
-        let flow = &mut self.active[number];
-        let Flow { id, delay, .. } = *flow;
-        if self.sizes != FlowSizes::Endless {
-            flow.left -= 1;
-            if flow.left == 0 {
-                self.active[number] = self.begin(chance);
-            }
-        }
-        (id, delay)
-    }
 }
 
 #[cfg(test)]

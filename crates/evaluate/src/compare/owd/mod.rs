@@ -14,7 +14,7 @@ use dwell_simulate::crossing::{Passage, Truth};
 use dwell_sketch::lda::{Expected, Params, ParamsError};
 use dwell_sketch::owd::{Fate, OwdMeter, Passed, Side, Totals};
 use dwell_sketch::trajectory::TrajectoryError;
-use dwell_types::{Crossing, FlowId, Nanos, Timestamp, hash};
+use dwell_types::{Crossing, Nanos, Timestamp, hash};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
@@ -165,7 +165,7 @@ impl Intervals {
             self.begin(sent.at);
         }
         let is_lost = received.is_none();
-        let passage = Passage { packet: sent.packet, flow: FlowId(0), sent: Some(sent.at), received, is_lost };
+        let passage = Passage { packet: sent.packet, sent: Some(sent.at), received, is_lost };
         self.truth.update(&passage);
         self.block.push(passage);
         if self.block.len() == BLOCK {
