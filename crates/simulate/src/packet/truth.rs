@@ -52,11 +52,6 @@ pub struct Truth {
 }
 
 impl Line {
-    /// Requests that were not answered, or whose response the point did not see.
-    pub fn unanswered(&self) -> u64 {
-        self.requests - self.repeats - self.exchanges
-    }
-
     pub(super) fn request(&mut self, repeat: bool) {
         self.requests += 1;
         self.repeats += u64::from(repeat);

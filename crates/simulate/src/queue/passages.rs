@@ -38,11 +38,6 @@ impl<A: Iterator<Item = Arrival>> Passages<A> {
         Ok(Self { arrivals, next: None, queue, packets, departed: 0, dropped: 0 })
     }
 
-    /// The source of the arrivals.
-    pub const fn arrivals(&self) -> &A {
-        &self.arrivals
-    }
-
     /// The source of the arrivals, mutable, so that it can react to what became of them.
     pub const fn arrivals_mut(&mut self) -> &mut A {
         &mut self.arrivals
