@@ -15,6 +15,19 @@ use std::io;
 /// Packets or observations in a block, which passes through one sketch before the next.
 pub(crate) const BLOCK: usize = 4096;
 
+/// Passes a stream on in such blocks.
+pub(crate) fn in_blocks<T>(stream: impl Iterator<Item = T>, mut take: impl FnMut(&[T])) {
+    let (mut stream, mut block) = (stream.fuse(), Vec::with_capacity(BLOCK));
+    loop {
+        block.clear();
+        block.extend(stream.by_ref().take(BLOCK));
+        if block.is_empty() {
+            return;
+        }
+        take(&block);
+    }
+}
+
 /// The seed of the methods for a stream; independent of the stream's own seed.
 pub(crate) fn methods_seed(stream: u64) -> u64 {
     hash::word(u64::from_le_bytes(*b"evaluate"), stream)

@@ -3,8 +3,8 @@ use super::workload::Stream;
 use crate::case::{Measurement, Quantity, STATE_BYTES, Scale, compared, plain, values};
 use crate::experiment::Problem;
 use crate::grid::Measured;
-use crate::run::{BLOCK, methods_seed};
-use dwell_simulate::crossing::{Passage, Passages, Truth};
+use crate::run::{in_blocks, methods_seed};
+use dwell_simulate::crossing::{Passages, Truth};
 use dwell_sketch::moments::{Level, Moments};
 
 /// Mean delay, with its 95% interval.
@@ -51,24 +51,17 @@ impl Measured for Configuration {
     /// Runs all pairs at once, so that the stream is generated only once.
     fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, Problem> {
         let settings = &stream.settings;
-        let mut passages = Passages::new(settings, seed)?;
+        let passages = Passages::new(settings, seed)?;
         let hashes = methods_seed(seed);
         let pairs = configurations.iter().map(|configuration| configuration.pair(stream, hashes));
         let mut pairs: Vec<Pair> = pairs.collect::<Result<_, _>>()?;
         let mut truth = Truth::default();
-        let mut block: Vec<Passage> = Vec::with_capacity(BLOCK);
-        loop {
-            block.clear();
-            block.extend(passages.by_ref().take(BLOCK));
-            if block.is_empty() {
-                break;
-            }
-            for passage in &mut block {
-                truth.update(passage);
-                passage.received = passage.received.map(|at| stream.clock.read(at, settings.start));
-            }
-            pairs.iter_mut().for_each(|pair| pair.update(&block));
-        }
+        let shown = passages.map(|mut passage| {
+            truth.update(&passage);
+            passage.received = passage.received.map(|at| stream.clock.read(at, settings.start));
+            passage
+        });
+        in_blocks(shown, |block| pairs.iter_mut().for_each(|pair| pair.update(block)));
         pairs.iter().map(|pair| compare(pair, &truth)).collect()
     }
 }

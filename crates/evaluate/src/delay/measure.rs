@@ -5,7 +5,7 @@ use super::{LARGEST, QUANTILES, SHOWN};
 use crate::case::{Measurement, Quantity, STATE_BYTES, Scale, Shown, compared, numbered, values};
 use crate::experiment::Problem;
 use crate::grid::Measured;
-use crate::run::{BLOCK, methods_seed};
+use crate::run::{in_blocks, methods_seed};
 use dwell_simulate::Delays;
 use dwell_simulate::exchange::ExchangeWorkload;
 use dwell_sketch::distribution::Distribution;
@@ -39,25 +39,14 @@ impl Measured for Configuration {
         let groups = if stream.measured.is_some() { MEASURED + 1 } else { 1 };
         let meters = configurations.iter().map(|c| c.meter(methods_seed(seed), groups));
         let mut meters: Vec<AnyMeter> = meters.collect::<Result<_, _>>()?;
-
         let mut delays = Delays::default();
-        let mut block = Vec::with_capacity(BLOCK);
-        loop {
-            block.clear();
-            while block.len() < BLOCK
-                && let Some(seen) = workload.next()
-            {
-                let (seen, answered) = look(stream, seen, workload.delay());
-                block.push(seen);
-                if let Some(delay) = answered {
-                    delays.record(delay);
-                }
-            }
-            if block.is_empty() {
-                break;
-            }
-            meters.iter_mut().for_each(|meter| meter.take_all(&block));
-        }
+        let seen = std::iter::from_fn(|| {
+            let seen = workload.next()?;
+            let (seen, answered) = look(stream, seen, workload.delay());
+            answered.into_iter().for_each(|delay| delays.record(delay));
+            Some(seen)
+        });
+        in_blocks(seen, |block| meters.iter_mut().for_each(|meter| meter.take_all(block)));
         let truth = Truth::new(delays);
         Ok(meters.iter_mut().map(|meter| truth.compare(meter, groups - 1)).collect())
     }

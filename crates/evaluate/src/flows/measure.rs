@@ -3,7 +3,7 @@ use super::workload::Stream;
 use crate::case::{Measurement, Quantity, STATE_BYTES, magnitudes, shares, values};
 use crate::experiment::Problem;
 use crate::grid::Measured;
-use crate::run::{BLOCK, methods_seed};
+use crate::run::{in_blocks, methods_seed};
 use dwell_simulate::crossing::flows::{FlowPassage, FlowWorkload};
 use dwell_sketch::lds::{Comparison, Figure, Listed, Rule};
 use dwell_sketch::rli::Rli;
@@ -78,7 +78,7 @@ impl Measured for Configuration {
     /// Runs all pairs at once, so that the stream is generated only once; methods that query the same sketches share
     /// them.
     fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, Problem> {
-        let mut workload = FlowWorkload::new(&stream.settings, seed)?;
+        let workload = FlowWorkload::new(&stream.settings, seed)?;
         let hashes = methods_seed(seed);
         let mut pairs: Vec<(&Configuration, Pair)> = Vec::new();
         let mut pair_of = Vec::new();
@@ -94,18 +94,12 @@ impl Measured for Configuration {
             Flow { id, class: class(&stream.classes, id), sent: 0, received: 0, delay_ns: 0 }
         };
         let mut flows: Vec<Flow> = (0..stream.settings.flows).map(flow).collect();
-        let mut block: Vec<FlowPassage> = Vec::with_capacity(BLOCK);
-        loop {
-            block.clear();
-            block.extend(workload.by_ref().take(BLOCK));
-            if block.is_empty() {
-                break;
-            }
+        in_blocks(workload, |block| {
             block.iter().for_each(|passage| look(passage, &mut flows));
             for (_, pair) in &mut pairs {
                 block.iter().for_each(|passage| pair.update(passage, &flows));
             }
-        }
+        });
         let answer = |(configuration, &pair): (&&Configuration, &usize)| {
             let pair = &pairs[pair].1;
             let found = pair.means(configuration.method, &flows)?;

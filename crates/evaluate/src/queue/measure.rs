@@ -3,8 +3,8 @@ use super::workload::Stream;
 use crate::case::{Measurement, Quantity, STATE_BYTES, shares, values};
 use crate::experiment::Problem;
 use crate::grid::Measured;
-use crate::run::{BLOCK, methods_seed};
-use dwell_simulate::queue::Passages;
+use crate::run::{in_blocks, methods_seed};
+use dwell_simulate::queue::{Passage, Passages};
 use dwell_sketch::conquest::{Conquest, Exact, Queued, Unit};
 use dwell_sketch::queue::Scores;
 use dwell_types::{Departure, Nanos};
@@ -43,30 +43,25 @@ impl Measured for Configuration {
 
     /// Runs all sketches at once, so that the stream and its exact answers are generated only once.
     fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, Problem> {
-        let mut passages = Passages::new(&stream.settings, seed)?;
+        let passages = Passages::new(&stream.settings, seed)?;
         let hashes = methods_seed(seed);
         let meter = |configuration: &&Configuration| configuration.meter(stream, hashes);
         let meters: Vec<Option<Conquest>> = configurations.iter().map(meter).collect::<Result<_, _>>()?;
         let mut meters: Vec<Option<Meter>> = meters.into_iter().map(|sketch| sketch.map(Meter::new)).collect();
         let mut twin = Exact::new(LONGEST, Unit::Bytes, stream.culprit);
         let mut facts = Facts::new(stream.culprit);
-        let mut block: Vec<(Departure, Option<Queued>)> = Vec::with_capacity(BLOCK);
-        loop {
-            block.clear();
-            for passage in passages.by_ref().take(BLOCK) {
-                if passage.departure.delay() > Some(LONGEST) {
-                    return Err(Problem(format!(
-                        "a packet waits for more than {LONGEST}: expected a smaller load, or a buffer"
-                    )));
-                }
-                facts.update(&passage.departure);
-                let truth = twin.asked(&passage.departure).filter(|truth| truth.is_complete);
-                block.push((passage.departure, truth));
-            }
-            if block.is_empty() {
-                break;
-            }
-            meters.iter_mut().flatten().for_each(|meter| meter.update(&block));
+        let mut is_too_long = false;
+        let departures = passages.map_while(|Passage { departure, .. }| {
+            is_too_long = departure.delay() > Some(LONGEST);
+            (!is_too_long).then(|| {
+                facts.update(&departure);
+                (departure, twin.asked(&departure).filter(|truth| truth.is_complete))
+            })
+        });
+        in_blocks(departures, |block| meters.iter_mut().flatten().for_each(|meter| meter.update(block)));
+        if is_too_long {
+            let problem = format!("a packet waits for more than {LONGEST}: expected a smaller load, or a buffer");
+            return Err(Problem(problem));
         }
         let answer = |meter: Option<Meter>| meter.map_or_else(|| facts.measurements(), Meter::measurements);
         Ok(meters.into_iter().map(answer).collect())
