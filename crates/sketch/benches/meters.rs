@@ -21,7 +21,7 @@ use dwell_sketch::rtt::GivenFilters;
 use dwell_sketch::simple::{self, Overwrite, Simple};
 use dwell_sketch::timebloom::{self, Policy, Prior, Reference, TimeBloom};
 use dwell_sketch::{Event, Exchanges, Fates, Meter};
-use dwell_types::{ExchangeId, Nanos, Observation, Repeat, Timestamp, hash};
+use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp, hash};
 use std::cell::LazyCell;
 use std::hint::black_box;
 
@@ -51,14 +51,7 @@ fn stream() -> Vec<Event> {
 /// A stream of the fridge's paper [zheng22 §5].
 fn paper(settings: Settings) -> Vec<Event> {
     let workload = ExchangeWorkload::new(&settings, 1).expect("a preset is in range");
-    let event = |seen: Observation| {
-        let (sighting, is_request) = match seen {
-            Observation::Request(sighting) => (sighting, true),
-            Observation::Response(sighting) => (sighting, false),
-        };
-        Event { id: sighting.id, at: sighting.at, token: 0, tag: 0, mark: 0, is_request }
-    };
-    workload.map(event).collect()
+    workload.map(Event::from).collect()
 }
 
 /// Fridges with the paper's settings, 2¹² slots, *p* found while running, and horizons.

@@ -1,6 +1,6 @@
 use crate::estimate::Estimate;
 use crate::{Fates, NewBands, Risk, Sample, Structure};
-use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp, hash};
+use dwell_types::{ExchangeId, Nanos, Observation, Repeat, Sighting, Timestamp, hash};
 use std::fmt::Debug;
 
 /// Turns requests and responses into weighted delays.
@@ -220,6 +220,17 @@ impl Event {
     /// Placeholder for an empty place in a batch.
     pub(crate) const NONE: Self =
         Self { id: ExchangeId(0), at: Timestamp::from_nanos(0), token: 0, tag: 0, mark: 0, is_request: false };
+}
+
+/// For a meter whose series are the groups.
+impl From<Observation> for Event {
+    fn from(seen: Observation) -> Self {
+        let (Sighting { id, at, token, series }, is_request) = match seen {
+            Observation::Request(sighting) => (sighting, true),
+            Observation::Response(sighting) => (sighting, false),
+        };
+        Self { id, at, token, tag: series.group, mark: 0, is_request }
+    }
 }
 
 /// The parameters of the exchanges, common to all meters.

@@ -4,13 +4,13 @@
 mod common;
 
 use common::{
-    answered_twice, assert_covered, assert_unbiased, estimate, event, exchanges, is_unbiased, log_uniform,
-    nearest_rank, ratios, run,
+    answered_twice, assert_covered, assert_unbiased, estimate, exchanges, is_unbiased, log_uniform, nearest_rank,
+    ratios, run,
 };
 use dwell_simulate::Distribution;
 use dwell_simulate::exchange::{Bursts, End, ExchangeWorkload, Settings};
-use dwell_sketch::Meter;
 use dwell_sketch::fridge::{Fridge, Params};
+use dwell_sketch::{Event, Meter};
 use dwell_types::{Nanos, Timestamp};
 use std::ops::Range;
 
@@ -67,7 +67,7 @@ fn weights(slots: u32, settings: &Settings, within: Range<i64>) -> [f64; 2] {
         let mut meter = fridge(slots, None, true, seed);
         let mut workload = ExchangeWorkload::new(settings, seed).expect("settings are in range");
         let mut samples = Vec::new();
-        while let Some(event) = workload.next().map(event) {
+        while let Some(event) = workload.next().map(Event::from) {
             meter.update(&[event], &mut samples);
             let is_end = !event.is_request && workload.delay().is_some();
             truth += f64::from(u8::from(is_end && is_within(event.at)));

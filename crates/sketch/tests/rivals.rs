@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{any_event, event};
+use common::any_event;
 use dwell_simulate::Distribution;
 use dwell_simulate::exchange::{End, ExchangeWorkload, Settings};
 use dwell_sketch::ale::{self, Ale, Widths};
@@ -14,7 +14,7 @@ use dwell_sketch::hash_sample::{HashSample, Lifetime};
 use dwell_sketch::rtt::GivenFilters;
 use dwell_sketch::simple::{self, Overwrite, Simple};
 use dwell_sketch::timebloom::{self, Prior, TimeBloom};
-use dwell_sketch::{Exchanges, Fates, Meter};
+use dwell_sketch::{Event, Exchanges, Fates, Meter};
 use dwell_types::Nanos;
 use proptest::prelude::*;
 
@@ -47,7 +47,7 @@ fn score(name: &str, meter: &mut dyn Meter, answered: f64) -> Score {
     };
     let mut workload = ExchangeWorkload::new(&settings, 1).expect("settings are in range");
     let (mut samples, mut responses, mut absolute, mut bias, mut found) = (Vec::new(), 0.0, 0.0, 0.0, 0.0);
-    while let Some(event) = workload.next().map(event) {
+    while let Some(event) = workload.next().map(Event::from) {
         samples.clear();
         meter.update(&[event], &mut samples);
         // The first turn is not evaluated: filters are still filling.

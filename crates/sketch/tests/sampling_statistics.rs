@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{event, is_unbiased};
+use common::is_unbiased;
 use dwell_simulate::Distribution;
 use dwell_simulate::exchange::{ExchangeWorkload, Settings};
 use dwell_sketch::exact::Exact;
@@ -25,8 +25,7 @@ fn stream(seed: u64) -> Vec<Event> {
         delays: Distribution::LogUniform { low: Nanos::new(SHORTEST), high: LONGEST },
         ..Settings::fridge_synthetic(LONGEST).with_span(Nanos::new(12_500_000))
     };
-    let mut workload = ExchangeWorkload::new(&settings, seed).expect("settings are in range");
-    std::iter::from_fn(|| workload.next().map(event)).collect()
+    ExchangeWorkload::new(&settings, seed).expect("settings are in range").map(Event::from).collect()
 }
 
 fn exchanges(seed: u64) -> Exchanges {

@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{any_event, event};
+use common::any_event;
 use dwell_simulate::Distribution;
 use dwell_simulate::exchange::{End, ExchangeWorkload, Settings};
 use dwell_sketch::distribution::{Ambiguous, DelayStore};
@@ -70,7 +70,7 @@ fn stream(delays: &Distribution, answered: f64, seed: u64) -> Stream {
     let settings = Settings { answered, ..Settings::poisson(1e3, delays.clone(), End::After(Nanos::from_secs(100))) };
     let mut workload = ExchangeWorkload::new(&settings, seed).expect("settings are in range");
     let (mut events, mut truth) = (Vec::new(), Vec::new());
-    while let Some(event) = workload.next().map(event) {
+    while let Some(event) = workload.next().map(Event::from) {
         events.push(event);
         if !event.is_request {
             truth.push(workload.delay().expect("there are no orphans").get());

@@ -65,7 +65,7 @@ impl AnyMeter {
                 weigh(meter, table, store);
             }
             Self::Staged(fridge, store) => {
-                for sample in block.iter().filter_map(|&seen| fridge.update(&event(seen))) {
+                for sample in block.iter().filter_map(|&seen| fridge.update(&Event::from(seen))) {
                     store.update(usize::from(sample.tag), &sample);
                 }
             }
@@ -119,12 +119,4 @@ fn weigh(meter: &mut RttMeter, table: &WeightTable, store: &mut DelayStore) {
         let weight = table.weight(sample.inserted_since) as f64;
         store.update(series.group.into(), &Sample::weighted(sample, weight));
     }
-}
-
-fn event(seen: Observation) -> Event {
-    let (sighting, is_request) = match seen {
-        Observation::Request(sighting) => (sighting, true),
-        Observation::Response(sighting) => (sighting, false),
-    };
-    Event { id: sighting.id, at: sighting.at, token: sighting.token, tag: sighting.series.group, mark: 0, is_request }
 }

@@ -7,7 +7,7 @@ use crate::run::methods_seed;
 use dwell_simulate::exchange::ExchangeWorkload;
 use dwell_sketch::timebloom::{TimeBloom, false_positive_probability};
 use dwell_sketch::{Event, Meter, Sample};
-use dwell_types::{Nanos, Observation, Sighting, Timestamp};
+use dwell_types::{Nanos, Timestamp};
 
 /// Mean of |estimate − truth| over the responses, in milliseconds.
 pub(super) const ERROR: &str = "error_ms";
@@ -60,12 +60,9 @@ impl Measured for Configuration {
         });
         let mut judged: Vec<Judged> = judged.collect::<Result<_, Problem>>()?;
         while let Some(seen) = workload.next() {
-            match seen {
-                Observation::Request(sighting) => judged.iter_mut().for_each(|ring| ring.request(&sighting)),
-                Observation::Response(sighting) => {
-                    let delay = workload.delay();
-                    judged.iter_mut().for_each(|ring| ring.response(&sighting, delay));
-                }
+            let (event, delay) = (Event::from(seen), workload.delay());
+            for ring in &mut judged {
+                if event.is_request { ring.request(&event) } else { ring.response(&event, delay) }
             }
         }
         Ok(judged.iter().map(|ring| ring.measurements(stream.settings.rate)).collect())
@@ -129,10 +126,6 @@ impl Course {
     }
 }
 
-fn event(sighting: &Sighting, is_request: bool) -> Event {
-    Event { id: sighting.id, at: sighting.at, token: 0, tag: 0, mark: 0, is_request }
-}
-
 impl Judged {
     fn new(ring: TimeBloom) -> Self {
         Self {
@@ -151,18 +144,18 @@ impl Judged {
         }
     }
 
-    fn request(&mut self, sighting: &Sighting) {
+    fn request(&mut self, request: &Event) {
         if let Some(course) = &mut self.course {
-            course.follow(sighting.at, &self.ring);
+            course.follow(request.at, &self.ring);
         }
-        self.ring.update(&[event(sighting, true)], &mut self.samples);
+        self.ring.update(&[*request], &mut self.samples);
     }
 
     /// Handles a response with its true delay; `None` for an orphan.
-    fn response(&mut self, sighting: &Sighting, delay: Option<Nanos>) {
+    fn response(&mut self, response: &Event, delay: Option<Nanos>) {
         self.samples.clear();
-        self.ring.update(&[event(sighting, false)], &mut self.samples);
-        let (at, width) = (sighting.at.as_nanos(), self.ring.slot_width().get());
+        self.ring.update(&[*response], &mut self.samples);
+        let (at, width) = (response.at.as_nanos(), self.ring.slot_width().get());
         if at <= self.ring.longest().get() + width {
             return;
         }

@@ -6,20 +6,11 @@ use dwell_simulate::Distribution;
 use dwell_simulate::exchange::{ExchangeWorkload, Settings};
 use dwell_sketch::distribution::{self, Ambiguous, DelayStore};
 use dwell_sketch::{Event, Exchanges, Meter, Sample};
-use dwell_types::{ExchangeId, Nanos, Observation, Repeat, Timestamp, hash};
+use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp, hash};
 use proptest::prelude::*;
 
 pub(crate) fn exchanges(seed: u64) -> Exchanges {
     Exchanges { tags: 1, repeat: Repeat::Ambiguous, expiry: Nanos::from_secs(120), seed }
-}
-
-/// An observation of the only series, as a meter sees it.
-pub(crate) fn event(seen: Observation) -> Event {
-    let (sighting, is_request) = match seen {
-        Observation::Request(sighting) => (sighting, true),
-        Observation::Response(sighting) => (sighting, false),
-    };
-    Event { id: sighting.id, at: sighting.at, token: 0, tag: 0, mark: 0, is_request }
 }
 
 /// Feeds a meter; returns its samples and the true delays of all exchanges.
@@ -27,7 +18,7 @@ pub(crate) fn run(meter: &mut impl Meter, settings: &Settings, seed: u64) -> (Ve
     let mut workload = ExchangeWorkload::new(settings, seed).expect("settings are in range");
     let (mut samples, mut truth, mut events) = (Vec::new(), Vec::new(), Vec::new());
     loop {
-        let event = workload.next().map(event);
+        let event = workload.next().map(Event::from);
         events.extend(event);
         if event.is_some_and(|event| !event.is_request) {
             truth.extend(workload.delay().map(Nanos::get));
