@@ -78,7 +78,7 @@ pub struct Summary {
 impl Summary {
     /// How many standard errors the mean ratio is from one: infinitely many if every run has the same wrong ratio, such
     /// as zero when nothing was ever sampled. `None` for other scales, or without a standard error.
-    pub fn deviations_from_one(&self) -> Option<f64> {
+    pub(crate) fn deviations_from_one(&self) -> Option<f64> {
         let error = self.standard_error.filter(|_| self.scale == Scale::Ratio)?;
         let away = self.mean? - 1.0;
         Some(if away == 0.0 { 0.0 } else { away / error })

@@ -106,7 +106,7 @@ fn cpu() -> Option<String> {
 }
 
 /// Today's date, UTC: `2026-11-20`.
-pub fn today() -> String {
+pub(super) fn today() -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     text::day(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
 }

@@ -32,8 +32,8 @@ use std::sync::{Mutex, PoisonError};
 mod cases;
 // Facts about a record: when, where and by which program it was made.
 mod facts;
-use facts::git;
-pub use facts::{Facts, today};
+pub use facts::Facts;
+use facts::{git, today};
 // Summaries as CSV.
 mod results;
 pub use results::write as write_csv;

@@ -312,7 +312,7 @@ impl Method {
     }
 
     /// How many [`super::Settings::entry_probabilities`] can be set.
-    pub fn most_entry_probabilities(self) -> usize {
+    pub(super) fn most_entry_probabilities(self) -> usize {
         match self {
             Self::Mis => Ladder::MOST_RUNGS,
             _ => usize::from(self.has(Parameter::EntryProbability)),
