@@ -1,5 +1,6 @@
 //! Converts the results of a meter into lines of the report.
 
+use super::table::{FEWEST_SAMPLES, HISTOGRAMS};
 use super::{Bin, Delays, Dependent, Flow, FlowResult, Requests, Responses, ResultLine};
 use crate::plot::MOST_CURVES;
 use crate::quantiles::{self, QUANTILES};
@@ -9,6 +10,7 @@ use dwell_sketch::estimate::Estimate;
 use dwell_sketch::rtt::Answer;
 use dwell_sketch::top_flows::{FlowAnswer, Line};
 use dwell_types::{Nanos, Series};
+use std::collections::BTreeSet;
 
 impl ResultLine {
     /// The line of one series, without its distribution function. `group` is the name of its group; `is_all` means that no exchange began earlier.
@@ -47,12 +49,14 @@ impl ResultLine {
         }
     }
 
-    /// Adds the distribution functions of those lines that a table or a plot draws: of the most exchanges, as many as can
-    /// be told apart. Each line belongs to the answer at its place.
+    /// Adds the distribution functions of those lines that a plot or a table draws: of the most exchanges, as many as can
+    /// be told apart, and those with a histogram. Each line belongs to the answer at its place.
     pub fn add_cdfs(lines: &mut [Self], answers: &[Answer]) {
         let mut places: Vec<usize> = (0..lines.len()).collect();
         places.sort_by(|&a, &b| lines[b].answered().total_cmp(&lines[a].answered()));
-        for place in places.into_iter().take(MOST_CURVES) {
+        let have_enough = places.iter().filter(|&&place| lines[place].samples >= FEWEST_SAMPLES);
+        let drawn = places.iter().take(MOST_CURVES).chain(have_enough.take(HISTOGRAMS));
+        for place in drawn.copied().collect::<BTreeSet<_>>() {
             lines[place].cdf = cdf(&answers[place].distribution);
         }
     }
@@ -106,6 +110,35 @@ fn delays(distribution: &Distribution) -> Delays {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dwell_sketch::distribution::{Ambiguous, DelayStore};
+    use dwell_sketch::{Fates, Sample};
+    use dwell_types::{Leg, Match, Timestamp};
+
+    /// Many results with few samples of great weight, and one with enough for a histogram.
+    #[test]
+    fn what_has_a_histogram_has_a_distribution_function() {
+        let answer = |samples: u64, weight: f64| {
+            let mut store = DelayStore::unbounded(1);
+            for delay in 1..=samples {
+                let sample = Sample::of(Timestamp::from_nanos(0), Nanos::new(delay as i64));
+                store.update(0, &sample.weighted(weight));
+            }
+            Answer {
+                series: Series { matching: Match::Dns, leg: Leg::Both, group: 0 },
+                fates: Fates::default(),
+                carried_over: 0,
+                distribution: store.distribution(0, Ambiguous::Bounds),
+                resolution: 0.0,
+            }
+        };
+        let mut answers: Vec<Answer> = (0..9).map(|_| answer(5, 100.0)).collect();
+        answers.push(answer(FEWEST_SAMPLES, 1.0));
+        let line = |answer| ResultLine::new(answer, String::new(), false);
+        let mut lines: Vec<ResultLine> = answers.iter().map(line).collect();
+        ResultLine::add_cdfs(&mut lines, &answers);
+        assert!(!lines[9].cdf.is_empty());
+        assert_eq!(lines.iter().filter(|line| !line.cdf.is_empty()).count(), MOST_CURVES + 1);
+    }
 
     /// An interval that lies above the limit keeps its width: nothing estimated looks exact, and what is exact stays so.
     #[test]

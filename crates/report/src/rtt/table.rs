@@ -14,9 +14,9 @@ use std::io::{self, Write};
 /// Longer names get a line of their own.
 const LONGEST_NAME: usize = 24;
 /// Number of results with a histogram: those with the most exchanges.
-const HISTOGRAMS: usize = 2;
+pub(super) const HISTOGRAMS: usize = 2;
 /// With fewer samples a histogram is less informative than the numbers.
-const FEWEST_SAMPLES: u64 = 20;
+pub(super) const FEWEST_SAMPLES: u64 = 20;
 
 /// Writes one report.
 pub fn write(report: &RttReport, to: &mut impl Write) -> io::Result<()> {
