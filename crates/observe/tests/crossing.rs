@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
 use dwell_observe::crossing::{Crossings, Settings};
-use dwell_observe::parse::Key;
+use dwell_observe::parse::{Key, Reject, any};
 use dwell_types::{Crossing, Frame, LinkType, Timestamp};
 
 /// UDP from 10.0.0.1:5000 to 10.0.0.2:6000 with the payload, over IPv4.
@@ -212,6 +212,13 @@ fn ports_without_a_known_header() {
         let packet = ip(protocol, 0, &[0x13, 0x88, 0x17, 0x70, 0, 0, 0, 0]);
         let passing = Crossings::new(Settings::default()).observe(&frame(LinkType::RAW, &packet)).unwrap();
         assert_eq!(passing.flow.name(), format!("10.0.0.1:5000 → 10.0.0.2:6000 {name}"));
+        // The flow does not depend on the snap length.
+        let flow = any(LinkType::RAW, &packet, 28, Key::Inner).unwrap().flow;
+        for captured in 20..28 {
+            let found = any(LinkType::RAW, &packet[..captured], 28, Key::Inner).map(|packet| packet.flow);
+            let expected = if captured < 24 { Err(Reject::TruncatedTransport) } else { Ok(flow) };
+            assert_eq!(found, expected, "{name}: {captured} bytes");
+        }
     }
 }
 

@@ -34,12 +34,13 @@ fn options(segment: &[u8], length: usize) -> &[u8] {
 }
 
 /// Source and destination port of a protocol that is not parsed further; zero if it has none.
-pub(super) fn ports(protocol: u8, header: &[u8]) -> [u16; 2] {
-    match (protocol, header) {
-        (protocol::SCTP | protocol::UDP_LITE | protocol::DCCP, &[a, b, c, d, ..]) => {
-            [[a, b], [c, d]].map(u16::from_be_bytes)
+pub(super) fn ports(protocol: u8, rest: Rest<'_>) -> Result<[u16; 2], Reject> {
+    match protocol {
+        protocol::SCTP | protocol::UDP_LITE | protocol::DCCP => {
+            let ports = rest.peek::<4>(Layer::Transport)?;
+            Ok([u16_at(ports, 0), u16_at(ports, 2)])
         }
-        _ => [0; 2],
+        _ => Ok([0; 2]),
     }
 }
 

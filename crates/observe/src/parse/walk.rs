@@ -78,18 +78,18 @@ fn headers<'a>(
                 let ip = if version == Next::Ipv4 { ip::v4(&mut rest)? } else { ip::v6(&mut rest)? };
                 *carrier = None;
                 let packet = |ports, transport| ip.packet(outermost_vlan, ports, transport);
-                let other = |ports, reject| match wanted {
-                    Wanted::Any => Ok(packet(ports, Transport::Other(rest.bytes))),
-                    Wanted::Transport => Err(reject),
+                let fragment = || match wanted {
+                    Wanted::Any => Ok(packet([0; 2], Transport::Other(rest.bytes))),
+                    Wanted::Transport => Err(Reject::Fragment),
                 };
                 match ip.fragment {
                     Fragment::First if wanted == Wanted::Any => {
                         if key == Key::Outer || !tunnel::may_begin(ip.protocol, &rest)? {
-                            return other([0; 2], Reject::Fragment);
+                            return fragment();
                         }
-                        *part = other([0; 2], Reject::Fragment).ok();
+                        *part = fragment().ok();
                     }
-                    Fragment::Later => return other([0; 2], Reject::Fragment),
+                    Fragment::Later => return fragment(),
                     Fragment::First | Fragment::Whole => {}
                 }
                 match ip.protocol {
@@ -113,7 +113,11 @@ fn headers<'a>(
                     _ if ip.has_icmp() => return Ok(packet([0; 2], Transport::Icmp(transport::icmp(rest)?))),
                     _ => match tunnel::over_ip(ip.protocol) {
                         Some(inside) if key == Key::Inner => inside,
-                        _ => return other(transport::ports(ip.protocol, rest.bytes), Reject::Transport),
+                        _ if wanted == Wanted::Transport => return Err(Reject::Transport),
+                        _ => {
+                            let ports = transport::ports(ip.protocol, rest)?;
+                            return Ok(packet(ports, Transport::Other(rest.bytes)));
+                        }
                     },
                 }
             }
