@@ -52,7 +52,7 @@ pub(crate) fn warnings<'a>(warnings: impl IntoIterator<Item = &'a String>, to: &
 
 /// A labelled paragraph of the footing, wrapped between words.
 pub(crate) fn item(label: &str, text: &str, to: &mut impl Write) -> io::Result<()> {
-    items(label, &text.split(' ').map(Into::into).collect::<Vec<_>>(), " ", to)
+    items(label, &text::plain(text).split(' ').map(Into::into).collect::<Vec<_>>(), " ", to)
 }
 
 fn items(label: &str, words: &[String], separator: &str, to: &mut impl Write) -> io::Result<()> {

@@ -14,7 +14,7 @@ pub fn is_command(c: char) -> bool {
 
 /// A name from the input as one line that is safe for any terminal and any XML document: commands and noncharacters are
 /// replaced by question marks.
-pub(crate) fn plain(name: &str) -> Cow<'_, str> {
+pub fn plain(name: &str) -> Cow<'_, str> {
     let is_strange = |c: char| is_command(c) || matches!(c, '\u{fffe}' | '\u{ffff}');
     if name.contains(is_strange) { name.replace(is_strange, "?").into() } else { name.into() }
 }

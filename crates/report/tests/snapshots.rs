@@ -54,6 +54,18 @@ fn tables() {
     check_table("nothing.txt", &[nothing]);
 }
 
+/// A name is one line, whatever is in it.
+#[test]
+fn names_do_not_break_lines() {
+    let mut report = common::exact();
+    report.sources = vec!["a\nb.pcap".into()];
+    report.warnings = vec!["c\nd.pcap is cut".into()];
+    let mut text = Vec::new();
+    table::write(&report, &mut text).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    assert!(text.starts_with("a?b.pcap\n") && text.contains("warning   c?d.pcap is cut\n"), "{text}");
+}
+
 /// The footing of a series states the parameters of its least accurate interval.
 #[test]
 fn a_series_is_as_accurate_as_its_worst_interval() {

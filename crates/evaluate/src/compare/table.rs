@@ -9,7 +9,7 @@ use std::io::{self, Write};
 
 /// Writes the results.
 pub fn write(results: &Results, to: &mut impl Write) -> io::Result<()> {
-    writeln!(to, "{}: {}", results.sources.join(", "), text::of(results.seeds, "seed"))?;
+    writeln!(to, "{}: {}", text::plain(&results.sources.join(", ")), text::of(results.seeds, "seed"))?;
     for warning in &results.warnings {
         writeln!(to, "warning: {warning}")?;
     }

@@ -142,7 +142,7 @@ pub fn write_localize(report: &LocalizeReport, to: &mut impl Write) -> io::Resul
 /// `a1 → a3 via a2`.
 fn route(probe: &Probe) -> String {
     let via = if probe.via.is_empty() { String::new() } else { format!(" via {}", probe.via.join(", ")) };
-    format!("{} → {}{via}", probe.from, probe.to)
+    text::plain(&format!("{} → {}{via}", probe.from, probe.to)).into_owned()
 }
 
 /// `0.021`, `2e-5`; what is too small for a number, `<1e-300`.
@@ -289,7 +289,7 @@ fn changes(changes: &[ChangeLine], times: Times, to: &mut impl Write) -> io::Res
 }
 
 fn head(network: &Network, to: &mut impl Write) -> io::Result<()> {
-    writeln!(to, "{}", network.source)?;
+    writeln!(to, "{}", text::plain(&network.source))?;
     let mode = if network.mode == "single" { "one path per pair" } else { "all equally short paths" };
     let count = |number: usize| text::count(number as u64);
     let count_of = |number: usize, noun: &str| text::count_of(number as u64, noun);
@@ -310,11 +310,9 @@ mod tests {
     use super::super::{Intervals, LOCALIZE_SCHEMA};
     use super::*;
 
-    /// Intervals shorter than a second are told apart above the table, as in it.
-    #[test]
-    fn the_last_interval_is_named_exactly() {
+    fn report(source: &str) -> LocalizeReport {
         let network = Network {
-            source: "map".into(),
+            source: source.into(),
             routers: 2,
             servers: 1,
             links: 1,
@@ -323,7 +321,7 @@ mod tests {
             mode: "single",
             unreachable_pairs: 0,
         };
-        let report = LocalizeReport {
+        LocalizeReport {
             schema: LOCALIZE_SCHEMA,
             network,
             warnings: Vec::new(),
@@ -339,10 +337,37 @@ mod tests {
             slow_paths: 0,
             path_lines: Vec::new(),
             changes: Vec::new(),
-        };
+        }
+    }
+
+    fn table(report: &LocalizeReport) -> String {
         let mut text = Vec::new();
-        write_localize(&report, &mut text).unwrap();
-        let text = String::from_utf8(text).unwrap();
+        write_localize(report, &mut text).unwrap();
+        String::from_utf8(text).unwrap()
+    }
+
+    /// Names of files and routers are parts of one line, whatever is in them.
+    #[test]
+    fn names_do_not_break_lines() {
+        let path = Probe { from: "a\n1".into(), to: "a3".into(), via: vec!["a\t2".into()], hops: 2 };
+        let nothing = PathLine {
+            path: path.clone(),
+            delay_ns: None,
+            std_ns: None,
+            loss: None,
+            delay: None,
+            missing: vec![path],
+            suspects: Vec::new(),
+        };
+        let text = table(&LocalizeReport { path_lines: vec![nothing], ..report("m\nap") });
+        assert!(text.starts_with("m?ap\n"), "{text}");
+        assert!(text.contains("\na?1 → a3 via a?2\n  a?1 → a3 via a?2 has too few measurements\n"), "{text}");
+    }
+
+    /// Intervals shorter than a second are told apart above the table, as in it.
+    #[test]
+    fn the_last_interval_is_named_exactly() {
+        let text = table(&report("map"));
         assert!(text.contains("state at 1970-01-01 00:00:02.300 UTC\n"), "{text}");
         assert!(
             text.contains("\n2 routers, 1 with a measurement server, 1 link, 1 path (one path per pair)\n"),

@@ -60,9 +60,8 @@ fn repeated(lines: &[ResultLine], to: &mut impl Write) -> io::Result<()> {
         others => format!("; likewise {}", text::of(others as u64, "other line")),
     };
     let words = format!(
-        "{quantile} of {} is {last} with --ambiguous last, which counts the repeated requests ({requests}) from their last \
-         copies, {first} with first; bounds, as above, counts half of each; drop leaves them out, often the slowest{others}",
-        text::plain(&name)
+        "{quantile} of {name} is {last} with --ambiguous last, which counts the repeated requests ({requests}) from their last \
+         copies, {first} with first; bounds, as above, counts half of each; drop leaves them out, often the slowest{others}"
     );
     footing::item("repeated", &words, to)
 }

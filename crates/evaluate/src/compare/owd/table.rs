@@ -14,7 +14,7 @@ pub fn write(results: &Results, to: &mut impl Write) -> io::Result<()> {
     let interval = Nanos::new(results.interval_ns);
     let seeds = text::of(results.seeds, "seed");
     let intervals = text::of(packets.intervals, "interval");
-    writeln!(to, "{}: {seeds}, {intervals} of {interval}", results.sources.join(" → "))?;
+    writeln!(to, "{}: {seeds}, {intervals} of {interval}", text::plain(&results.sources.join(" → ")))?;
     for warning in &results.warnings {
         writeln!(to, "warning: {warning}")?;
     }
