@@ -66,6 +66,19 @@ fn names_do_not_break_lines() {
     assert!(text.starts_with("a?b.pcap\n") && text.contains("warning   c?d.pcap is cut\n"), "{text}");
 }
 
+/// Bounds that are written like their value have no line, nor a head.
+#[test]
+fn bounds_that_nobody_sees_are_not_announced() {
+    let mut report = common::exact();
+    report.results.iter_mut().flat_map(|line| line.delay_ns.quantiles.iter_mut().flatten()).for_each(|q| q.high += 1);
+    let text = |report: &RttReport| {
+        let mut text = Vec::new();
+        table::write(report, &mut text).unwrap();
+        String::from_utf8(text).unwrap()
+    };
+    assert_eq!(text(&report), text(&common::exact()));
+}
+
 /// The footing of a series states the parameters of its least accurate interval.
 #[test]
 fn a_series_is_as_accurate_as_its_worst_interval() {

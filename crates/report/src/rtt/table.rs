@@ -7,6 +7,7 @@ use crate::grid::Grid;
 use crate::heading;
 use crate::quantiles::{MAIN, QUANTILES, names};
 use crate::text;
+use dwell_sketch::estimate::Estimate;
 use dwell_types::{Nanos, Series};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -203,10 +204,11 @@ fn is_asked(line: &ResultLine) -> bool {
     line.group == Series::ALL || line.requests.seen + line.requests.carried_over > 0
 }
 
+/// Whether anything was estimated, and is not written like what is exact.
 fn has_intervals(line: &ResultLine) -> bool {
     let d = &line.delay_ns;
-    !(line.is_complete() || line.exchanges.is_none())
-        || d.quantiles.iter().chain([&d.mean]).flatten().any(|e| !e.is_exact())
+    let is_shown = |delay: &Estimate<i64>| !text::interval(*delay).is_empty();
+    !(line.is_complete() || line.exchanges.is_none()) || d.quantiles.iter().chain([&d.mean]).flatten().any(is_shown)
 }
 
 /// `  3.2%, 1.02 ms–3.05 s`.
