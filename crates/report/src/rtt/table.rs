@@ -1,4 +1,5 @@
-//! The human-readable table: delays first, then what they are based on. At most 100 columns unless a name is longer.
+//! The human-readable table: delays first, then what they are based on. At most 100 columns unless names or
+//! intervals are longer.
 
 use super::{self as rtt, Dependent, Flow, OF_FLOWS, Quic, ResultLine, RttReport, histogram};
 use crate::facts::{Frames, Memory, Parameter, Span};
