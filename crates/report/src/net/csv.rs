@@ -29,6 +29,14 @@ pub fn write_paths(report: &PathsReport, to: &mut impl Write) -> io::Result<()> 
     rows.flush()
 }
 
+/// The cell of a probability; of a tiny one as `2e-300`, not with 300 decimals.
+fn chance(value: Option<f64>) -> String {
+    match value {
+        Some(tiny) if tiny > 0.0 && tiny < 1e-6 => format!("{tiny:e}"),
+        value => text(value),
+    }
+}
+
 /// The verdict on a segment or path.
 struct Verdict<'a> {
     kind: &'static str,
@@ -54,12 +62,12 @@ impl Verdict<'_> {
         ("found_ns", |on| text(on.delay.map(|delay| delay.found_ns))),
         ("excess_ns", |on| text(on.delay.map(|delay| delay.excess_ns))),
         ("score", |on| text(on.delay.map(|delay| delay.score))),
-        ("p_value", |on| text(on.delay.map(|delay| delay.p_value))),
+        ("p_value", |on| chance(on.delay.map(|delay| delay.p_value))),
         ("alarm", |on| text(on.delay.map(|delay| delay.alarm))),
-        ("probability", |on| text(on.probability)),
+        ("probability", |on| chance(on.probability)),
         ("loss_usual", |on| text(on.loss.map(|loss| loss.usual))),
         ("loss_found", |on| text(on.loss_found)),
-        ("loss_p_value", |on| text(on.loss.map(|loss| loss.p_value))),
+        ("loss_p_value", |on| chance(on.loss.map(|loss| loss.p_value))),
         ("loss_alarm", |on| text(on.loss.map(|loss| loss.alarm))),
     ];
 }
@@ -83,4 +91,15 @@ impl<'a> From<&'a PathLine> for Verdict<'a> {
 pub fn write_localize(report: &LocalizeReport, to: &mut impl Write) -> io::Result<()> {
     let segments = report.segments.iter().map(Verdict::from);
     csv::write(Verdict::COLUMNS, segments.chain(report.path_lines.iter().map(Verdict::from)), to)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tiny_probabilities_are_short() {
+        let cells = [Some(2.5e-300), Some(0.0), Some(0.25), None].map(chance);
+        assert_eq!(cells, ["2.5e-300", "0", "0.25", ""]);
+    }
 }
