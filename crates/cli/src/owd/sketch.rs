@@ -82,7 +82,9 @@ pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<E
     }
     to.finish()?;
     messages::warn(point.warnings());
-    messages::warn((packets == 0).then_some("no packet was sketched: is --from the sender's side?"));
+    let doubt = if arguments.point.from.is_empty() { "" } else { ": is --from the sender's side?" };
+    let empty = || format!("no packet was sketched, so that there is nothing to join{doubt}");
+    messages::warn((packets == 0).then(empty));
     messages::warn(point.is_stopped().then(|| signals.warning()));
     Ok(code)
 }

@@ -882,6 +882,22 @@ fn a_time_range_with_a_leap_is_doubted() {
     assert_eq!(run.json()["span_ns"]["end"], 100_000_001 * SECOND);
 }
 
+/// Without packets there is nothing to join; `--from` is doubted only where it is given.
+#[test]
+fn a_capture_without_packets_is_sketched() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a.csv"), "at_ns,packet\n").unwrap();
+    let capture = testdata("one-way/near.pcap.xz");
+    let words = "dwell: warning: no packet was sketched, so that there is nothing to join";
+    for (input, more, end) in [
+        (&["--crossings", "a.csv"][..], &[][..], "\n"),
+        (&[&capture], &["--from", "192.0.2.1"], ": is --from the sender's side?\n"),
+    ] {
+        let run = dwell_in(folder.path(), &[&["owd", "sketch", "-o", "a.dwell"], input, more].concat());
+        assert_eq!((run.code, run.err), (0, format!("{words}{end}")));
+    }
+}
+
 /// A sketch of both directions would mix their delays: it is refused unless `--from` names the sender's side.
 #[test]
 fn a_sketch_of_both_directions_is_refused() {
