@@ -31,6 +31,7 @@ mod replay;
 #[derive(Args)]
 #[command(
     group = ArgGroup::new("way").args(["path", "queue"]),
+    group = ArgGroup::new("captures").args(["write", "egress"]).multiple(true),
     // An argument that is required is not missed where one that is given rules it out.
     mut_args(|argument| match argument.get_help_heading() {
         Some("Path") => argument.conflicts_with_all(["queue", "network"]),
@@ -73,7 +74,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TIME", value_parser = units::span, conflicts_with_all = ["queue", "arrivals", "network"])]
     span: Option<Nanos>,
     /// Maximum captured bytes per frame. Default: 96; with --path or --queue 128; of captured --arrivals as captured.
-    #[arg(long, value_name = "BYTES", value_parser = units::between::<u32>(1..=u32::MAX.into()), conflicts_with = "network")]
+    #[arg(long, value_name = "BYTES", value_parser = units::between::<u32>(1..=u32::MAX.into()), conflicts_with = "network", requires = "captures")]
     snap_length: Option<u32>,
     /// Random seed. Default: 0. Not for a queue of --arrivals, where nothing is random.
     #[arg(long, value_name = "N", value_parser = units::whole::<u64>)]

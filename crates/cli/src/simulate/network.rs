@@ -5,7 +5,7 @@ use crate::messages;
 use crate::net::{ChosenArguments, Map, RoutingArguments, probe};
 use crate::output::Output;
 use crate::{Failure, units};
-use clap::Args;
+use clap::{ArgGroup, Args};
 use dwell_report::csv::Rows;
 use dwell_report::net::Probe;
 use dwell_report::text::of;
@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 #[derive(Args)]
+#[command(group = ArgGroup::new("fault").args(["slow", "lossy"]).multiple(true))]
 pub(super) struct NetworkArguments {
     /// Write measurements of every segment of this map, as dwell net paths cuts it, for every second. Links carry cross
     /// traffic at 50 Mbit/s, at loads from 10% to 60% that vary by a twentieth, with propagation delays of 50 us to 5 ms;
@@ -37,7 +38,7 @@ pub(super) struct NetworkArguments {
     #[arg(long, value_name = "A,B=SHARE")]
     lossy: Vec<String>,
     /// Number of intervals before --slow and --lossy begin.
-    #[arg(long, value_name = "N", value_parser = units::whole_u32, default_value_t = 20)]
+    #[arg(long, value_name = "N", value_parser = units::whole_u32, default_value_t = 20, requires = "fault")]
     since: u32,
 }
 

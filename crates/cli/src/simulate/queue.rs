@@ -138,9 +138,6 @@ fn check(arguments: &super::Arguments, settings: &Settings) -> Result<(), Failur
         return Err(Failure::usage("--seed does not support --arrivals with --queue, where nothing is random"));
     }
     let is_log = queue.queue == Some(Traffic::Log);
-    if is_log && arguments.snap_length.is_some() {
-        return Err(Failure::usage("--snap-length does not support --queue log, which holds no frames"));
-    }
     if is_log && (arguments.write.is_some() || sides.egress.is_some()) {
         return Err(Failure::usage("--queue log: only --truth can be written, since a log holds no frames"));
     }

@@ -92,7 +92,7 @@ fn a_fault_begins_when_it_should() {
 fn what_cannot_be_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let map = testdata("net/ladder.toml");
-    let cases: [(i32, &[&str], &[&str]); 14] = [
+    let cases: [(i32, &[&str], &[&str]); 15] = [
         (2, &["--network", &map], &["--write"]),
         (2, &["--network", &map, "-w", "new", "--path"], &["--network", "--path"]),
         (2, &["--network", &map, "-w", "new", "--truth", "other"], &["--network", "--truth"]),
@@ -104,6 +104,7 @@ fn what_cannot_be_is_refused() {
         (2, &["--network", &map, "-w", "new", "--slow", "b3,b9=1ms"], &["--slow b9: no router of this name"]),
         (2, &["--network", &map, "-w", "new", "--lossy", "b3,b4=2"], &["--lossy b3,b4=2", "up to 1"]),
         (2, &["--network", &map, "-w", "new", "--lossy", "b3,b4=2%", "--since", "40"], &["--since 40", "40"]),
+        (2, &["--network", &map, "-w", "new", "--since", "5"], &["--slow", "--lossy"]),
         (2, &["--network", &map, "-w", &map], &["is an input"]),
         (2, &["-w", "new", "--routers", "3"], &["--network"]),
         (1, &["--network", "none", "-w", "new"], &["none"]),

@@ -167,11 +167,7 @@ fn a_log_of_arrivals_is_fed() {
         (2, &[], "--arrivals"),
         (2, &["--arrivals", "at.csv", "--traffic", "speed"], "--traffic"),
         (2, &["--arrivals", "at.csv", "--truth", "new.csv", "--seed", "1"], "--seed"),
-        (
-            2,
-            &["--arrivals", "at.csv", "--truth", "new.csv", "--snap-length", "64"],
-            "--snap-length does not support --queue log",
-        ),
+        (2, &["--arrivals", "at.csv", "--truth", "new.csv", "--snap-length", "64"], "--write <FILE>|--egress <FILE>"),
     ];
     for (code, arguments, words) in refused {
         assert_refusal(&run(arguments), arguments, code, &[words]);

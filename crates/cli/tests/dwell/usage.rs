@@ -191,6 +191,7 @@ fn flags_without_effect_are_refused() {
     let sketch = ["owd", "sketch", "--crossings", "ntp.pcap", "-o", "new"];
     let join = ["owd", "join", "ntp.pcap", "empty"];
     let queue = ["queue", "ntp.pcap", "empty", "--method", "exact"];
+    let [queued, sent] = [["--queue", "bursts"], ["--path", "--loss=0"]].map(|way| [&["simulate"], &way[..]].concat());
     let cases: &[(&[&str], &[&str], &[&str])] = &[
         (&["rtt", "--events", "kind.csv"], &["--top", "3"], &["--top", "--events"]),
         (&owd, &["--flows", "--flow", "a", "--top", "3"], &["--top", "--flow <TEXT>"]),
@@ -206,6 +207,8 @@ fn flags_without_effect_are_refused() {
         (&queue, &["--counter", "cms"], &["--counter", "--method exact"]),
         (&queue, &["--rule", "text"], &["--rule", "--method exact"]),
         (&queue, &["--cleaning", "cyclic"], &["--cleaning", "--method exact"]),
+        (&queued, &["--truth", "new", "--snap-length", "64"], &["--write <FILE>|--egress <FILE>"]),
+        (&sent, &["--truth", "new", "--snap-length", "64"], &["--write <FILE>|--egress <FILE>"]),
     ];
     for (command, more, words) in cases {
         assert_nothing_done(&[*command, more].concat(), 2, words);
