@@ -40,6 +40,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 }
 
 fn plan_network(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
+    if arguments.seed.is_some() && arguments.strategy != Strategy::Random && arguments.plot.is_none() {
+        return Err(Failure::usage("--seed requires --strategy random or --plot: nothing else is random"));
+    }
+    let seed = arguments.seed.unwrap_or(0);
     let inputs = arguments.costs.iter().chain([&arguments.map.topology]);
     output::check_stdin(inputs.clone())?;
     arguments.report.check(inputs, arguments.plot.as_ref(), [])?;
@@ -56,7 +60,7 @@ fn plan_network(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
         }),
         costs,
         budget: arguments.budget,
-        seed: arguments.seed,
+        seed,
     };
     let mut to = arguments.report.open()?;
     let picture = Output::picture(arguments.plot.as_ref())?;
@@ -64,7 +68,7 @@ fn plan_network(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
     let segments = map.segments();
     let planned = |strategy: Strategy| {
         let plan = plan::plan(&map.topology, &mut segments.clone(), strategy, &limits);
-        plan_report(&map, &plan, strategy, arguments.seed)
+        plan_report(&map, &plan, strategy, seed)
     };
     let mut report = planned(arguments.strategy);
     if let Some(end) = report.curve.last().filter(|_| arguments.bound) {

@@ -98,9 +98,9 @@ pub(super) struct PlanArguments {
     /// Also report a lower bound on the probe hops of any plan with as many routers, or the same budget.
     #[arg(long)]
     pub(super) bound: bool,
-    /// Seed of random choices.
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = crate::units::whole::<u64>)]
-    pub(super) seed: u64,
+    /// Seed of the random order, which is that of --strategy random, or compared with in --plot. Default: 0.
+    #[arg(long, value_name = "N", value_parser = crate::units::whole::<u64>)]
+    pub(super) seed: Option<u64>,
     #[command(flatten)]
     pub(super) report: ReportArguments<Format>,
     /// Plot probe hops and segment lengths, compared with a random order, to a .svg or .png file.

@@ -127,6 +127,7 @@ fn servers_probe_each_other() {
 
     let measured = testdata("net/ladder-slow.csv");
     let refused = |arguments: &[&str], code, words| assert_refused(&[&["net"], arguments].concat(), code, &[words]);
+    refused(&["plan", map, "--seed", "3"], 2, "--seed requires --strategy random or --plot");
     refused(&["paths", &ladder, "--servers", "a1,a1"], 2, "--servers a1,a1: expected at least two routers");
     refused(&["plan", &ladder, "--servers", "a1,x"], 2, "--servers x: no router of this name");
     let localize = ["localize", map, "--measurements", &measured, "--path", "a1,b2"];
