@@ -2,10 +2,9 @@
 
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
-use crate::Failure;
 use crate::output::Output;
 use crate::signals::Signals;
-use crate::{messages, progress};
+use crate::{Failure, has_cause, messages, progress};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use dwell_evaluate::check::{self, Moved};
@@ -244,14 +243,20 @@ fn check(arguments: &Arguments, definition: &Definition, folder: &Path) -> Resul
     let runs = runs(arguments, definition, Size::Quick, recorded.seeds, Vec::new(), |_| Ok(()))?;
     let fresh = run::summarise(definition.experiment(Size::Quick), &runs);
     let moved = check::compare(&recorded.summaries, &fresh, &definition.tolerance);
-    let mut to = Output::stdout();
-    for moved in &moved {
-        writeln!(to, "{}: {moved}", definition.name)?;
-    }
     let verdict = if moved.is_empty() { "as recorded".to_owned() } else { format!("{} numbers changed", moved.len()) };
-    writeln!(to, "{}: {} summaries, {verdict} in {}", definition.name, fresh.len(), folder.display())?;
-    to.finish()?;
-    Ok(moved)
+    let print = || {
+        let mut to = Output::stdout();
+        for moved in &moved {
+            writeln!(to, "{}: {moved}", definition.name)?;
+        }
+        writeln!(to, "{}: {} summaries, {verdict} in {}", definition.name, fresh.len(), folder.display())?;
+        to.finish()
+    };
+    match print() {
+        // Whoever reads it, the exit code tells of all experiments.
+        Err(error) if has_cause(&error, |e| e.kind() == io::ErrorKind::BrokenPipe) => Ok(moved),
+        printed => printed.map(|()| moved),
+    }
 }
 
 /// Lists the experiments, one per line.

@@ -1,10 +1,10 @@
 //! `dwell evaluate`: its options work, results are reproducible, and `--check` notices changed results.
 
-use crate::run::{Run, assert_refusal, dwell, dwell_in, finish, testdata};
+use crate::run::{Run, assert_refusal, command, dwell, dwell_in, finish, testdata};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 const SMALL: &str = r#"
 name = "small"
@@ -355,6 +355,11 @@ fn a_check_tells_what_moved() {
     for word in ["small: all, fridge", "slots=256, p95: rms error was", "may move by 0.0010", "1 numbers changed"] {
         assert!(said.contains(word), "{said} does not say {word}");
     }
+
+    // Nobody reads it.
+    let mut child = command(&["evaluate", "--check"]).current_dir(place).stdout(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(1));
 }
 
 /// The user's own record, made of the code that is to be checked, hides nothing; what git keeps counts.
