@@ -388,6 +388,8 @@ method = "exact"
 "#;
     fs::write(&path, text).unwrap();
     let live = Live::start(&["evaluate", path.to_str().unwrap(), "--record", "r"]);
+    let cases = live.folder.path().join("r/cases.csv");
+    until("a run is recorded", || fs::read_to_string(&cases).is_ok_and(|cases| cases.lines().count() > 1));
     live.signal("INT");
     let (run, _) = live.end();
     let said = "dwell: unfinished: the same command with --record r continues it\n";
