@@ -136,6 +136,11 @@ fn read(
             Ok(())
         })?);
     }
+    if arguments.interval.is_none()
+        && let Some(apart) = Apart::of(&read)
+    {
+        return Err(misaligned(&apart).into());
+    }
     let step_ns = arguments.interval.map_or(1, Nanos::get);
     let readings = Readings::new(&read, step_ns).map_err(|error| {
         let ReadingsError::Twice(twice) = error else { return error.into() };
@@ -149,9 +154,6 @@ fn read(
             Name(second)
         )
     })?;
-    if let Some(apart) = readings.apart().filter(|_| arguments.interval.is_none()) {
-        return Err(misaligned(&apart).into());
-    }
     let (intervals, baseline) = (readings.starts().len(), arguments.baseline);
     if intervals <= baseline {
         return Err(

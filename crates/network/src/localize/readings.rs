@@ -133,6 +133,40 @@ pub struct Apart {
     pub step_ns: i64,
 }
 
+impl Apart {
+    /// The first of these readings that begin closer together than successive ones of any one segment; `None` if there
+    /// are none. Tells before [`Readings::new`], which has a place for every segment at each of their starts.
+    pub fn of(read: &[(u32, Reading)]) -> Option<Self> {
+        let mut of: HashMap<u32, Vec<i64>> = HashMap::new();
+        for (segment, reading) in read {
+            of.entry(*segment).or_default().push(reading.start_ns);
+        }
+        let steps = |mut starts: Vec<i64>| {
+            starts.sort_unstable();
+            let mut steps: Vec<i64> = starts.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
+            steps.sort_unstable();
+            steps
+        };
+        let of: Vec<Vec<i64>> = of.into_values().map(steps).filter(|steps| !steps.is_empty()).collect();
+        let least = of.iter().map(|steps| steps[0]).min()?;
+        let mut starts: Vec<i64> = read.iter().map(|(_, reading)| reading.start_ns).collect();
+        starts.sort_unstable();
+        starts.dedup();
+        let close = starts.windows(2).find(|pair| pair[1].saturating_sub(pair[0]) < least)?;
+        let all = || of.iter().flatten();
+        let step_ns = match of.iter().map(|steps| steps[steps.len() / 2]).min()? {
+            _ if all().all(|step| step % least == 0) => least,
+            // Where an interval is missing, a step is longer by that.
+            median => {
+                // Of hostile times, the sums exceed 64 bits.
+                let number: i128 = all().map(|step| i128::from(step.saturating_add(median / 2) / median)).sum();
+                rounded((all().map(|&step| i128::from(step)).sum::<i128>() / number.max(1)) as i64)
+            }
+        };
+        Some(Self { starts_ns: [close[0], close[1]], step_ns })
+    }
+}
+
 /// A time rounded to one digit if that changes it by a twentieth at most, or else to two: intervals mostly last so long.
 fn rounded(time_ns: i64) -> i64 {
     let digit = 10_i64.pow(time_ns.max(1).ilog10());
@@ -192,31 +226,6 @@ impl Readings {
         }
         of.values_mut().for_each(|measured| measured.usual = usual_variance(&measured.readings));
         Ok(Self { starts: begun.into_iter().map(|(_, start_ns)| start_ns).collect(), of, none })
-    }
-
-    /// The first intervals that begin closer together than successive intervals of any one segment; `None` if there
-    /// are none.
-    pub fn apart(&self) -> Option<Apart> {
-        let steps = |measured: &Measured| {
-            let starts: Vec<i64> = measured.readings.iter().flatten().map(|reading| reading.start_ns).collect();
-            let mut steps: Vec<i64> = starts.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
-            steps.sort_unstable();
-            steps
-        };
-        let of: Vec<Vec<i64>> = self.of.values().map(steps).filter(|steps| !steps.is_empty()).collect();
-        let least = of.iter().map(|steps| steps[0]).min()?;
-        let close = self.starts.windows(2).find(|pair| pair[1].saturating_sub(pair[0]) < least)?;
-        let all = || of.iter().flatten();
-        let step_ns = match of.iter().map(|steps| steps[steps.len() / 2]).min()? {
-            _ if all().all(|step| step % least == 0) => least,
-            // Where an interval is missing, a step is longer by that.
-            median => {
-                // Of hostile times, the sums exceed 64 bits.
-                let number: i128 = all().map(|step| i128::from(step.saturating_add(median / 2) / median)).sum();
-                rounded((all().map(|&step| i128::from(step)).sum::<i128>() / number.max(1)) as i64)
-            }
-        };
-        Some(Apart { starts_ns: [close[0], close[1]], step_ns })
     }
 
     /// The start of each interval in nanoseconds since the epoch, sorted.
@@ -356,7 +365,7 @@ mod tests {
                 i64::from(number) * length + late * (length / 4_000)
             };
             let read: Vec<_> = (0..120).map(|n| (n % 3, reading(start(n % 3, n / 3)))).collect();
-            let apart = Readings::new(&read, 1).unwrap().apart().unwrap();
+            let apart = Apart::of(&read).unwrap();
             assert_eq!(apart.step_ns, length);
             let aligned = Readings::new(&read, apart.step_ns).unwrap();
             assert_eq!([0, 1, 2].map(|segment| aligned.known(segment)), [40; 3]);
@@ -368,24 +377,24 @@ mod tests {
     /// Intervals of one segment begin as many nanoseconds after those of another, up to a whole interval of 1,000.
     #[test]
     fn segments_measured_at_other_times_are_noticed() {
-        let readings = |ahead: i64| {
+        let apart = |ahead: i64| {
             let read = (0..6)
                 .map(|number| (number % 2, reading(i64::from(number / 2 * 1_000) + i64::from(number % 2) * ahead)));
-            Readings::new(&read.collect::<Vec<_>>(), 1).unwrap()
+            Apart::of(&read.collect::<Vec<_>>())
         };
         for ahead in [0, 1_000, -2_000, 9_000] {
-            assert_eq!(readings(ahead).apart(), None, "{ahead}");
+            assert_eq!(apart(ahead), None, "{ahead}");
         }
-        assert_eq!(readings(137).apart(), Some(Apart { starts_ns: [0, 137], step_ns: 1_000 }));
-        assert_eq!(readings(-1).apart(), Some(Apart { starts_ns: [-1, 0], step_ns: 1_000 }));
+        assert_eq!(apart(137), Some(Apart { starts_ns: [0, 137], step_ns: 1_000 }));
+        assert_eq!(apart(-1), Some(Apart { starts_ns: [-1, 0], step_ns: 1_000 }));
         // Intervals that one segment missed, and others of a single interval each, tell nothing.
         let sparse = [(0, reading(0)), (0, reading(5_000)), (1, reading(0)), (1, reading(1_000)), (2, reading(3_000))];
-        assert_eq!(Readings::new(&sparse, 1).unwrap().apart(), None);
-        assert_eq!(Readings::new(&[(0, reading(0)), (1, reading(5))], 1).unwrap().apart(), None);
+        assert_eq!(Apart::of(&sparse), None);
+        assert_eq!(Apart::of(&[(0, reading(0)), (1, reading(5))]), None);
         let missed =
             [(0, reading(0)), (0, reading(2)), (0, reading(4)), (0, reading(5)), (1, reading(7)), (1, reading(9))];
         let missed = missed.map(|(segment, at)| (segment, reading(at.start_ns * 1_000 + i64::from(segment) * 137)));
-        assert_eq!(Readings::new(&missed, 1).unwrap().apart(), None);
+        assert_eq!(Apart::of(&missed), None);
     }
 
     /// Centuries between two intervals are many steps of some nanoseconds, for each segment.
@@ -394,7 +403,7 @@ mod tests {
         let starts = [i64::MIN, i64::MIN + 2, i64::MIN + 4, i64::MIN + 7, i64::MAX - 8];
         let read: Vec<_> =
             (0..4).flat_map(|segment| starts.map(|at| (segment, reading(at + i64::from(segment))))).collect();
-        let apart = Readings::new(&read, 1).unwrap().apart().unwrap();
+        let apart = Apart::of(&read).unwrap();
         assert_eq!((apart.starts_ns, apart.step_ns), ([i64::MIN, i64::MIN + 1], 2));
     }
 }
