@@ -148,8 +148,8 @@ impl Localization {
         self.delays[segment as usize] = Verdict::new(&values, from, last, null);
         self.changes.extend(changes(segment, Kind::Delay, from..=last, alarm, |at| {
             // Nearly all intervals are quiet.
-            usual.as_ref().filter(|usual| !Verdict::is_quiet(usual, &values, from, at, alarm))?;
-            Verdict::new(&values, from, at, null).map(|verdict| (verdict.p_value, verdict.shift.first))
+            let usual = usual.as_ref().filter(|usual| !Verdict::is_quiet(usual, &values, from, at, alarm))?;
+            Verdict::after(usual, &values, from, at, null).map(|verdict| (verdict.p_value, verdict.shift.first))
         }));
     }
 
@@ -161,12 +161,12 @@ impl Localization {
         if !before.is_baseline() {
             return;
         }
-        self.losses[segment as usize] = LossVerdict::new(of, from, last, bursts);
+        self.losses[segment as usize] = LossVerdict::after(&before, of, from, last, bursts);
         self.changes.extend(changes(segment, Kind::Loss, from..=last, alarm, |at| {
             if LossVerdict::is_quiet(&before, of, from, at, bursts, alarm) {
                 return None;
             }
-            LossVerdict::new(of, from, at, bursts).map(|verdict| (verdict.p_value, verdict.first))
+            LossVerdict::after(&before, of, from, at, bursts).map(|verdict| (verdict.p_value, verdict.first))
         }));
     }
 

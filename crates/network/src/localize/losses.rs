@@ -215,14 +215,25 @@ impl LossVerdict {
         if !before.is_baseline() {
             return None;
         }
+        Self::after(&before, readings, from, last, assumed)
+    }
+
+    /// The same with the losses of the baseline, which are those of any later interval.
+    pub(super) fn after(
+        before: &Tally,
+        readings: &[Option<Reading>],
+        from: usize,
+        last: usize,
+        assumed: Bursts,
+    ) -> Option<Self> {
         let windows: Vec<(usize, Tally)> = windows(readings, from, last).collect();
-        let ln_odds = windows.iter().map(|(_, now)| ln_odds(&before, now, assumed)).fold(0.0, f64::max);
+        let ln_odds = windows.iter().map(|(_, now)| ln_odds(before, now, assumed)).fold(0.0, f64::max);
         let verdicts = windows.iter().map(|(first, now)| Self {
             usual: before.share(),
             first: *first,
             intervals: now.intervals as usize,
             found: now.share(),
-            p_value: (windows.len() as f64 * chance(&before, now, assumed, Length::mean)).min(1.0),
+            p_value: (windows.len() as f64 * chance(before, now, assumed, Length::mean)).min(1.0),
             ln_odds,
         });
         verdicts.min_by(|a, b| a.p_value.total_cmp(&b.p_value))

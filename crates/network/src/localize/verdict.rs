@@ -23,7 +23,17 @@ impl Verdict {
     /// Judges interval `last` of a series, whose baseline is the intervals before `from`; `None` if too few have
     /// values. Without a change scores are distributed as `null` says.
     pub fn new(values: &[Option<Value>], from: usize, last: usize, null: &Null) -> Option<Self> {
-        let baseline = Baseline::of(&values[..from])?;
+        Self::after(&Baseline::of(&values[..from])?, values, from, last, null)
+    }
+
+    /// The same with the statistics of the baseline, which are those of any later interval.
+    pub(super) fn after(
+        baseline: &Baseline,
+        values: &[Option<Value>],
+        from: usize,
+        last: usize,
+        null: &Null,
+    ) -> Option<Self> {
         let freedom = baseline.freedom();
         let shifts: Vec<Shift> = baseline.shifts(values, from, last).collect();
         let windows = shifts.len() as f64;
@@ -31,7 +41,7 @@ impl Verdict {
         let judged = shifts.iter().map(|shift| (null.beyond(shift.score, shift.intervals, freedom), *shift));
         let clearer = |a: &(f64, Shift), b: &(f64, Shift)| a.0.total_cmp(&b.0).then(b.1.score.total_cmp(&a.1.score));
         let (chance, shift) = judged.min_by(clearer)?;
-        Some(Self { baseline, shift, p_value: (windows * chance).min(1.0), ln_odds })
+        Some(Self { baseline: *baseline, shift, p_value: (windows * chance).min(1.0), ln_odds })
     }
 
     /// Whether the p-value of interval `last` is surely above `limit`, because it is by normal values; found in a
