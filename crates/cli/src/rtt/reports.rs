@@ -22,13 +22,14 @@ use dwell_sketch::timebloom::Policy;
 use dwell_types::{Match, Nanos, Timestamp};
 use std::collections::BTreeMap;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 const NOTHING: (Timestamp, Timestamp) = (Timestamp::MAX, Timestamp::MIN);
 
 /// The reports so far, and the state that each of them is made from.
 pub(super) struct Reports<'a> {
     arguments: &'a Arguments,
-    sources: Vec<String>,
+    sources: Arc<[String]>,
     warnings: Vec<String>,
     parameters: BTreeMap<&'static str, Parameter>,
     intervals: Intervals,
@@ -47,7 +48,7 @@ impl<'a> Reports<'a> {
     pub(super) fn new(arguments: &'a Arguments, sources: Vec<String>) -> Self {
         let mut reports = Self {
             arguments,
-            sources,
+            sources: sources.into(),
             warnings: Vec::new(),
             parameters: parameters(arguments),
             intervals: Intervals::new(arguments.interval),
@@ -176,7 +177,7 @@ impl<'a> Reports<'a> {
         self.doubts.add(&results);
         RttReport {
             schema: SCHEMA,
-            sources: self.sources.clone(),
+            sources: Arc::clone(&self.sources),
             warnings: self.warnings.clone(),
             span_ns: (self.span != NOTHING)
                 .then(|| Span { start: self.span.0.as_nanos(), end: self.span.1.as_nanos() }),

@@ -148,7 +148,7 @@ mod tests {
         let of = FlowResult { matching, leg, samples, exchanges: line.exchanges, delay_ns: line.delay_ns };
         let report = RttReport {
             schema: SCHEMA,
-            sources: Vec::new(),
+            sources: [].into(),
             warnings: Vec::new(),
             span_ns: Some(Span { start: -1, end: -2 }),
             interval_ns: Some(Span { start: -3, end: -4 }),

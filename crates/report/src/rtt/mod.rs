@@ -7,6 +7,7 @@ use dwell_sketch::estimate::Estimate;
 use dwell_types::{Nanos, Series};
 use serde::Serialize;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 // Conversion from the results of a meter.
 mod answer;
@@ -28,8 +29,8 @@ pub const SCHEMA: &str = "dwell.rtt/1";
 pub struct RttReport {
     /// Always [`SCHEMA`].
     pub schema: &'static str,
-    /// The captures or logs, as given on the command line.
-    pub sources: Vec<String>,
+    /// The captures or logs, as given on the command line; the same in all intervals.
+    pub sources: Arc<[String]>,
     /// Warnings for the reader: truncated files, implausible timestamps, …
     pub warnings: Vec<String>,
     /// First and last timestamp covered; `null` if there were none.

@@ -149,7 +149,7 @@ const DNS: &[(f64, f64, f64)] = &[(0.7, 0.32e6, 0.15), (0.3, 21e6, 0.5)];
 fn report(exact: bool, results: Vec<ResultLine>) -> RttReport {
     RttReport {
         schema: SCHEMA,
-        sources: vec!["office.pcap.zst".into()],
+        sources: ["office.pcap.zst".into()].into(),
         warnings: Vec::new(),
         span_ns: Some(Span { start: START, end: START + 598_000_000_000 }),
         interval_ns: None,
@@ -238,7 +238,7 @@ pub fn sampled() -> RttReport {
             unanswered("10.20.9.0/24"),
         ],
     );
-    report.sources = vec!["mirror-1.pcap".into(), "mirror-2.pcapng.gz".into()];
+    report.sources = ["mirror-1.pcap".into(), "mirror-2.pcapng.gz".into()].into();
     report.warnings =
         vec!["mirror-2.pcapng.gz: cut in the middle of a block at byte 48,113,204; read up to there".into()];
     report.memory = Memory { budget_bytes: Some(65_536), state_bytes: 65_472 };
@@ -318,7 +318,7 @@ pub fn absurd() -> RttReport {
     report.span_ns = Some(Span { start: i64::MIN, end: i64::MAX });
     report.memory = Memory { budget_bytes: None, state_bytes: u64::MAX };
     report.frames = None;
-    report.sources = vec!["ü\n\"".repeat(80); 3];
+    report.sources = vec!["ü\n\"".repeat(80); 3].into();
     let d = |value, low, high| Some(Estimate { value, low, high });
     let lines = &mut report.results;
     lines[0].delay_ns.quantiles[0] = d(i64::MIN, i64::MIN, i64::MAX);
