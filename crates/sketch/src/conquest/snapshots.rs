@@ -95,16 +95,19 @@ impl Snapshots {
     #[cold]
     fn rotate(&mut self, number: i64) {
         let (steps, snapshots) = (number.saturating_sub(self.number) as usize, self.before.len());
+        let written = self.newest;
         self.number = number;
         self.ends = self.window.begins(number.saturating_add(1));
         self.newest = (self.newest + steps % snapshots) % snapshots;
-        // Windows without packets are over, too.
+        // Windows without packets are over, too. Their snapshots are empty: only others take the time to clear them.
+        let mut end = self.before[self.after(self.newest)];
         for back in 0..steps.min(snapshots) {
             let snapshot = (self.newest + snapshots - back) % snapshots;
-            self.before[snapshot] = self.all;
-            if self.cycle.is_none() {
+            let begin = std::mem::replace(&mut self.before[snapshot], self.all);
+            if self.cycle.is_none() && (snapshot == written || begin < end) {
                 self.counters.clear(snapshot);
             }
+            end = begin;
         }
         if let Some(cycle) = &mut self.cycle {
             cycle.dirty += u64::from(!cycle.is_clean[self.newest]);
