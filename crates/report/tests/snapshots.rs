@@ -58,7 +58,7 @@ fn tables() {
 #[test]
 fn names_do_not_break_lines() {
     let mut report = common::exact();
-    report.sources = vec!["a\nb.pcap".into()];
+    report.sources = ["a\nb.pcap".into()].into();
     report.warnings = vec!["c\nd.pcap is cut".into()];
     let mut text = Vec::new();
     table::write(&report, &mut text).unwrap();
