@@ -203,7 +203,7 @@ pub(crate) fn check_apart(
         let Some(place) = (if is_stdout(path) { stdout() } else { place(path) }) else { continue };
         let name = if path == Path::new("-") { "standard output".into() } else { path.display().to_string() };
         if inputs.contains(&place) {
-            return Err(Failure::usage(format!("{name}: is an input, and would be replaced: name another file")));
+            return Err(Failure::usage(format!("{name}: is an input, and would be changed: name another file")));
         }
         if seen.contains(&place) {
             return Err(Failure::usage(format!("{name}: would be written twice: name two files")));

@@ -178,7 +178,7 @@ fn nonsense_is_refused_in_one_line() {
         (&[&near, &server, "--memory", "1GiB"], &["--memory", "80 GiB"]),
         (&[&near, &server, "--seeds", "0"], &["--seeds", "from 1 to 1000"]),
         (&[&near, &server, "--weights", "w.csv"], &["--weights"]),
-        (&[&near, &server, "-o", &near], &["replaced"]),
+        (&[&near, &server, "-o", &near], &["changed"]),
         (&[&near, &server, "--memory", "1MiB", "--interval", "10us", "--seeds", "1"], &["probes in 1048576 bytes"]),
     ];
     for (arguments, words) in cases {

@@ -446,7 +446,7 @@ fn what_cannot_be_is_said_in_one_line() {
         (2, &["--sojourns", "log.csv", "--compare-exact"], "--compare-exact applies only to --method conquest"),
         (2, &["--sojourns", "log.csv", "--snapshots", "1"], "1 snapshots: expected from 2"),
         (2, &["--sojourns", "log.csv", "--share", "101"], "a share above 0"),
-        (2, &["--sojourns", "log.csv", "--per-packet", "log.csv"], "is an input, and would be replaced"),
+        (2, &["--sojourns", "log.csv", "--per-packet", "log.csv"], "is an input, and would be changed"),
         (1, &["log.csv", "none.pcap"], "log.csv: byte 0: expected a pcap"),
     ];
     for (code, arguments, words) in cases {

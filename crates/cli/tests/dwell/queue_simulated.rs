@@ -163,7 +163,7 @@ fn a_log_of_arrivals_is_fed() {
         (1, &["--arrivals", "none.csv", "--truth", "new.csv"], "none.csv"),
         (2, &["--arrivals", "at.csv"], "expected an output"),
         (2, &["--arrivals", "at.csv", "-w", "in.pcap"], "only --truth can be written"),
-        (2, &["--arrivals", "at.csv", "--truth", "at.csv"], "is an input, and would be replaced"),
+        (2, &["--arrivals", "at.csv", "--truth", "at.csv"], "is an input, and would be changed"),
         (2, &[], "--arrivals"),
         (2, &["--arrivals", "at.csv", "--traffic", "speed"], "--traffic"),
         (2, &["--arrivals", "at.csv", "--truth", "new.csv", "--seed", "1"], "--seed"),

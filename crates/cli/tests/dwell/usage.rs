@@ -102,8 +102,8 @@ fn wrong_flags_are_wrong_usage() {
         (&["rtt", "ntp.pcap", "--seed", "-1"], &["'-1'", "--seed", "whole number"]),
         (&["rtt", "ntp.pcap", "-c", "some"], &["'some'", "-c", "whole number"]),
         (&["rtt", "ntp.pcap", "-c", "0"], &["'0'", "-c", "above 0"]),
-        (&["rtt", "ntp.pcap", "-o", "./ntp.pcap"], &["ntp.pcap", "replaced"]),
-        (&["rtt", "--events", "kind.csv", "--samples", "directory/../kind.csv"], &["kind.csv", "replaced"]),
+        (&["rtt", "ntp.pcap", "-o", "./ntp.pcap"], &["ntp.pcap", "changed"]),
+        (&["rtt", "--events", "kind.csv", "--samples", "directory/../kind.csv"], &["kind.csv", "changed"]),
         (&["rtt", "ntp.pcap", "-o", "new", "--samples", "directory/../new"], &["new", "twice"]),
         (&["rtt", "ntp.pcap", "--samples", "-"], &["standard output: ", "twice"]),
         (&["simulate", "-w", "old.json", "--truth", "old.json"], &["old.json", "twice"]),
@@ -718,7 +718,7 @@ fn results_get_where_names_lead() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dwell"));
     command.current_dir(folder.path()).args(["rtt", "-", "-o", "ntp.pcap"]);
     let run = command.stdin(fs::File::open(place("ntp.pcap")).unwrap()).output().unwrap();
-    assert!(String::from_utf8_lossy(&run.stderr).contains("ntp.pcap: is an input, and would be replaced"));
+    assert!(String::from_utf8_lossy(&run.stderr).contains("ntp.pcap: is an input, and would be changed"));
     assert_eq!((run.status.code(), fs::read(place("ntp.pcap")).unwrap()), (Some(2), capture));
 
     // Somebody has put a link in the way.
