@@ -145,7 +145,8 @@ impl Localization {
         let (from, alarm) = (self.baseline, self.segment_alarm);
         let values = means(readings, segment, 0..=last);
         let usual = Baseline::of(&values[..from]);
-        self.delays[segment as usize] = Verdict::new(&values, from, last, null);
+        self.delays[segment as usize] =
+            usual.as_ref().and_then(|usual| Verdict::after(usual, &values, from, last, null));
         self.changes.extend(changes(segment, Kind::Delay, from..=last, alarm, |at| {
             // Nearly all intervals are quiet.
             let usual = usual.as_ref().filter(|usual| !Verdict::is_quiet(usual, &values, from, at, alarm))?;
