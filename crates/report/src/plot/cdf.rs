@@ -6,7 +6,7 @@ use super::scale::DelayScale;
 use super::{HEIGHT, MARGIN, MOST_CURVES, WIDTH, bands, nothing, ranked, shortened, subtitle, title};
 use crate::owd::{Line, OwdReport};
 use crate::quantiles::{QUANTILES, Quantiles, names};
-use crate::rtt::{ResultLine, RttReport};
+use crate::rtt::{Course, ResultLine, RttReport};
 use crate::shape::CdfPoint;
 use crate::text;
 
@@ -62,7 +62,7 @@ impl<'a> Curve<'a> {
 pub(super) fn picture(report: &RttReport) -> Picture {
     let reports = std::slice::from_ref(report);
     let ranked = ranked(reports);
-    let known = ranked.iter().map(|(line, _)| *line).filter(|line| is_known(&line.cdf));
+    let known = ranked.iter().map(Course::first).filter(|line| is_known(&line.cdf));
     let drawn: Vec<&ResultLine> = known.take(MOST_CURVES).collect();
     let has_bands = drawn.iter().any(|line| !is_exact(&line.cdf));
     draw(&Chart {

@@ -25,7 +25,7 @@ mod render;
 use crate::net::PlanReport;
 use crate::owd::OwdReport;
 use crate::queue::QueueReport;
-use crate::rtt::{ResultLine, RttReport, by_result};
+use crate::rtt::{Course, ResultLine, RttReport};
 use crate::text;
 use dwell_sketch::estimate::Estimate;
 use picture::{Align, Picture, QUIET};
@@ -260,14 +260,14 @@ fn shortened(name: &str, longest: usize, size: f64, width: f64) -> String {
     names.find(|name| text_width(name, size) <= width).unwrap_or_default()
 }
 
-/// The distinct results of one or more reports with their total numbers of exchanges, most frequent first.
-fn ranked(reports: &[RttReport]) -> Vec<(&ResultLine, f64)> {
-    let total = |lines: &[(usize, &ResultLine)]| lines.iter().map(|(_, line)| line.answered()).sum();
-    let mut ranked: Vec<(&ResultLine, f64)> =
-        by_result(reports).iter().filter_map(|lines| Some((lines.first()?.1, total(lines)))).collect();
-    ranked.retain(|r| r.1 > 0.0);
-    ranked.sort_by(|a, b| b.1.total_cmp(&a.1));
-    ranked
+/// The results of one or more reports, those with the most exchanges first, without those that have none.
+fn ranked(reports: &[RttReport]) -> Vec<Course<'_>> {
+    let total = |result: &Course<'_>| result.lines().map(ResultLine::answered).sum();
+    let mut ranked: Vec<(f64, Course<'_>)> =
+        Course::all(reports).into_iter().map(|result| (total(&result), result)).collect();
+    ranked.retain(|(total, _)| *total > 0.0);
+    ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
+    ranked.into_iter().map(|(_, result)| result).collect()
 }
 
 /// What the bands around the curves of these results mean; empty if there are no bands.

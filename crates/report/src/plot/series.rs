@@ -6,7 +6,7 @@ use super::steps::{BETWEEN, BOTTOM, LEFT, RIGHT, TOP};
 use super::{bands, nothing, ranked, rtt_title, shortened, steps, subtitle, title};
 use crate::facts::Span;
 use crate::quantiles::{P50, P95, P99, QUANTILES};
-use crate::rtt::{ResultLine, RttReport};
+use crate::rtt::{Course, ResultLine, RttReport};
 use crate::text;
 
 /// Maximum number of panels in a picture.
@@ -29,8 +29,7 @@ pub(super) fn picture(reports: &[RttReport]) -> Picture {
         nothing("No exchange was measured.", &mut picture);
         return picture;
     };
-    let is_drawn = |l: &&ResultLine| drawn.iter().any(|d| d.0.is_same(l));
-    let lines = || reports.iter().flat_map(|r| &r.results).filter(is_drawn);
+    let lines = || drawn.iter().flat_map(Course::lines);
     let mut sentences = vec![format!("Delay per interval, {}.", text::span(from, to))];
     sentences.push(bands(lines().filter(|l| l.exchanges.is_some())).to_owned());
     if lines().flat_map(|l| l.delay_ns.quantiles).flatten().any(|q| q.low <= 0) {
@@ -42,10 +41,10 @@ pub(super) fn picture(reports: &[RttReport]) -> Picture {
     subtitle(&sentences, LEFT, &mut picture);
     let time = TimeScale::new(from, to, LEFT, RIGHT);
     let tall = (BOTTOM - TOP - BETWEEN * drawn.len() as f64) / drawn.len().max(1) as f64;
-    for (i, (line, _)) in drawn.iter().enumerate() {
+    for (i, result) in drawn.iter().enumerate() {
         let top = TOP + BETWEEN + i as f64 * (tall + BETWEEN);
-        picture.heading((LEFT, top - 12.0), shortened(&line.name(), LONGEST_NAME, NAME, RIGHT - LEFT), NAME);
-        panel(line, reports, &time, (top, top + tall), &mut picture);
+        picture.heading((LEFT, top - 12.0), shortened(&result.first().name(), LONGEST_NAME, NAME, RIGHT - LEFT), NAME);
+        panel(result, reports, &time, (top, top + tall), &mut picture);
     }
     steps::times(&time, BOTTOM, &mut picture);
     picture
@@ -54,9 +53,9 @@ pub(super) fn picture(reports: &[RttReport]) -> Picture {
 /// Each interval and its result; `None` if nothing was measured.
 type Intervals<'a> = Vec<(Span, Option<&'a ResultLine>)>;
 
-fn panel(result: &ResultLine, reports: &[RttReport], time: &TimeScale, (top, bottom): Place, picture: &mut Picture) {
+fn panel(result: &Course<'_>, reports: &[RttReport], time: &TimeScale, (top, bottom): Place, picture: &mut Picture) {
     let intervals: Intervals<'_> =
-        reports.iter().filter_map(|r| Some((r.period()?, r.results.iter().find(|l| l.is_same(result))))).collect();
+        result.over(reports).filter_map(|(report, line)| Some((report.period()?, line))).collect();
     let values =
         || intervals.iter().filter_map(|i| i.1).flat_map(|l| CURVES.map(|c| l.delay_ns.quantiles[c.0])).flatten();
     let lows = values().flat_map(|q| [q.low, q.value]).filter(|&delay| delay > 0);

@@ -1,7 +1,7 @@
 //! Converts the results of a meter into lines of the report.
 
-use super::table::{FEWEST_SAMPLES, HISTOGRAMS};
-use super::{Bin, Delays, Dependent, Flow, FlowResult, Requests, Responses, ResultLine};
+use super::table::with_histograms;
+use super::{Bin, Delays, Dependent, Flow, FlowResult, Requests, Responses, ResultLine, most_answered};
 use crate::plot::MOST_CURVES;
 use crate::quantiles::{self, QUANTILES};
 use crate::shape::{bins, cdf};
@@ -52,11 +52,8 @@ impl ResultLine {
     /// Adds the distribution functions of those lines that a plot or a table draws: of the most exchanges, as many as can
     /// be told apart, and those with a histogram. Each line belongs to the answer at its place.
     pub fn add_cdfs(lines: &mut [Self], answers: &[Answer]) {
-        let mut places: Vec<usize> = (0..lines.len()).collect();
-        places.sort_by(|&a, &b| lines[b].answered().total_cmp(&lines[a].answered()));
-        let have_enough = places.iter().filter(|&&place| lines[place].samples >= FEWEST_SAMPLES);
-        let drawn = places.iter().take(MOST_CURVES).chain(have_enough.take(HISTOGRAMS));
-        for place in drawn.copied().collect::<BTreeSet<_>>() {
+        let drawn = most_answered(lines).into_iter().take(MOST_CURVES).chain(with_histograms(lines));
+        for place in drawn.collect::<BTreeSet<_>>() {
             lines[place].cdf = cdf(&answers[place].distribution);
         }
     }
@@ -109,6 +106,7 @@ fn delays(distribution: &Distribution) -> Delays {
 
 #[cfg(test)]
 mod tests {
+    use super::super::table::FEWEST_SAMPLES;
     use super::*;
     use dwell_sketch::distribution::{Ambiguous, DelayStore};
     use dwell_sketch::{Fates, Sample};

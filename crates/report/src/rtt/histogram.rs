@@ -80,7 +80,7 @@ fn quantiles(line: &ResultLine, axis: &Axis) -> Vec<(usize, String)> {
 }
 
 fn exchanges(line: &ResultLine) -> u64 {
-    line.exchanges.map_or(0, |e| e.value.round() as u64)
+    line.answered().round() as u64
 }
 
 /// Maps logarithmic time to columns. If there are delays of zero and less, the first column is theirs.

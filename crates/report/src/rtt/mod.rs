@@ -187,28 +187,56 @@ impl ResultLine {
     fn key(&self) -> (&'static str, &'static str, &str) {
         (self.matching, self.leg, &self.group)
     }
-
-    /// Whether both have the same match, leg and group, in two intervals of a series.
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
-        self.key() == other.key()
-    }
 }
 
-/// The lines of each result in a series, each line with the place of its report; results are in the order of their first
-/// lines.
-pub(crate) fn by_result(reports: &[RttReport]) -> Vec<Vec<(usize, &ResultLine)>> {
-    let mut results: Vec<Vec<(usize, &ResultLine)>> = Vec::new();
-    let mut places = HashMap::new();
-    for (number, report) in reports.iter().enumerate() {
-        for line in &report.results {
-            let place = *places.entry(line.key()).or_insert_with(|| {
-                results.push(Vec::new());
-                results.len() - 1
-            });
-            results[place].push((number, line));
+/// The places of these lines, those with the most answered requests first.
+pub(crate) fn most_answered(lines: &[ResultLine]) -> Vec<usize> {
+    let mut places: Vec<usize> = (0..lines.len()).collect();
+    places.sort_by(|&a, &b| lines[b].answered().total_cmp(&lines[a].answered()));
+    places
+}
+
+/// A result over the intervals of a series: its lines, at least one, each with the place of its report.
+pub(crate) struct Course<'a>(Vec<(usize, &'a ResultLine)>);
+
+impl<'a> Course<'a> {
+    /// Those of all results, in the order of their first lines.
+    pub(crate) fn all(reports: &'a [RttReport]) -> Vec<Self> {
+        let mut courses: Vec<Self> = Vec::new();
+        let mut places = HashMap::new();
+        for (number, report) in reports.iter().enumerate() {
+            for line in &report.results {
+                let place = *places.entry(line.key()).or_insert_with(|| {
+                    courses.push(Self(Vec::new()));
+                    courses.len() - 1
+                });
+                courses[place].0.push((number, line));
+            }
         }
+        courses
     }
-    results
+
+    /// Its first line, of which the others differ by what was measured.
+    pub(crate) fn first(&self) -> &'a ResultLine {
+        self.0[0].1
+    }
+
+    /// Its lines.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = &'a ResultLine> + Clone {
+        self.0.iter().map(|&(_, line)| line)
+    }
+
+    /// All intervals, each with its line there.
+    pub(crate) fn over(
+        &self,
+        reports: &'a [RttReport],
+    ) -> impl Iterator<Item = (&'a RttReport, Option<&'a ResultLine>)> {
+        let mut lines = self.0.iter().peekable();
+        reports.iter().enumerate().map(move |(number, report)| {
+            let line = lines.next_if(|(of, _)| *of == number);
+            (report, line.map(|&(_, line)| line))
+        })
+    }
 }
 
 /// Display name of a match and leg.

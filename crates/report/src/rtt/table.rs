@@ -1,7 +1,7 @@
 //! The human-readable table: delays first, then what they are based on. At most 100 columns unless names or
 //! intervals are longer.
 
-use super::{self as rtt, Dependent, Flow, OF_FLOWS, Quic, ResultLine, RttReport, histogram};
+use super::{self as rtt, Course, Dependent, Flow, OF_FLOWS, Quic, ResultLine, RttReport, histogram};
 use crate::facts::{Frames, Memory, Parameter, Span};
 use crate::footing::{self, WIDTH};
 use crate::grid::Grid;
@@ -16,7 +16,7 @@ use std::io::{self, Write};
 /// Longer names get a line of their own.
 const LONGEST_NAME: usize = 24;
 /// Number of results with a histogram: those with the most exchanges.
-pub(super) const HISTOGRAMS: usize = 2;
+const HISTOGRAMS: usize = 2;
 /// With fewer samples a histogram is less informative than the numbers.
 pub(super) const FEWEST_SAMPLES: u64 = 20;
 
@@ -37,15 +37,18 @@ pub fn write(report: &RttReport, to: &mut impl Write) -> io::Result<()> {
         writeln!(to)?;
         flows(&report.flows, to)?;
     }
-    let mut largest: Vec<&ResultLine> = report.results.iter().filter(|l| l.samples >= FEWEST_SAMPLES).collect();
-    largest.sort_by(|a, b| b.answered().total_cmp(&a.answered()));
-    for line in largest.into_iter().take(HISTOGRAMS) {
+    for place in with_histograms(&report.results) {
         writeln!(to)?;
-        histogram::write(line, to)?;
+        histogram::write(&report.results[place], to)?;
     }
     writeln!(to)?;
     footing(std::slice::from_ref(report), "; min and max are those of the sample", to)?;
     repeated(&report.results, to)
+}
+
+/// The places of the results with a histogram.
+pub(super) fn with_histograms(lines: &[ResultLine]) -> impl Iterator<Item = usize> {
+    rtt::most_answered(lines).into_iter().filter(|&place| lines[place].samples >= FEWEST_SAMPLES).take(HISTOGRAMS)
 }
 
 /// Which quantile depends on how repeated requests count, and which flags decide: of the line with the most samples.
@@ -71,15 +74,15 @@ fn repeated(lines: &[ResultLine], to: &mut impl Write) -> io::Result<()> {
 /// Writes a time series: one report per interval, in order. Each result is a block with one line per interval.
 pub fn write_series(reports: &[RttReport], to: &mut impl Write) -> io::Result<()> {
     title(reports, to)?;
-    let mut results = rtt::by_result(reports);
-    results.retain(|lines| lines.iter().any(|(_, line)| is_asked(line)));
+    let mut results = Course::all(reports);
+    results.retain(|result| result.lines().any(is_asked));
     if results.is_empty() {
         writeln!(to, "\nNo requests or responses were seen.")?;
     }
     let times = text::Times::of_intervals(reports.iter().filter_map(RttReport::period));
-    for lines in results {
+    for result in results {
         writeln!(to)?;
-        series(&lines, reports, times, to)?;
+        series(&result, reports, times, to)?;
     }
     if let Some(connections) = reports.last().and_then(|report| report.quic.as_ref()) {
         writeln!(to)?;
@@ -225,28 +228,19 @@ fn rests_on(line: &ResultLine) -> String {
     }
 }
 
-/// One result over time, by its lines and the places of their reports: the main quantiles with their intervals or, if
-/// nothing was estimated, all, mean and maximum.
-fn series(
-    lines: &[(usize, &ResultLine)],
-    reports: &[RttReport],
-    times: text::Times,
-    to: &mut impl Write,
-) -> io::Result<()> {
-    let Some((_, result)) = lines.first() else { return Ok(()) };
-    let estimated = lines.iter().any(|(_, line)| has_intervals(line));
+/// One result over time: the main quantiles with their intervals or, if nothing was estimated, all, mean and maximum.
+fn series(result: &Course<'_>, reports: &[RttReport], times: text::Times, to: &mut impl Write) -> io::Result<()> {
+    let estimated = result.lines().any(has_intervals);
     let mut grid = Grid::default();
-    let name: &str = &result.name();
+    let name: &str = &result.first().name();
     grid.row(match estimated {
         true => [&[name, "exchanges", "sampled"][..], &MAIN.map(|q| QUANTILES[q].0)].concat(),
         false => [&[name, "exchanges"][..], &names(), &["mean", "max"]].concat(),
     });
-    let mut lines = lines.iter().peekable();
-    for (number, report) in reports.iter().enumerate() {
-        let line = lines.next_if(|(of, _)| *of == number);
+    for (report, line) in result.over(reports) {
         let Some(Span { start, .. }) = report.period() else { continue };
         let time = format!("  {}", times.text(start));
-        let Some((_, line)) = line else {
+        let Some(line) = line else {
             grid.row([time, "0".into()]);
             continue;
         };
