@@ -52,6 +52,7 @@ fn fragments() {
     assert_eq!(found(&ipv4(protocol::UDP, MORE, &datagram)), Ok((protocol::UDP, 53, 24)), "what the first one has");
     assert_eq!(found(&ipv4(protocol::UDP, MORE | 4, &datagram)), Err(Reject::Fragment));
     assert_eq!(found(&ipv4(protocol::UDP, 4, &datagram)), Err(Reject::Fragment));
+    assert_eq!(found(&ipv4(51, 4, &[0xff; 24])), Err(Reject::Fragment), "no authentication header");
     // The end of the segment, and so the number that will acknowledge it, is in another fragment.
     assert_eq!(found(&ipv4(protocol::TCP, MORE, &TCP)), Err(Reject::Fragment));
     assert_eq!(found(&ipv4(protocol::TCP, 0x4000, &TCP)), Ok((protocol::TCP, 80, 0)), "only “don't fragment”");
@@ -64,6 +65,7 @@ fn fragments() {
     assert_eq!(found(&six(1, protocol::TCP, &TCP)), Err(Reject::Fragment));
     assert_eq!(found(&six(1, protocol::UDP, &datagram)), Ok((protocol::UDP, 53, 24)));
     assert_eq!(found(&six(8, protocol::UDP, &datagram)), Err(Reject::Fragment));
+    assert_eq!(found(&six(8, 60, &[0xff; 24])), Err(Reject::Fragment), "no options");
     // The first fragment of a tunnelled packet: the inner header has its own length.
     let mut inside = ipv4(protocol::TCP, 0, &TCP);
     inside[2..4].copy_from_slice(&1040u16.to_be_bytes());
@@ -82,7 +84,11 @@ fn a_tunnel_without_ip_is_plain_udp() {
     assert_eq!(through(4789, &vxlan(0x0806, &[0; 28])), Ok((protocol::UDP, 4789, 50)), "ARP");
     assert_eq!(through(4789, &vxlan(0x0800, &[0x55; 40])), Ok((protocol::UDP, 4789, 62)), "no version of IP");
     assert_eq!(through(4789, &[8, 0, 0, 0, 0]), Ok((protocol::UDP, 4789, 5)), "too short for VXLAN");
-    assert_eq!(through(4789, &[0; 60]), Ok((protocol::UDP, 4789, 60)), "without the flag");
+    assert_eq!(
+        through(4789, &[&[0; 8], &ethernet(0x0800, &ip)[..]].concat()),
+        Ok((protocol::UDP, 4789, 62)),
+        "no flag"
+    );
     assert_eq!(through(4789, &vxlan(0x0800, &ip[..19])), Ok((protocol::UDP, 4789, 41)), "an IP header cut on the wire");
 
     let geneve = |first, payload: &[u8]| [&[first, 0, 8, 0, 0, 0, 7, 0], payload].concat();
@@ -92,6 +98,15 @@ fn a_tunnel_without_ip_is_plain_udp() {
 
     let gtp = |first, kind, rest: &[u8]| [&[first, kind, 0, rest.len() as u8, 0, 0, 0, 7], rest].concat();
     assert_eq!(through(2152, &gtp(0x30, 255, &ip)), Ok((protocol::TCP, 80, 0)));
+    for flags in [0x31, 0x32, 0x33] {
+        let numbered = [&[0, 1, 0, 0x85], &ip[..]].concat();
+        assert_eq!(through(2152, &gtp(flags, 255, &numbered)), Ok((protocol::TCP, 80, 0)), "no extension");
+    }
+    assert_eq!(through(2152, &gtp(0x30, 26, &ip)), Ok((protocol::UDP, 2152, 48)), "an error indication");
+    assert_eq!(through(2152, &gtp(0x20, 255, &ip)), Ok((protocol::UDP, 2152, 48)), "a protocol for charging");
+    assert_eq!(through(2152, &gtp(0x50, 255, &ip)), Ok((protocol::UDP, 2152, 48)), "version 2");
+    let short = [&[0x30, 255, 0, 19, 0, 0, 0, 7], &ip[..]].concat();
+    assert_eq!(through(2152, &short), Ok((protocol::UDP, 2152, 48)), "an IP header cut by the length");
     assert_eq!(through(2152, &gtp(0x32, 1, &[0; 4])), Ok((protocol::UDP, 2152, 12)), "an echo request");
     assert_eq!(
         through(2152, &gtp(0x34, 255, &[0, 0, 0, 0x85, 0, 0, 0, 0])),
@@ -153,6 +168,7 @@ fn generic_routing() {
     assert_eq!(gre(&[0, 2, 8, 0], &ip), Err(Reject::LinkHeader), "version 2");
     assert_eq!(gre(&[0, 0, 0x12, 0x34], &ip), Err(Reject::NotIp));
     assert_eq!(gre(&[0, 0, 0x65, 0x58], &ethernet(0x0800, &ip)), tcp);
+    assert_eq!(gre(&[0, 0, 0x89, 9, 8, 0, 1, 1, 0, 1, 0, 7], &ip), tcp, "metadata of Cisco");
     // ERSPAN types I, II and III, then III with a platform-specific header and bare IP.
     assert_eq!(gre(&[0, 0, 0x88, 0xbe], &ethernet(0x0800, &ip)), tcp);
     assert_eq!(gre(&[0x10, 0, 0x88, 0xbe, 0, 0, 0, 1, 0x10, 7, 0, 7, 0, 0, 0, 1], &ethernet(0x0800, &ip)), tcp);
@@ -164,6 +180,9 @@ fn generic_routing() {
     // PPTP: with payload, bare acknowledgement, control.
     let pptp = |flags: [u8; 2], words: usize| [&flags, &[0x88, 0x0b, 0, 43, 0, 7][..], &vec![0; 4 * words]].concat();
     let framed = [&[0xff, 3, 0x21], &ip[..]].concat();
+    assert_eq!(gre(&[0, 0, 0x88, 0x0b], &framed), tcp);
+    assert_eq!(gre(&[0x30, 1, 8, 0, 0, 40, 0, 7, 0, 0, 0, 1], &ip), Err(Reject::LinkHeader), "version 1 without PPP");
+    assert_eq!(gre(&[0x30, 1, 0x88, 0x0b, 0, 22, 0, 7, 0, 0, 0, 1], &framed), Err(Reject::IpHeader), "too short");
     assert_eq!(gre(&pptp([0x30, 0x81], 2), &framed), tcp);
     assert_eq!(gre(&pptp([0x30, 0x01], 1), &framed), tcp);
     assert_eq!(gre(&pptp([0x20, 0x81], 1), &[]), Err(Reject::NotIp));
@@ -247,6 +266,12 @@ fn tags_of_every_type() {
         assert_eq!(tagged(ether_type, &[0x20, 9, 8, 0]), Ok((80, Some(9))), "{ether_type:x}");
         assert_eq!(tagged(ether_type, &[0, 9, 0x92, 0, 0, 7, 8, 0]), Ok((80, Some(9))), "{ether_type:x}");
     }
+    // Tags without a VLAN id: redundant paths, virtual interfaces, port extenders, metadata of Cisco.
+    for (ether_type, bytes) in [(0x892f, 4), (0xf1c1, 4), (0x8926, 4), (0x893f, 6), (0x8909, 6)] {
+        assert_eq!(tagged(ether_type, &[&vec![7; bytes], &[8, 0][..]].concat()), Ok((80, None)), "{ether_type:x}");
+    }
+    assert_eq!(tagged(0x8903, &[&[0, 1][..], &[2; 12], &[8, 0]].concat()), Ok((80, None)), "FabricPath");
+    assert_eq!(tagged(0x880b, &[0xff, 3, 0, 0x21]), Ok((80, None)), "PPP");
     assert_eq!(inner(LinkType::ETHERNET, &ethernet(0x9200, &[0, 9, 8])), Err(Reject::LinkHeader));
     assert_eq!(tagged(0x9200, &[0, 9, 8, 6]), Err(Reject::NotIp), "ARP");
 }
@@ -268,6 +293,11 @@ fn packets_that_a_filter_logged() {
         assert_eq!((port(&log(&ip)), port(&log(&ipv6(protocol::TCP, &TCP)))), (Ok(80), Ok(80)));
         let without = [vec![2, 0, 0, 5], attribute(1, &[8, 0, 3])].concat();
         assert_eq!(port(&without), Err(Reject::LinkHeader));
+        assert_eq!(
+            port(&[log(&ip[..19]), ip[20..].to_vec()].concat()),
+            Err(Reject::IpHeader),
+            "the packet ends before"
+        );
         let short = [vec![2, 0, 0, 5], number(3).to_vec(), number(1).to_vec()].concat();
         assert_eq!(port(&short), Err(Reject::LinkHeader), "shorter than its own header");
     }
@@ -509,6 +539,10 @@ fn link_types() {
         assert_eq!(behind(link, &[0x21], &four), Ok(true), "compressed protocol field");
         assert_eq!(behind(link, &[0x0f, 0, 8, 0], &four), Ok(true), "Cisco HDLC");
         assert_eq!(behind(link, &[0xff, 3, 0xc0, 0x21], &[1, 1, 0, 4]), Err(Reject::NotIp), "link control");
+        assert_eq!(behind(link, &[0xff, 0x13, 0, 0x21], &four), Err(Reject::NotIp), "numbered");
+        for kind in [0x81, 0x83] {
+            assert_eq!(behind(link, &[0xff, 3, 2, kind, 0, 1, 0x21, 64], &four), Ok(true), "labels");
+        }
         assert_eq!(behind(link, &[0x8f, 0, 0x86, 0xdd], &six), Ok(false), "Cisco HDLC, to all");
         assert_eq!(behind(link, &[0x8f, 0, 0x80, 0x35], &[0; 18]), Err(Reject::NotIp), "keepalive");
         assert_eq!(behind(link, &[0xff], &[]), Err(Reject::LinkHeader));
@@ -518,6 +552,11 @@ fn link_types() {
         assert_eq!(behind(link, &[0, 0x0f, 0, 8, 0], &four), Ok(true));
     }
     assert_eq!(behind(LinkType::PPP_ETHER, &[0x11, 0, 0, 7, 0, 42, 0, 0x21], &four), Ok(true));
+    assert_eq!(
+        behind(LinkType::PPP_ETHER, &[0x11, 0, 0, 7, 0, 21, 0, 0x21], &four),
+        Err(Reject::IpHeader),
+        "too short"
+    );
     assert_eq!(behind(LinkType::PPP_ETHER, &[0x11, 9, 0, 0, 0, 4, 1, 1, 0, 0], &[]), Err(Reject::NotIp), "discovery");
     assert_eq!(behind(LinkType::PPP_ETHER, &[0x21, 0, 0, 7, 0, 42, 0, 0x21], &four), Err(Reject::LinkHeader));
 
@@ -568,6 +607,9 @@ fn frames_of_switches_routers_and_systems() {
         [numbers, vec![0; rest]].concat()
     };
     assert_eq!(vlan(LinkType::PKTAP, &named(108, 1, LinkType::RAW_BSD, 96)), Ok(None));
+    assert_eq!(vlan(LinkType::PKTAP, &named(65_536, 1, LinkType::RAW_BSD, 65_524)), Ok(None));
+    let strange = named(12, 1, LinkType::JUNIPER_ETHERNET, 0);
+    assert_eq!(vlan(LinkType::PKTAP, &strange), Err(Reject::LinkHeader), "an error of what is inside");
     assert_eq!(vlan(LinkType::PKTAP, &named(108, 0, LinkType::RAW_BSD, 96)), Err(Reject::NotIp), "no packet");
     assert_eq!(vlan(LinkType::PKTAP, &named(12, 1, LinkType::PKTAP, 0)), Err(Reject::NotIp), "in itself");
     assert_eq!(vlan(LinkType::PKTAP, &named(12, 1, LinkType(266), 0)), Err(Reject::NotIp), "USB");
@@ -575,6 +617,7 @@ fn frames_of_switches_routers_and_systems() {
     assert_eq!(vlan(LinkType::PKTAP, &named(u32::MAX, 1, LinkType::RAW, 0)), Err(Reject::LinkHeader));
     assert_eq!(vlan(LinkType::PPI, &[0, 0, 8, 0, 101, 0, 0, 0]), Ok(None));
     assert_eq!(vlan(LinkType::PPI, &[0, 0, 9, 0, 101, 0, 0, 0, 7]), Ok(None));
+    assert_eq!(vlan(LinkType::PPI, &[0, 0, 4, 0, 101, 0, 0, 0]), Ok(None), "shorter than itself");
     assert_eq!(vlan(LinkType::PPI, &[0, 0, 8, 0, 101, 0, 1, 0]), Err(Reject::NotIp), "no such link type");
 }
 
@@ -595,6 +638,7 @@ fn wireless_frames() {
     assert_eq!(data(0x88, 2, &[0x80, 0]), Err(Reject::NotIp), "several packets");
     assert_eq!(data(0x48, 1, &[]), Err(Reject::NotIp), "no data");
     assert_eq!(data(0x80, 0, &[]), Err(Reject::NotIp), "a beacon");
+    assert_eq!(data(0, 0, &[]), Err(Reject::NotIp), "an association");
     let mut later = frame(0x08, 1, &[]);
     later[22] = 1;
     assert_eq!(port(LinkType::IEEE_802_11, &later), Err(Reject::Fragment));
@@ -602,6 +646,8 @@ fn wireless_frames() {
     let received = |header: &[u8], more: &[u8]| port(LinkType::RADIOTAP, &[header, &frame(0x88, 2, more)].concat());
     let good = data(0x08, 1, &[]);
     assert_eq!(received(&[0, 0, 8, 0, 0, 0, 0, 0], &[0, 0]), good);
+    assert_eq!(received(&[0, 0, 4, 0, 0, 0, 0, 0], &[0, 0]), good, "shorter than itself");
+    assert_eq!(received(&[0, 0, 9, 0, 4, 0, 0, 0, 0x40], &[0, 0]), good, "a rate, and no flags");
     assert_eq!(received(&[0, 0, 9, 0, 2, 0, 0, 0, 0x10], &[0, 0]), good, "with its checksum");
     assert_eq!(received(&[0, 0, 9, 0, 2, 0, 0, 0, 0x20], &[0, 0, 9, 9]), good, "padded");
     assert_eq!(received(&[0, 0, 9, 0, 2, 0, 0, 0, 0x40], &[0, 0]), Err(Reject::LinkHeader), "a wrong checksum");
@@ -633,6 +679,10 @@ fn ethernet_with_a_length_field() {
     assert_eq!(behind(&[0xaa, 0xaa, 3, 0, 0, 0xf8, 8, 0], &ip), Ok(80));
     assert_eq!(behind(&[0xaa, 0xaa, 3, 0, 0, 0xc, 0x20, 0], &[0; 20]), Err(Reject::NotIp), "a vendor's own");
     assert_eq!(behind(&[6, 6, 3], &ip), Ok(80));
+    // Up to 1,500 the field is a length.
+    for (length, expected) in [(1_500, Ok(80)), (1_501, Err(Reject::NotIp))] {
+        assert_eq!(behind(&[6, 6, 3], &[&ip[..], &vec![0; length - 43]].concat()), expected, "{length}");
+    }
     assert_eq!(behind(&[0x42, 0x42, 3], &[0; 35]), Err(Reject::NotIp), "spanning tree");
     assert_eq!(behind(&[0xaa, 0xaa], &[]), Err(Reject::LinkHeader));
     assert_eq!(inner(LinkType::ETHERNET, &ethernet(0x0806, &[0; 28])), Err(Reject::NotIp), "ARP");

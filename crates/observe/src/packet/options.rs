@@ -71,6 +71,9 @@ mod tests {
         // As in a SYN of Linux: segment size, SACK permitted, timestamps, filler, window scale.
         let syn = [2, 4, 5, 180, 4, 2, 8, 10, 0, 0, 0, 7, 0, 0, 0, 0, 1, 3, 3, 7];
         assert_eq!(read(&syn, 20), Some((7, 0)));
+        // Of macOS: segment size, window scale, timestamps, SACK permitted.
+        let other = [2, 4, 5, 180, 1, 3, 3, 6, 1, 1, 8, 10, 0, 0, 0, 7, 0, 0, 0, 9, 4, 2, 0, 0];
+        assert_eq!(read(&other, 24), Some((7, 9)));
         for cut in 0..12 {
             assert_eq!(read(&common, cut), None, "cut after {cut} bytes");
             assert_eq!(read(&syn, cut), None, "cut after {cut} bytes");
