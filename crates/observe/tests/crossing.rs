@@ -78,6 +78,22 @@ fn acknowledgements_differ_by_what_they_acknowledge_selectively() {
     assert_eq!(segment(&[2, 4, 5, 180, 3, 3, 7, 1]), segment(&[2, 4, 5, 100, 3, 3, 9, 1]));
 }
 
+/// Data without options differ by their length, keep-alives with timestamps by these.
+#[test]
+fn segments_differ_by_length_and_timestamps() {
+    let plain = Settings::default();
+    let segment = |options: &[u8], payload: usize| {
+        let mut bytes = [&tcp(0, 1), options, &vec![7; payload]].concat();
+        (bytes[3], bytes[32]) = (bytes.len() as u8, (((20 + options.len()) / 4) << 4) as u8);
+        bytes
+    };
+    assert!(!is_same(&plain, &segment(&[], 10), &segment(&[], 20)));
+    let stamped = |value: u8, echo: u8| segment(&[1, 1, 8, 10, 0, 0, 0, value, 0, 0, 0, echo], 0);
+    for (value, echo) in [(8, 9), (7, 8), (9, 7)] {
+        assert!(!is_same(&plain, &stamped(7, 9), &stamped(value, echo)), "{value} {echo}");
+    }
+}
+
 #[test]
 fn equal_datagrams_differ_by_identification_alone() {
     let plain = Settings::default();
@@ -191,12 +207,36 @@ fn translation_changes_more_than_addresses() {
             );
         }
     }
+    // Bits of congestion control in the first fragment of a segment.
+    let mut marked = cases[1].0.clone();
+    marked[20 + 13] ^= 0xc0;
+    assert!(is_same(&nat, &cases[1].0, &marked) && is_same(&Settings::default(), &cases[1].0, &marked));
     // Fields that count: type and code; of the quoted packet identification, protocol and eight bytes of transport.
     let counts = [0..2, 12..14, 17..18, 32..34];
     let packet = ip(1, 0, &error);
     for at in 1..error.len() {
         let does_count = counts.iter().any(|range| range.contains(&at));
         assert_eq!(is_same(&nat, &packet, &changed(&packet, 20 + at)), !does_count, "byte {at}");
+        // Without `nat` the first forty bytes behind the checksum count.
+        let does_count = (1..2).contains(&at) || (4..44).contains(&at);
+        assert_eq!(is_same(&Settings::default(), &packet, &changed(&packet, 20 + at)), !does_count, "byte {at}");
+    }
+    // The same with IPv6: of the quoted packet the protocol and eight bytes of transport.
+    let ipv6 = |next: u8, payload: &[u8]| {
+        [&[0x60, 0, 0, 0, 0, payload.len() as u8, next, 64], &[0x20; 32][..], payload].concat()
+    };
+    let six_error = [&[1, 4, 0, 0, 0, 0, 0, 0][..], &ipv6(17, &payload)].concat();
+    let counts = [0..2, 14..15, 52..54];
+    for at in 1..six_error.len() {
+        let does_count = counts.iter().any(|range| range.contains(&at));
+        let other = changed(&ipv6(58, &six_error), 40 + at);
+        assert_eq!(is_same(&nat, &ipv6(58, &six_error), &other), !does_count, "byte {at}");
+    }
+    // What is no error quotes nothing.
+    let solicitation = |kind: u8| [&[kind, 0, 0, 0, 0, 0, 0, 0][..], &ipv6(17, &payload)].concat();
+    for (kind, is_quote) in [(127, true), (128, false)] {
+        let packet = ipv6(58, &solicitation(kind));
+        assert_eq!(is_same(&nat, &packet, &changed(&packet, 40 + 20)), is_quote, "type {kind}");
     }
     // The capture is cut right after the last of these fields, or before it.
     let mut crossings = Crossings::new(nat);
@@ -220,6 +260,24 @@ fn ports_without_a_known_header() {
             assert_eq!(found, expected, "{name}: {captured} bytes");
         }
     }
+}
+
+#[test]
+fn frames_are_counted_by_fate() {
+    let packet = udp(7, b"hello");
+    let mut crossings = Crossings::new(Settings::default());
+    for other in [
+        Frame { at: None, ..frame(LinkType::RAW, &packet) },
+        frame(LinkType::RAW, &packet[..19]),
+        frame(LinkType(9999), &packet),
+        frame(LinkType(9998), &packet),
+    ] {
+        assert!(crossings.observe(&other).is_none());
+    }
+    assert_eq!((crossings.frames().total, crossings.frames().decoded()), (4, 0));
+    let rejected: Vec<_> = crossings.frames().rejected().filter(|&(_, count)| count > 0).collect();
+    assert_eq!(rejected, [(Reject::NoTimestamp, 1), (Reject::LinkType, 2), (Reject::IpHeader, 1)]);
+    assert_eq!(crossings.unknown_link(), Some(LinkType(9999)));
 }
 
 #[test]
@@ -299,6 +357,16 @@ fn fragments_and_other_protocols() {
     let mut later = first.clone();
     later[6..8].copy_from_slice(&[0, 1]);
     assert!(!is_same(&plain, &first, &later));
+    // Those of IPv6 differ by their identification, and by their offset.
+    let six = |place: u16, identification: u8| {
+        let [high, low] = place.to_be_bytes();
+        let header = [17, 0, high, low, 0, 0, 0, identification];
+        [&[0x60, 0, 0, 0, 0, 24, 44, 64], &[0x20; 32][..], &header, &[7; 16]].concat()
+    };
+    for place in [1, 8, 9] {
+        assert!(is_same(&plain, &six(place, 1), &six(place, 1)) && !is_same(&plain, &six(place, 1), &six(place, 2)));
+    }
+    assert!(!is_same(&plain, &six(8, 1), &six(16, 1)) && !is_same(&plain, &six(8, 1), &six(1, 1)));
     let mut sctp = udp(7, b"hello");
     sctp[9] = 132;
     assert!(!is_same(&plain, &sctp, &udp(7, b"hello")));
@@ -321,11 +389,18 @@ fn a_fragmented_tunnel_is_followed() {
         assert!(!is_same(&plain, &packet, &later), "{protocol}");
         assert!(!is_same(&outer, &packet, &first), "{protocol}");
         assert!(is_same(&outer, &first, &first), "{protocol}");
+        let seen = Crossings::new(outer.clone()).observe(&frame(LinkType::RAW, &first)).unwrap();
+        assert_eq!((seen.flow.key.source_port, seen.flow.key.destination_port), (0, 0), "{protocol}");
+        let cut = Frame { wire_length: first.len() as u32, ..frame(LinkType::RAW, &first[..36]) };
+        assert!(Crossings::new(plain.clone()).observe(&cut).is_none(), "{protocol}");
     }
     // A first fragment that ends before the headers inside do is one like any other, and one that the capture cuts is
     // none, whatever the port would be.
     let short = ip(47, 0x2000, &[&[0, 0, 8, 0], &packet[..24]].concat());
     assert!(is_same(&plain, &short, &short));
+    for other in [ip(47, 0x2000, &[&[0, 0, 8, 6][..], &[0; 28]].concat()), ip(17, 0x2000, &[0xc3, 0x50, 0x12])] {
+        assert!(is_same(&plain, &other, &other));
+    }
     let datagram = ip(17, 0x2000, &udp(7, &[9; 800])[20..]);
     for captured in [21, 27] {
         let cut = Frame { wire_length: datagram.len() as u32, ..frame(LinkType::RAW, &datagram[..captured]) };
@@ -386,6 +461,16 @@ fn precision_time() {
     assert_eq!(first.flow.name(), "[::800:ff:fe00:111]:1 → [::]:319 udp");
     assert_eq!(id(ethernet(message(9, 1, 18))).crossing.packet, first.crossing.packet);
     assert_ne!(id(ethernet(message(0, 2, 0))).crossing.packet, first.crossing.packet);
+    // Type (without the bits before it), domain, clock and port count, and nothing else in the header.
+    for at in 0..44 {
+        let mut other = message(0, 1, 0);
+        other[at] ^= 1;
+        let does_count = [0, 4].contains(&at) || (20..32).contains(&at);
+        assert_eq!(id(ethernet(other)).crossing.packet != first.crossing.packet, does_count, "byte {at}");
+    }
+    let mut other = message(0, 1, 0);
+    other[0] ^= 0x10;
+    assert_eq!(id(ethernet(other)).crossing.packet, first.crossing.packet);
 }
 
 #[test]
