@@ -66,6 +66,7 @@ mod tests {
             assert!(!pair.server_icmp(&message(answer, 3, 77)).answers(&request, Leg::Both));
             assert!(!pair.client_icmp(&message(answer, 77, 3)).answers(&request, Leg::Both));
             assert!(pair.client_icmp(&message(3, 77, 3)).seen.is_empty());
+            assert!(pair.client_icmp(&[ask, 1, 0, 0, 0, 77, 0, 3]).seen.is_empty(), "code 1");
             assert!(pair.client_icmp(&message(ask, 77, 3)[..7]).seen.is_empty());
         }
     }

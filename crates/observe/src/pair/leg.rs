@@ -91,6 +91,19 @@ mod tests {
         }
     }
 
+    /// Whichever side ends a connection, its leg is that of the SYN, if the client has the higher port.
+    #[test]
+    fn connections_have_the_leg_of_their_client() {
+        let flow = Match::TcpFlow;
+        for (inside, leg) in [("10.0.0.0/8", Leg::Outward), ("192.0.2.0/24", Leg::Inward)] {
+            let mut pair = Pair::inside(&[flow], &[inside]);
+            assert_eq!(legs(&mut pair, true, &segment(Tcp::SYN, 1, 0)), [('?', flow, leg)]);
+            for is_client in [true, false] {
+                assert_eq!(legs(&mut pair, is_client, &segment(Tcp::FIN | Tcp::ACK, 2, 2)), [('!', flow, leg)]);
+            }
+        }
+    }
+
     #[test]
     fn without_prefixes_nothing_is_named() {
         let mut pair = Pair::new(&[Match::TcpAck]);

@@ -489,6 +489,9 @@ mod tests {
             let is_header_cut = options.len() < 12;
             Transport::Tcp(Tcp { payload_length: length, payload, options, is_header_cut, ..segment(Tcp::ACK, 1, 1) })
         };
+        let options_cut = |options: &'static [u8]| {
+            Transport::Tcp(Tcp { payload_length: 9, options, is_header_cut: true, ..segment(Tcp::ACK, 1, 1) })
+        };
         let to = |protocol: u8, port: u16| FlowKey { destination_port: port, ..flow(protocol) };
         let (whole, ntp, ping) = (timestamps(5, 6), &[4 << 3 | 3; 48], &[8, 0, 1, 2, 3, 4, 5, 6]);
         let cases = [
@@ -505,6 +508,12 @@ mod tests {
                 Transport::Udp(&[0xc0, 0, 0, 0, 1]),
             ),
             (Match::QuicSpin, to(protocol::UDP, 443), Transport::Udp(&[]), Transport::Udp(&[0x40])),
+            // Options behind the timestamps; another message; a segment without any; a datagram without a mode.
+            (Match::TcpTs, to(protocol::TCP, 443), tcp(9, &[], &whole[..11]), options_cut(whole)),
+            (Match::TcpTs, to(protocol::TCP, 443), options_cut(&[]), tcp(9, &[], &[1; 12])),
+            (Match::IcmpEcho, to(protocol::ICMP, 0), Transport::Icmp(&ping[..7]), Transport::Icmp(&[3, 0, 1, 2, 3])),
+            (Match::Dns, to(protocol::TCP, 53), tcp(30, &[], whole), tcp(0, &[], whole)),
+            (Match::Ntp, to(protocol::UDP, 123), Transport::Udp(&[]), Transport::Udp(&[4 << 3 | 6])),
         ];
         for (matching, flow, short, enough) in cases {
             let cut = |rules: &[Match], transport, is_cut| {

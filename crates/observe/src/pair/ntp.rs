@@ -97,7 +97,10 @@ mod tests {
         }
         assert!(pair.client_udp(&packet(4, 3, 9, 0)).seen.is_empty(), "no transmit timestamp");
         assert!(pair.server_udp(&packet(4, 4, 0, 9)).seen.is_empty(), "no originate timestamp");
-        assert!(pair.client_udp(&packet(0, 3, 9, 9)).seen.is_empty(), "no version");
+        for version in [0, 5, 7] {
+            assert!(pair.client_udp(&packet(version, 3, 9, 9)).seen.is_empty(), "version {version}");
+        }
+        assert_eq!(pair.client_udp(&packet(1, 3, 9, 9)).seen.len(), 1, "version 1");
         assert!(pair.client_udp(&packet(4, 3, 9, 9)[..47]).seen.is_empty(), "cut in the timestamp");
         assert_eq!(pair.server_udp(&packet(4, 4, 9, 9)[..32]).seen.len(), 1, "cut after the timestamp");
         assert!(pair.client_udp(&[]).seen.is_empty());
