@@ -206,15 +206,16 @@ mod tests {
 
         for other in [
             Frame { at: None, ..frame(&QUERY) },
-            Frame { link: LinkType(9999), ..frame(&QUERY) },
             Frame { wire_length: 45, ..frame(&QUERY[..10]) },
+            Frame { link: LinkType(9999), ..frame(&QUERY) },
+            Frame { link: LinkType(9998), ..frame(&QUERY) },
         ] {
             observer.observe(&other, &mut |seen| panic!("{seen:?}"));
         }
         let frames = observer.frames();
-        assert_eq!((frames.total, frames.decoded()), (4, 1));
+        assert_eq!((frames.total, frames.decoded()), (5, 1));
         let rejected: Vec<_> = frames.rejected().filter(|&(_, count)| count > 0).collect();
-        assert_eq!(rejected, [(Reject::NoTimestamp, 1), (Reject::LinkType, 1), (Reject::TruncatedIp, 1)]);
+        assert_eq!(rejected, [(Reject::NoTimestamp, 1), (Reject::LinkType, 2), (Reject::TruncatedIp, 1)]);
         assert_eq!(observer.unknown_link(), Some(LinkType(9999)));
     }
 

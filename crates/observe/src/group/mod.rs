@@ -235,4 +235,18 @@ mod tests {
         }
         assert_eq!((groups.count(), groups.state_bytes()), (101, before));
     }
+
+    /// Numbers of groups have 13 bits.
+    #[test]
+    fn there_are_between_one_and_8191() {
+        for (asked, most) in [(0, 1), (8_191, 8_191), (8_192, 8_191), (usize::MAX, 8_191)] {
+            let mut groups = groups("src", asked);
+            for i in 0..most as u32 + 1 {
+                let mut syn = packet("10.0.0.0", "192.0.2.1", Tcp::SYN);
+                syn.flow.source = Address::v4(i);
+                groups.of(&syn).number(true, true);
+            }
+            assert_eq!(groups.count(), most + 1, "{asked}");
+        }
+    }
 }
