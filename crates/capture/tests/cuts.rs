@@ -3,7 +3,9 @@
 
 mod common;
 
-use common::{MICROSECONDS, MODIFIED, NANOSECONDS, Outcome, Pcap, Pcapng, Trickle, compressed, read, read_compressed};
+use common::{
+    MICROSECONDS, MODIFIED, NANOSECONDS, Outcome, Pcap, Pcapng, Trickle, compressed, peak_bytes, read, read_compressed,
+};
 use dwell_capture::{CaptureError, CaptureFile, FrameSource};
 use std::io::Read;
 
@@ -182,17 +184,16 @@ fn decompression_bombs_do_not_grow_memory() {
     assert!(peak_bytes() - before < 16 << 20, "{} bytes more", peak_bytes() - before);
 }
 
-/// The peak memory of this process.
-fn peak_bytes() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or("0");
-    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
-}
-
 #[test]
 fn what_is_no_capture_is_named() {
-    let cases: [(&[u8], &str); 8] = [
+    let cases: [(&[u8], &str); 14] = [
         (b"snoop\0\0\0\0\0\0\x02", "a snoop capture: 73 6e 6f 6f 70 00 00 00"),
+        (b"TRSNIFF data    ", "a Sniffer capture: 54 52 53 4e 49 46 46 20"),
+        (b"GMBU\0\x02", "a Microsoft Network Monitor capture: 47 4d 42 55 00 02"),
+        (b"RTSS\0\x02", "a Microsoft Network Monitor capture: 52 54 53 53 00 02"),
+        (b"\x04\x22\x4d\x18\x64", "lz4 data: 04 22 4d 18 64"),
+        (b"7z\xbc\xaf\x27\x1c", "a 7z archive: 37 7a bc af 27 1c"),
+        (b"%PDF-1.7\n", "a PDF document: 25 50 44 46 2d 31 2e 37"),
         (b"\x7fELF\x02\x01\x01\0", "an ELF program: 7f 45 4c 46 02 01 01 00"),
         (b"time,src,dst\n1,2,3\n", "text: \"time,src,dst\""),
         ("Grüße".as_bytes(), "text: \"Grüße\""),

@@ -48,6 +48,7 @@ fn files_follow_each_other() {
     let mut seen = Vec::new();
     while let Some(frame) = files.next_frame().unwrap() {
         seen.push((frame.at.unwrap().as_nanos() / 1_000_000_000, frame.link.0));
+        assert_eq!(files.frames(), seen.len() as u64);
     }
     assert_eq!(seen, [(1, 1), (1, 1), (1, 1), (2, 1), (2, 1), (3, 1), (3, 1), (5, 101)]);
     assert_eq!((files.frames(), files.bytes_read()), (8, total));
@@ -360,6 +361,18 @@ fn packets_of_one_interface_among_any() {
         }
     }
     assert_eq!(times(&[of(&folder.path().join("any.pcapng"), "any")]).unwrap(), [1, 2, 3, 4]);
+
+    // An error names sixteen interfaces.
+    let mut described = Pcapng::new(false);
+    for number in 10..40 {
+        pcap.record(0, 6, 20, 20, &cooked(number));
+        described.interface(1, 0, &[]);
+    }
+    described.enhanced(0, 1, 1, b"a");
+    for (name, bytes, last) in [("many.pcap", pcap.bytes, "22"), ("many.pcapng", described.bytes, "15")] {
+        let error = times(&[of(&write(folder.path(), name, &bytes), "99")]).unwrap_err().to_string();
+        assert!(error.ends_with(&format!(", {last}")) && error.matches(", ").count() == 16, "{error}");
+    }
 }
 
 /// Which names are taken apart.

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Outcome, Pcapng, Trickle, read};
+use common::{Outcome, Pcapng, Trickle, peak_bytes, read};
 use dwell_capture::{CaptureError, CaptureFile, FrameSource};
 use proptest::prelude::*;
 use std::cell::Cell;
@@ -227,6 +227,27 @@ fn memory_is_bounded() {
     let read = as_they_come(2, &packets, 100_000);
     for (number, read) in read.into_iter().enumerate().skip(2) {
         assert_eq!(read, (number + most).min(600), "packet {number}");
+    }
+}
+
+/// What has been given is freed, and small packets share memory.
+#[test]
+fn memory_is_that_of_held_frames() {
+    for (length, packets, sections) in [(100_000, 20, 100), (4, 100_000, 1)] {
+        let mut part = section(2, 0, &[]);
+        for number in 0..packets {
+            let interface = u32::from(number + 1 == packets);
+            part.enhanced(interface, 100 * number / packets, 60, &vec![7; length]);
+        }
+        let before = peak_bytes();
+        let mut file: Box<dyn Read> = Box::new(io::empty());
+        for _ in 0..sections {
+            file = Box::new(file.chain(part.bytes.as_slice()));
+        }
+        let mut capture = CaptureFile::open("x", file).unwrap();
+        while capture.next_frame().unwrap().is_some() {}
+        assert_eq!(capture.frames(), packets * sections);
+        assert!(peak_bytes() - before < 64 << 20, "{} bytes more", peak_bytes() - before);
     }
 }
 

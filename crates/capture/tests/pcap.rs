@@ -88,8 +88,9 @@ fn a_captured_length_above_the_wire_length_is_kept() {
 fn lengths_of_old_versions_come_in_either_order() {
     for big_endian in [false, true] {
         let mut file = Pcap::with_header(MICROSECONDS, big_endian, (2, 2), 68, 1);
-        file.record(1, 0, 60, 3, b"abc").record(2, 0, 3, 60, b"def");
-        let expected = [frame(1_000_000_000, 1, 60, b"abc"), frame(2_000_000_000, 1, 60, b"def")];
+        file.record(1, 0, 60, 3, b"abc").record(2, 0, 3, 60, b"def").record(3, 0, 60, 60, &[7; 60]);
+        let [first, second] = [frame(1_000_000_000, 1, 60, b"abc"), frame(2_000_000_000, 1, 60, b"def")];
+        let expected = [first, second, frame(3_000_000_000, 1, 60, &[7; 60])];
         assert_eq!(read(file.bytes.as_slice()).frames, expected);
     }
 }

@@ -75,9 +75,11 @@ fn clocks_of_interfaces() {
         file.interface(1, 0, &[(2, b"eth0"), (RESOLUTION, &[0x8a]), (3, b"odd length")]);
         file.interface(1, 0, &[(OFFSET, &behind)]);
         file.interface(1, 0, &[(RESOLUTION, &[12])]);
+        file.interface(1, 0, &[(RESOLUTION, &[]), (OFFSET, &[])]);
         file.enhanced(0, 1_234, 0, b"").enhanced(1, 1_025, 0, b"").enhanced(2, 1, 0, b"").enhanced(3, 9_999, 0, b"");
+        file.enhanced(4, 2_000_000, 0, b"");
         let times: Vec<_> = read(file.bytes.as_slice()).frames.iter().filter_map(|frame| frame.at_ns).collect();
-        assert_eq!(times, [1_600_000_001_234_000_000, 1_000_976_562, -4_999_999_000, 9]);
+        assert_eq!(times, [1_600_000_001_234_000_000, 1_000_976_562, -4_999_999_000, 9, 2_000_000_000]);
     }
 }
 
@@ -186,6 +188,18 @@ fn blocks_that_contradict_themselves_are_damage() {
     assert_eq!(damage(&file), (offset as u64 + 8, 1, words));
 
     let (mut file, offset) = start();
+    file.block(0xbad, &[0; 8]).enhanced(0, 8, 1, b"abcd");
+    file.bytes[offset + 16] += 4;
+    let words = "expected the block's length of 20 again, found 24".to_owned();
+    assert_eq!(damage(&file), (offset as u64 + 16, 1, words));
+
+    let (mut file, offset) = start();
+    file.section(false);
+    file.bytes[offset + 4] = 24;
+    let words = "expected a section header block of at least 28 bytes, found 24 bytes".to_owned();
+    assert_eq!(damage(&file), (offset as u64 + 4, 1, words));
+
+    let (mut file, offset) = start();
     file.section(false);
     file.bytes[offset + 8] = 0;
     let words = "expected a section header's byte-order magic 1a 2b 3c 4d or 4d 3c 2b 1a, found 00 3c 2b 1a".to_owned();
@@ -273,6 +287,16 @@ fn packets_say_what_was_dropped_before() {
             lengths.push(frame.bytes.len());
         }
         assert_eq!((lengths, capture.dropped()), (vec![5, 5, 5, 5, 5, 1, 1], 243));
+
+        // Nothing is held where there is one interface.
+        let mut file = Pcapng::new(big_endian);
+        file.interface(1, 0, &[]);
+        for options in [&[][..], &[(1, &b"a comment"[..])], &[(4, &three[..])], &[], &[(1, b"two"), (4, &forty)]] {
+            packet(&mut file, 0, options);
+        }
+        let mut capture = CaptureFile::open("x", file.bytes.as_slice()).unwrap();
+        while capture.next_frame().unwrap().is_some() {}
+        assert_eq!((capture.frames(), capture.dropped()), (5, 43));
     }
 }
 

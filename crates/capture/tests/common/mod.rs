@@ -66,6 +66,13 @@ fn read_all<R: Read>(file: Result<CaptureFile<R>, CaptureError>) -> Outcome {
     outcome
 }
 
+/// The peak memory of this process.
+pub(crate) fn peak_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or("0");
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+}
+
 /// Yields at most `1..=limit` bytes per call, in a repeating pattern.
 pub(crate) struct Trickle<R> {
     pub(crate) reader: R,
