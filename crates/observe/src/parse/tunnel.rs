@@ -89,7 +89,6 @@ fn vxlan_gpe(rest: &mut Rest<'_>) -> Step {
     const VERSION: u8 = 0x30;
     let header = rest.take::<8>(Layer::Link)?;
     match (header[0] & VERSION, header[0] & NAMED, header[3]) {
-        (1.., ..) => Err(Reject::LinkHeader),
         (0, 0, _) | (0, _, 3) => Ok(Next::Ethernet),
         (0, _, 1) => Ok(Next::Ipv4),
         (0, _, 2) => Ok(Next::Ipv6),
