@@ -219,6 +219,25 @@ mod tests {
         assert_eq!(observer.unknown_link(), Some(LinkType(9999)));
     }
 
+    /// Over Ethernet, where datagrams take the short path, and over nothing: what ends before the end of its header is
+    /// counted, if it was longer.
+    #[test]
+    fn cut_queries_are_counted() {
+        let mut short = QUERY;
+        (short[3], short[25]) = (39, 19);
+        for (link, below) in
+            [(LinkType::ETHERNET, &[2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 8, 0][..]), (LinkType::RAW, &[])]
+        {
+            let mut observer = Observer::new(Settings::default());
+            for (query, kept) in [(&QUERY, 45), (&QUERY, 40), (&QUERY, 39), (&short, 39)] {
+                let bytes = [below, &query[..kept]].concat();
+                observer.observe(&Frame { link, ..frame(&bytes) }, &mut |_| ());
+            }
+            let (packets, rules) = observer.cut();
+            assert_eq!((packets, rules.collect::<Vec<_>>()), (1, vec![Match::Dns]), "{link:?}");
+        }
+    }
+
     #[test]
     fn names_and_sizes() {
         let all = Observer::new(Settings::default());
