@@ -159,3 +159,29 @@ impl Curve {
         self.next_rise = self.rises[1..].iter().copied().min().unwrap_or(SETTLED);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Where the threshold of an age rises late, since it was raised again, those of all later ages wait for it.
+    #[test]
+    fn an_id_that_counts_at_an_age_counts_before() {
+        let mut curve = Curve::open(Gate::new(1, 1.0), Nanos::new(1_500));
+        let at = Timestamp::from_nanos;
+        let percents = |curve: &Curve| [9, 10, 11].map(|band| (100.0 / curve.weight(band)).round());
+        for chance in [0.2, 0.5] {
+            curve.set(&[chance; BANDS]);
+        }
+        curve.begin(at(0));
+        curve.rise(at(1_000));
+        assert_eq!(percents(&curve), [50.0, 20.0, 20.0]);
+        // Band 10 ends at 1,024 ns, band 11 at the expiry.
+        curve.set(&std::array::from_fn(|band| if band <= 10 { 0.6 } else { 0.5 }));
+        curve.begin(at(1_000));
+        curve.rise(at(1_500));
+        assert_eq!(percents(&curve), [50.0, 20.0, 20.0]);
+        curve.rise(at(2_024));
+        assert_eq!(percents(&curve), [60.0, 60.0, 50.0]);
+    }
+}

@@ -509,8 +509,8 @@ impl Meter for Horizon {
 mod tests {
     use super::*;
     use crate::distribution::{Ambiguous, DelayStore};
-    use crate::test_support::{assert_exact, assert_nothing_is_lost_unsaid, exchanges, feed, request, response};
-    use dwell_types::Match;
+    use crate::test_support::{assert_exact, assert_nothing_is_lost_unsaid, exchanges, feed, request, response, take};
+    use dwell_types::{ExchangeId, Match};
 
     const SLOT: usize = 13;
 
@@ -655,6 +655,65 @@ mod tests {
         let alone = seen as f64 / exchanges as f64;
         assert!(is_fifth(slow(Ambiguous::First)) && !is_fifth(alone), "{} {alone}", slow(Ambiguous::First));
         assert!(slow(Ambiguous::Last) < 0.01, "{}", slow(Ambiguous::Last));
+    }
+
+    /// A repetition weighs as much as the longer one of its two waits, for the next copy and for the response. A first
+    /// request that is still there although its horizon has ended since is ignored.
+    #[test]
+    fn repetitions_count_within_horizons() {
+        let horizon = horizon(400 * SLOT, Match::Dns);
+        let (short, [kept, over]) = (1_000, [19, 29].map(|band| horizon.curve.end(band) as i64));
+        let chances = std::array::from_fn(|band| [1.0, 0.5, 0.25][(band / 10).clamp(0, 2)]);
+        let mut ends = horizon.clone();
+        ends.set(&chances, Timestamp::from_nanos(0));
+        let mut ids = (0..).map(hash::finish).filter(|&id| ends.curve.last_band(ExchangeId(id)) == 19);
+        for (gap, wait, expected) in [
+            (short, kept - 1, (kept - 1 + short, 2.0)),
+            (kept - 1, short, (kept - 1 + short, 2.0)),
+            (over - 1, short, (short, 1.0)),
+        ] {
+            let (id, mut horizon) = (ids.next().unwrap(), horizon.clone());
+            horizon.update(&[request(id, 0), request(id, gap)], &mut Vec::new());
+            horizon.set(&chances, Timestamp::from_nanos(gap));
+            let sample = take(&mut horizon, response(id, gap + wait)).unwrap();
+            assert_eq!((sample.since_first.get(), sample.repeat_weight.round()), expected, "{gap} {wait}");
+        }
+    }
+
+    /// A response counts with the thresholds of its time, whether they rise or fall after that: rising ones hold for an
+    /// age once that has passed, from the next batch on.
+    #[test]
+    fn responses_count_as_when_they_came() {
+        let mut horizon = horizon(400 * SLOT, Match::Dns);
+        let at = |seconds: i64| Timestamp::from_nanos(seconds * 1_000_000_000);
+        for chance in [0.5, 1.0] {
+            horizon.set(&[chance; BANDS], at(0));
+        }
+        let id = (0..).map(hash::finish).find(|&id| horizon.curve.counts(ExchangeId(id))).unwrap();
+        let sums = |horizon: &Horizon| {
+            let (sums, _) = horizon.by_tag[0].sums(&horizon.curve);
+            [1, BANDS - 1].map(|band| sums[band].round())
+        };
+        for (seconds, expected) in [(0, [2.0, 2.0]), (1, [4.0, 4.0]), (300, [5.0, 6.0]), (301, [6.0, 7.0])] {
+            horizon.update(&[Event { at: at(seconds), ..response(id, 0) }], &mut Vec::new());
+            assert_eq!(sums(&horizon), expected, "{seconds} s");
+        }
+        assert!(horizon.lower(at(302)));
+        assert_eq!(sums(&horizon), [6.0, 7.0]);
+        // Σ 1/*q*² / Σ 1/*q*.
+        let each = horizon.risk(0).unwrap().each;
+        assert!((6.0 * each[1] - 10.0).abs() < 1e-2 && (7.0 * each[BANDS - 1] - 13.0).abs() < 1e-2, "{each:?}");
+    }
+
+    /// More responses than 32 bits count, passed by at once.
+    #[test]
+    fn any_number_passes_by() {
+        let mut horizon = horizon(400 * SLOT, Match::TcpAck);
+        for _ in 0..2 {
+            horizon.pass_by(0, 5 << 32);
+        }
+        let (sums, _) = horizon.by_tag[0].sums(&horizon.curve);
+        assert!((sums[1] / (10u64 << 32) as f64 - 1.0).abs() < 1e-6, "{sums:?}");
     }
 
     #[test]
