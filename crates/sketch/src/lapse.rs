@@ -174,7 +174,7 @@ mod tests {
                 let old = old.into_iter().chain((2..40).map(|quarter| quarter * wraps / 4)).filter(|&gap| gap > expiry);
                 for (gap, is_young) in young.map(|gap| (gap, true)).into_iter().chain(old.map(|gap| (gap, false))) {
                     let seen = answered(&mut *make(all), gap);
-                    assert_eq!(seen, [usize::from(is_young); 3], "meter {number}, {hours} h, {gap}");
+                    assert_eq!(seen, [usize::from(is_young); 4], "meter {number}, {hours} h, {gap}");
                 }
             }
         }
@@ -239,8 +239,9 @@ mod tests {
     const RUNG: Rung = Rung { slots: 1 << 10, probability: 1.0 };
     const FRIDGE: fridge::Params = fridge::Params::new(1 << 10);
 
-    /// How many requests are answered after this gap: after a pause, alone and in a batch, and in continuous traffic.
-    fn answered(meter: &mut dyn Meter, gap: i64) -> [usize; 3] {
+    /// How many requests are answered after this gap: after a pause, alone and in a batch, in continuous traffic, and
+    /// once the meter was told how late it is.
+    fn answered(meter: &mut dyn Meter, gap: i64) -> [usize; 4] {
         let mut samples: Vec<Sample> = Vec::new();
         let mut begin = -3 * HOUR;
         let mut update = |events: &[Event]| {
@@ -260,6 +261,11 @@ mod tests {
             update(&[request(1_000 + number, at), response(1_000 + number, at)]);
         }
         let in_traffic = update(&[response(7, begin + gap)]);
-        [alone, in_batch, in_traffic]
+        begin += gap + 1;
+        samples.clear();
+        meter.update(&[request(8, begin)], &mut samples);
+        meter.advance(Timestamp::from_nanos(begin + gap));
+        meter.update(&[response(8, begin + gap)], &mut samples);
+        [alone, in_batch, in_traffic, samples.len()]
     }
 }
