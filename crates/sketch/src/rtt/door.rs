@@ -200,3 +200,34 @@ impl Futile {
 const fn upper(id: ExchangeId) -> u32 {
     (id.0 >> 32) as u32
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::rtt::{Method, RttMeter, Settings};
+    use dwell_types::{ExchangeId, Leg, Match, Observation, Series, Sighting, Sink, Timestamp, hash};
+
+    /// Two of three responses only repeat one and are turned away, until requests that are never answered fill the
+    /// table: from then on those responses, too, are among those that were at risk, once each.
+    #[test]
+    fn who_was_turned_away_was_at_risk() {
+        let mut meter = RttMeter::new(&Settings::new(Method::Auto, vec![Match::TcpAck], 2 << 20)).unwrap();
+        assert!(meter.doors[Match::TcpAck as usize].knows_futile());
+        let series = Series { matching: Match::TcpAck, leg: Leg::Both, group: 0 };
+        let requests = 300_000;
+        for i in 0..requests {
+            let seen = Sighting {
+                id: ExchangeId(hash::finish(i)),
+                at: Timestamp::from_nanos(i as i64 * 1_000),
+                token: 0,
+                series,
+            };
+            meter.take(Observation::Request(seen));
+            (0..3 * (i % 2)).for_each(|_| meter.take(Observation::Response(seen)));
+        }
+        meter.flush();
+        let risk = meter.rules[0].meter.risk(0).expect("the table is full");
+        // Of 450,000, those after that come in threes, most of which are sampled: a standard error is below 1,000.
+        let share = risk.at_risk[1] / (1.5 * requests as f64);
+        assert!((share - 1.0).abs() < 0.02, "{share}");
+    }
+}
