@@ -265,10 +265,11 @@ impl TopFlows {
         0
     }
 
-    /// The `most` flows with the most bytes since they got their places, then all others together, if any.
+    /// The `most` flows with the most bytes since they got their places, of equal ones those with the lower addresses, then
+    /// all others together, if any.
     pub fn answers(&self, most: usize, ambiguous: Ambiguous) -> Vec<FlowAnswer> {
         let mut flows: Vec<&Flow> = self.flows.iter().filter(|flow| !flow.counts.is_empty()).collect();
-        flows.sort_by_key(|flow| (Reverse(flow.counts.bytes), flow.id));
+        flows.sort_by_key(|flow| (Reverse(flow.counts.bytes), flow.key.undirected()));
         let mut others = self.others.clone();
         flows.iter().skip(most).for_each(|flow| others.add(&flow.counts));
         flows.truncate(most);
@@ -391,6 +392,20 @@ mod tests {
             flows.reset();
             assert!(flows.answers(1_000, Ambiguous::Bounds).is_empty());
             feed(&mut flows, 20_000);
+        }
+    }
+
+    /// Which of several flows with equally many bytes are listed, and in which order, depends on no seed.
+    #[test]
+    fn ties_are_resolved_by_addresses() {
+        for seed in 0..4 {
+            let mut flows = TopFlows::new(&Settings { seed, ..settings(3, None) });
+            for flow in [7, 3, 9, 1, 5] {
+                flows.packet(key(flow).reversed(), 100);
+            }
+            let answers = flows.answers(3, Ambiguous::Bounds);
+            let listed: Vec<_> = answers.iter().filter_map(|answer| answer.key).collect();
+            assert_eq!(listed, [1, 3, 5].map(|flow| key(flow).reversed()), "seed {seed}");
         }
     }
 
