@@ -297,6 +297,21 @@ fn spread_comes_from_cells_of_one_flow() {
     assert!(is_right(median) && !is_right(median / 5f64.sqrt()), "{median} of {}", spreads.len());
 }
 
+/// A weight that all flows share says nothing: delays and their intervals are those without weights.
+#[test]
+fn equal_weights_change_nothing() {
+    let delays = |weight: u32| {
+        let params = Params { cells_per_flow: 5, weights: vec![weight], ..one_class(2_400) };
+        let streams = streams(&FlowSettings::two_modes(2_000), &params, 10);
+        streams.comparison().joint_delays(&streams.listed(true)).unwrap()
+    };
+    for (plain, weighted) in delays(1).iter().zip(delays(100)) {
+        let [(low, high), (weighted_low, weighted_high)] = [plain.interval, weighted.interval].map(Option::unwrap);
+        let differences = [weighted.value - plain.value, weighted_low - low, weighted_high - high];
+        assert!(differences.iter().all(|by| by.abs() < 0.001 * (high - low)), "{plain:?} {weighted:?}");
+    }
+}
+
 /// Weights 1, 25 and 100: heavier classes are disturbed less, and the lightest only little more than without weights.
 /// Medians are 17 ± .6%, 1.6 ± .15%, and of the few heaviest .5 ± .3%, four standard deviations of the logarithm below
 /// half of the error without weights, which must fail (10⁻⁵); but only two below that of the middle class (1 in 50).

@@ -20,29 +20,52 @@ pub struct Listed {
 struct Layout {
     /// Number of cells per flow, in all rows together.
     degree: usize,
+    /// The weight of each flow.
+    weights: Vec<f64>,
     /// The cells of each flow, `degree` per flow.
     cells: Vec<u32>,
     /// The mean count that one packet of the flow adds to each of these cells: weight · rate / *k*.
     shares: Vec<f64>,
 }
 
+/// What the listed flows should leave in each cell.
+struct Expected {
+    counts: Vec<f64>,
+    /// The mean weight of the packets counted; 1 where none is expected.
+    weights: Vec<f64>,
+}
+
 impl Layout {
     fn new(sketch: &Lds, listed: &[Listed]) -> Self {
         let params = sketch.params();
         let k = params.cells_per_flow as usize;
+        let weights: Vec<f64> = listed.iter().map(|flow| sketch.weight(flow.class).into()).collect();
         let (mut cells, mut shares) = (Vec::new(), Vec::new());
-        for flow in listed {
-            let weight = f64::from(sketch.weight(flow.class));
+        for (flow, weight) in listed.iter().zip(&weights) {
             for (row, rate) in params.rates.iter().enumerate() {
                 cells.extend(sketch.cells_of(flow.flow, row).map(|cell| cell as u32));
                 shares.extend(std::iter::repeat_n(weight * rate / k as f64, k));
             }
         }
-        Self { degree: params.rows() * k, cells, shares }
+        Self { degree: params.rows() * k, weights, cells, shares }
     }
 
     fn edges(&self, flow: usize) -> Range<usize> {
         flow * self.degree..(flow + 1) * self.degree
+    }
+
+    /// What this many packets of each flow should leave in so many cells.
+    fn expected(&self, cells: usize, packets: &[Normal]) -> Expected {
+        let (mut counts, mut weights) = (vec![0.0; cells], vec![0.0; cells]);
+        for (flow, cell, edge) in self.all() {
+            let count = self.shares[edge] * packets[flow].mean;
+            counts[cell] += count;
+            weights[cell] += self.weights[flow] * count;
+        }
+        for (weight, &count) in weights.iter_mut().zip(&counts) {
+            *weight = if count > 0.0 { *weight / count } else { 1.0 };
+        }
+        Expected { counts, weights }
     }
 
     /// The indices of flow, cell and edge, for every edge.
@@ -209,10 +232,11 @@ impl Comparison<'_> {
         most.iter().map(guess).collect()
     }
 
-    /// The share of a cell's count that is random: zero if its row has one cell per flow and samples all packets.
-    fn chance(&self, cell: usize) -> f64 {
+    /// The variance of a cell's count as a share of that count: zero if its row has one cell per flow and samples all
+    /// packets. A packet of weight *w* counts *w* times or not at all, which varies *w* times as much as single packets.
+    fn chance(&self, cell: usize, expected: &Expected) -> f64 {
         let params = self.sender.params();
-        1.0 - params.rates[cell / params.columns as usize] / f64::from(params.cells_per_flow)
+        expected.weights[cell] * (1.0 - params.rates[cell / params.columns as usize] / f64::from(params.cells_per_flow))
     }
 
     /// Mean delay of each flow in nanoseconds; `None` if no cell is usable.
@@ -224,12 +248,13 @@ impl Comparison<'_> {
             .map(|cell| self.usable(cell).map(|u| (u.delay_ns as f64, f64::from(u.packets))))
             .collect();
         let is_known = listed.iter().all(|listed| listed.packets.is_some());
-        let mut system = self.delay_system(layout, packets, &usable, is_known);
+        let expected = layout.expected(usable.len(), packets);
+        let mut system = self.delay_system(layout, packets, &usable, &expected, is_known);
         let delays = Delays::new(&system, &usable)?;
         let jitter = self.jitter(listed, packets).unwrap_or(delays.variance) / delays.variance;
         for (cell, usable) in usable.iter().enumerate() {
             let Some((_, seen)) = usable else { continue };
-            system.noise[cell] += self.chance(cell) * seen * jitter;
+            system.noise[cell] += self.chance(cell, &expected) * seen * jitter;
         }
         let scale = delays.variance.sqrt();
         let b: Vec<f64> = delays.deviations.iter().map(|deviation| deviation / scale).collect();
@@ -257,18 +282,17 @@ impl Comparison<'_> {
         layout: &Layout,
         packets: &[Normal],
         usable: &[Option<(f64, f64)>],
+        expected: &Expected,
         is_known: bool,
     ) -> System {
-        let mut expected = vec![0.0; usable.len()];
-        layout.all().for_each(|(flow, cell, edge)| expected[cell] += layout.shares[edge] * packets[flow].mean);
         // Counts in excess of chance belong to unlisted flows: the excess of a cell, or else the cell's share of the
         // excess of its row. The remainder is divided among the listed flows.
         let strangers: Vec<f64> = (0..self.sender.params().rows())
-            .map(|row| if is_known { self.strangers(row, &expected) } else { 0.0 })
+            .map(|row| if is_known { self.strangers(row, expected) } else { 0.0 })
             .collect();
         let unlisted = |cell: usize, seen: f64| {
-            let excess = seen - expected[cell];
-            let is_more = excess > 4.0 * (seen * self.chance(cell)).sqrt();
+            let excess = seen - expected.counts[cell];
+            let is_more = excess > 4.0 * (seen * self.chance(cell, expected)).sqrt();
             let shared = seen * strangers[cell / self.sender.params().columns as usize];
             // A small expected number of packets means none in most cells, and some in others.
             if is_more { (excess, excess.powi(2)) } else { (shared, shared.powi(2) + shared) }
@@ -278,15 +302,15 @@ impl Comparison<'_> {
         for (flow, cell, edge) in layout.all() {
             let Some((_, seen)) = usable[cell] else { continue };
             let known = seen - unlisted(cell, seen).0;
-            let is_shared = self.chance(cell) > 0.0 && expected[cell] > 0.0;
-            let share = layout.shares[edge] * if is_shared { known / expected[cell] } else { 1.0 };
+            let is_shared = self.chance(cell, expected) > 0.0 && expected.counts[cell] > 0.0;
+            let share = layout.shares[edge] * if is_shared { known / expected.counts[cell] } else { 1.0 };
             coefficients[edge] = share * packets[flow].mean;
             doubts[edge] = share * share * packets[flow].variance;
             squares[cell] += coefficients[edge].powi(2);
         }
         let noise = |(cell, usable): (usize, &Option<(f64, f64)>)| {
             let Some((_, seen)) = *usable else { return 0.0 };
-            unlisted(cell, seen).1 + self.chance(cell) * (seen - squares[cell] / seen).max(0.0)
+            unlisted(cell, seen).1 + self.chance(cell, expected) * (seen - squares[cell] / seen).max(0.0)
         };
         let noise = usable.iter().enumerate().map(noise).collect();
         System { degree: layout.degree, cells: layout.cells.clone(), coefficients, doubts, noise }
@@ -294,11 +318,11 @@ impl Comparison<'_> {
 
     /// The share of a row's packets that belongs to unlisted flows, given the expected packets of the listed ones; 0 if
     /// the excess can be chance.
-    fn strangers(&self, row: usize, expected: &[f64]) -> f64 {
+    fn strangers(&self, row: usize, expected: &Expected) -> f64 {
         let cells = self.sender.row(row);
         let sum = |of: &dyn Fn(usize) -> f64| cells.clone().map(of).sum::<f64>();
-        let (seen, listed) = (sum(&|cell| self.sent(cell)), sum(&|cell| expected[cell]));
-        let chance = seen * (1.0 - self.sender.params().rates[row]);
+        let (seen, listed) = (sum(&|cell| self.sent(cell)), sum(&|cell| expected.counts[cell]));
+        let chance = sum(&|cell| self.sent(cell) * expected.weights[cell]) * (1.0 - self.sender.params().rates[row]);
         if seen - listed > 4.0 * chance.sqrt() + 0.5 { (seen - listed) / seen } else { 0.0 }
     }
 
