@@ -9,7 +9,7 @@ use dwell_capture::file::Stop;
 use dwell_observe::crossing::{Directions, Sightings, Unreached};
 use dwell_report::text;
 use dwell_types::{Nanos, PacketId, Timestamp};
-use std::collections::HashMap;
+use foldhash::HashMap;
 use std::path::{Path, PathBuf};
 
 /// Number of packets that are examined at a time.
@@ -155,7 +155,13 @@ enum Where {
 
 impl FirstPackets {
     fn new(points: Vec<Point>, nat: bool) -> Self {
-        Self { points: Merged::new(points), nat, later: Nanos::ZERO, young: HashMap::new(), old: HashMap::new() }
+        Self {
+            points: Merged::new(points),
+            nat,
+            later: Nanos::ZERO,
+            young: HashMap::default(),
+            old: HashMap::default(),
+        }
     }
 
     fn is_receiver(&self, point: usize) -> bool {
@@ -221,16 +227,19 @@ impl FirstPackets {
         let Some(next) = self.points[point].peek() else { return Ok(None) };
         let (packet, at) = (next.crossing.packet, next.crossing.at);
         self.points.advance(point)?;
-        let (seen, delay) = match self.young.get(&packet).or_else(|| self.old.get(&packet)) {
-            None if is_receiver => (Where::Received(at), None),
-            None => (Where::Sent(at), None),
-            Some(&Where::Sent(sent)) if is_receiver => (Where::Both, Some(at - sent)),
-            Some(&Where::Received(received)) if !is_receiver => (Where::Both, Some(received - at)),
-            Some(&seen) => (seen, None),
+        let here = if is_receiver { Where::Received(at) } else { Where::Sent(at) };
+        let seen = self.young.entry(packet).or_insert_with(|| self.old.get(&packet).copied().unwrap_or(here));
+        let delay = match *seen {
+            Where::Sent(sent) if is_receiver => Some(at - sent),
+            Where::Received(received) if !is_receiver => Some(received - at),
+            _ => None,
         };
-        self.young.insert(packet, seen);
+        if delay.is_some() {
+            *seen = Where::Both;
+        }
         if self.young.len() >= PACKETS {
-            self.old = std::mem::take(&mut self.young);
+            std::mem::swap(&mut self.young, &mut self.old);
+            self.young.clear();
         }
         Ok(delay)
     }

@@ -13,7 +13,7 @@ use anyhow::Result;
 use dwell_observe::crossing::Directions;
 use dwell_sketch::summary::{FlowList, Message, Shares, Summary};
 use dwell_types::{Address, FlowKey, Nanos};
-use std::collections::HashMap;
+use foldhash::HashMap;
 use std::io::Write;
 use std::process::ExitCode;
 

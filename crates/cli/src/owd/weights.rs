@@ -9,7 +9,7 @@ use dwell_capture::file::Stop;
 use dwell_logs::Lines;
 use dwell_sketch::lds::Params;
 use dwell_types::{FlowId, FlowKey, Prefix};
-use std::collections::HashMap;
+use foldhash::HashMap;
 use std::path::Path;
 
 /// The classes of flows: CSV with the columns `flow,weight`, with one line for each address or prefix of a capture, or
@@ -29,7 +29,7 @@ impl Weights {
     /// Reads the weights from the file; without one, every packet has weight 1.
     pub(super) fn new(arguments: &PointArguments, stop: &Stop) -> Result<Self, Failure> {
         let mut weights =
-            Self { weights: vec![1], prefixes: HashMap::new(), lengths: Vec::new(), flows: HashMap::new() };
+            Self { weights: vec![1], prefixes: HashMap::default(), lengths: Vec::new(), flows: HashMap::default() };
         if let Some(path) = &arguments.weights {
             weights.read(path, arguments, stop)?;
         }
@@ -113,7 +113,7 @@ mod tests {
         };
         let lines: Vec<Prefix> = (0..200).map(|n| Prefix::new(address(1, n), 20 + number(2, n, 13) as u8)).collect();
         let mut weights =
-            Weights { weights: vec![1], prefixes: HashMap::new(), lengths: Vec::new(), flows: HashMap::new() };
+            Weights { weights: vec![1], prefixes: HashMap::default(), lengths: Vec::new(), flows: HashMap::default() };
         for (line, &prefix) in lines.iter().enumerate() {
             weights.add_prefix(prefix, line as u8 % 100 + 1);
         }

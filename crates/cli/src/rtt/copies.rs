@@ -4,7 +4,7 @@ use dwell_observe::packet::{Tcp, Transport};
 use dwell_observe::parse::{self, Key};
 use dwell_sketch::owd::DUPLICATE_WINDOW;
 use dwell_types::{Frame, LinkType, PacketId, Timestamp};
-use std::collections::HashMap;
+use foldhash::HashMap;
 
 /// Finds packets that were captured twice, among the first ones of a run. A copy of a request that comes before the
 /// response shows in the report; one that comes later is taken for another request, which a later packet answers.
@@ -23,7 +23,7 @@ const FRAMES: u32 = 1 << 14;
 impl Copies {
     pub(super) fn new(seed: u64) -> Self {
         let crossings = Crossings::new(Settings { seed, ..Settings::default() });
-        Self { crossings, seen: HashMap::new(), left: FRAMES, packets: 0, copies: 0 }
+        Self { crossings, seen: HashMap::default(), left: FRAMES, packets: 0, copies: 0 }
     }
 
     #[inline]
@@ -47,7 +47,7 @@ impl Copies {
             self.copies += u64::from(before.is_some_and(|before| at - before <= DUPLICATE_WINDOW));
         }
         if self.left == 0 {
-            self.seen = HashMap::new();
+            self.seen = HashMap::default();
         }
     }
 

@@ -1,7 +1,7 @@
 //! The direction of packets between two points.
 
 use dwell_types::{Address, Prefix};
-use std::collections::HashMap;
+use foldhash::HashMap;
 use std::sync::Arc;
 
 /// Which packets go from the first point, the sender, to the second, the receiver, and which go back.

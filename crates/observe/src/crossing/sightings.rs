@@ -4,8 +4,9 @@ use super::both::{Both, Ends, Known, Order, way};
 use super::directions::{Directions, Found, Place, lowest};
 use super::drift::Drift;
 use dwell_types::{Address, Nanos, Timestamp};
+use foldhash::{HashMap, HashSet};
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What the first packets show: delays from the first point to the second between pairs of addresses, without clock
@@ -271,7 +272,7 @@ impl Sightings {
     /// point, too, and how many of these have destinations that no packet reached.
     pub fn unreached(&self, directions: &Directions) -> Unreached {
         let reached: HashSet<_> = self.delays.keys().flat_map(|&(source, destination)| [source, destination]).collect();
-        let mut never = HashSet::new();
+        let mut never = HashSet::default();
         let (mut packets, mut sent) = (0, 0);
         for &Sighting { ends: (source, destination), is_at_receiver, .. } in self.seen_twice() {
             if directions.is_reverse(source, destination) == Some(is_at_receiver) {
@@ -312,7 +313,7 @@ impl Sightings {
             /// At the sender, at the receiver.
             at: [bool; 2],
         }
-        let mut addresses = HashMap::<Address, Seen>::new();
+        let mut addresses = HashMap::<Address, Seen>::default();
         for Sighting { ends: (source, destination), .. } in self.alone() {
             addresses.entry(*source).or_default().sends = true;
             addresses.entry(*destination).or_default().receives = true;

@@ -5,7 +5,7 @@
 
 use super::samples::Sample;
 use dwell_types::{Address, FlowKey, Nanos, hash};
-use std::collections::HashMap;
+use foldhash::HashMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::net::IpAddr;

@@ -10,7 +10,7 @@
 
 use crate::codec::{CodecError, Kind, Reader, Writer};
 use dwell_types::{Crossing, FlowId};
-use std::collections::HashMap;
+use foldhash::HashMap;
 
 /// A flow that a sender saw.
 #[derive(Clone, Debug, PartialEq, Eq)]
