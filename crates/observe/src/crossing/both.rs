@@ -27,7 +27,8 @@ impl Known {
 /// with the lower source first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Both {
-    latest: [Option<Known>; 2],
+    /// In the order in which they became known.
+    pub(super) delays: [Vec<Known>; 2],
     /// Whether these came after `before`.
     are_new: [bool; 2],
     /// Those of both directions a while ago.
@@ -45,6 +46,14 @@ pub(super) struct Order {
     pub(super) shorter: usize,
 }
 
+impl Order {
+    /// Whether the first direction took longer, by most of the packets that followed one of the other direction: a clock
+    /// that drifts moves medians.
+    pub(super) fn way(self) -> Ordering {
+        self.longer.cmp(&self.shorter)
+    }
+}
+
 /// How often the delays of both directions have changed since the ones before in the same sense, and in opposite senses.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Changes {
@@ -56,16 +65,16 @@ pub(super) struct Changes {
 impl Both {
     /// Adds a delay of the first direction (`way` 0) or of the second one (1).
     pub(super) fn add(&mut self, way: usize, known: Known) {
-        if let Some(other) = self.latest[1 - way] {
+        if let Some(&other) = self.delays[1 - way].last() {
             let order = if way == 0 { known.compare(other) } else { other.compare(known) };
             self.order.compared += 1;
             self.order.longer += usize::from(order == Ordering::Greater);
             self.order.shorter += usize::from(order == Ordering::Less);
         }
-        self.latest[way] = Some(known);
+        self.delays[way].push(known);
         self.are_new[way] = true;
         if self.are_new == [true; 2]
-            && let [Some(first), Some(second)] = self.latest
+            && let [Some(&first), Some(&second)] = self.delays.each_ref().map(|delays| delays.last())
         {
             if let Some(before) = self.before {
                 self.changes.compared += 1;

@@ -1,21 +1,21 @@
 //! How to find the direction of packets between two points from the packets themselves.
 
-use super::both::{Both, Ends, Known, Order, way};
+use super::both::{Both, Ends, Known, way};
 use super::directions::{Directions, Found, Place, lowest};
 use super::drift::Drift;
 use dwell_types::{Address, Nanos, Timestamp};
+use foldhash::fast::RandomState;
 use foldhash::{HashMap, HashSet};
+use indexmap::IndexMap;
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What the first packets show: delays from the first point to the second between pairs of addresses, without clock
 /// correction (those of packets that go back are negative, if clocks agree), and which packets were seen where.
 #[derive(Clone, Debug, Default)]
 pub struct Sightings {
-    /// In the order in which they became known.
-    delays: BTreeMap<Ends, Vec<Known>>,
-    pairs: BTreeMap<Ends, Both>,
+    /// Of packets seen at both points, in the order in which the first of each pair became known.
+    pairs: IndexMap<Ends, Both, RandomState>,
     /// All packets, in the order of time.
     seen: Vec<Sighting>,
 }
@@ -65,7 +65,7 @@ impl Summary {
 /// What pairs of addresses tell.
 struct Judged {
     /// Of sources with answers: positive if they are at the sender.
-    votes: BTreeMap<Address, i64>,
+    votes: HashMap<Address, i64>,
     /// The delays of pairs whose source has answers, and the sign of its votes.
     told: Vec<(Summary, Ordering)>,
     /// Pairs of which only one direction was seen, by their source.
@@ -87,28 +87,39 @@ impl Sightings {
     /// Adds the delay of a packet that has now been seen at both points.
     pub fn add(&mut self, ends: Ends, at: Timestamp, delay: Nanos) {
         let (pair, way) = way(ends);
-        let known = Known { delay: delay.get(), at };
-        self.delays.entry(ends).or_default().push(known);
-        self.pairs.entry(pair).or_default().add(way, known);
+        self.pairs.entry(pair).or_default().add(way, Known { delay: delay.get(), at });
     }
 
     /// Whether no packet was seen at both points.
     pub fn is_empty(&self) -> bool {
-        self.delays.is_empty()
+        self.pairs.is_empty()
+    }
+
+    /// The delays of the packets from one address to another.
+    fn of(&self, ends: Ends) -> &[Known] {
+        let (pair, way) = way(ends);
+        self.pairs.get(&pair).map_or(&[], |both| &both.delays[way])
+    }
+
+    /// Source, destination and delays of all packets.
+    fn all(&self) -> impl Iterator<Item = (Ends, &[Known])> {
+        let ways = self.pairs.iter().flat_map(|(&(low, high), Both { delays: [there, back], .. })| {
+            [((low, high), &there[..]), ((high, low), &back[..])]
+        });
+        ways.filter(|(_, delays)| !delays.is_empty())
     }
 
     /// How many of the packets have no known direction, and how many there are.
     pub fn unknown(&self, directions: &Directions) -> (u64, u64) {
-        let is_unknown = |&(source, destination): &Ends| directions.is_unknown(source, destination);
-        let unknown = self.delays.iter().filter(|(ends, _)| is_unknown(ends)).map(|(_, delays)| delays.len());
-        let all = self.delays.values().map(Vec::len);
-        (unknown.sum::<usize>() as u64, all.sum::<usize>() as u64)
+        let packets = |(_, delays): (Ends, &[Known])| delays.len() as u64;
+        let unknown = self.all().filter(|&((source, destination), _)| directions.is_unknown(source, destination));
+        (unknown.map(packets).sum(), self.all().map(packets).sum())
     }
 
     /// The delays of the packets that go in one direction, from the first point to the second, as far as that is known.
     fn delays(&self, directions: &Directions, goes_back: bool) -> Vec<i64> {
-        let goes = |ends: &Ends| directions.is_reverse(ends.0, ends.1) == Some(goes_back);
-        let these = self.delays.iter().filter(|(ends, _)| goes(ends));
+        let goes = |ends: Ends| directions.is_reverse(ends.0, ends.1) == Some(goes_back);
+        let these = self.all().filter(|&(ends, _)| goes(ends));
         these.flat_map(|(_, delays)| delays.iter().map(|known| known.delay)).collect()
     }
 
@@ -125,7 +136,7 @@ impl Sightings {
         back.sort_unstable();
         let most = *there.get(there.len() / 100)?;
         let least = *back.iter().rev().nth(back.len() / 100)?;
-        let times = || self.delays.values().flatten().map(|known| known.at);
+        let times = || self.all().flat_map(|(_, delays)| delays).map(|known| known.at);
         let lasts = times().max()? - times().min()?;
         let is_explained = least.saturating_sub(most) <= lasts.drift().get();
         is_explained.then(|| [least.min(most), least.max(most)].map(Nanos::new))
@@ -182,47 +193,51 @@ impl Sightings {
 
     /// What the delays of pairs tell, without this drift of the clocks.
     fn judge(&self, drift: Drift) -> Judged {
-        let summaries = self.delays.iter().filter_map(|(ends, delays)| Some((*ends, Summary::of(delays, drift)?)));
-        let summaries: BTreeMap<Ends, Summary> = summaries.collect();
-        let pairs = || summaries.iter().filter(|((source, to), _)| source != to && !source.is_unspecified());
-        let mut votes = BTreeMap::<_, i64>::new();
-        let mut unanswered = Vec::new();
-        for (&(source, destination), &delays) in pairs() {
-            match summaries.get(&(destination, source)) {
-                Some(back) => {
-                    let longer = self.is_longer((source, destination)).then(delays.middle.cmp(&back.middle));
-                    *votes.entry(source).or_default() += longer as i64 * delays.count as i64;
+        let mut votes = HashMap::<_, i64>::default();
+        let (mut all, mut unanswered) = (Vec::new(), Vec::new());
+        for (&(low, high), both) in self.pairs() {
+            let [there, back] = both.delays.each_ref().map(|delays| Summary::of(delays, drift));
+            let order = both.order.way();
+            for (source, delays, back, order) in [(low, there, back, order), (high, back, there, order.reverse())] {
+                let Some(delays) = delays.filter(|_| !source.is_unspecified()) else { continue };
+                all.push((source, delays));
+                match back {
+                    Some(back) => {
+                        let longer = order.then(delays.middle.cmp(&back.middle));
+                        *votes.entry(source).or_default() += longer as i64 * delays.count as i64;
+                    }
+                    None => unanswered.push((source, delays)),
                 }
-                None => unanswered.push((source, delays)),
             }
         }
-        let told = pairs().filter_map(|((source, _), &delays)| Some((delays, votes.get(source)?.cmp(&0))));
+        let told = all.into_iter().filter_map(|(source, delays)| Some((delays, votes.get(&source)?.cmp(&0))));
         let told = told.collect();
         Judged { votes, told, unanswered }
     }
 
     /// How the clocks drift, by the pairs of which one direction took longer at about the same time.
     fn drift(&self) -> Drift {
-        let of = |way: Ordering| {
-            let these = self.delays.iter().filter(|((source, to), _)| source != to);
-            let these = these.filter(|&(&ends, _)| self.is_longer(ends) == way);
-            Vec::from_iter(these.flat_map(|(_, delays)| delays.iter().copied()))
-        };
-        Drift::of(&of(Ordering::Greater), &of(Ordering::Less))
+        let (mut longer, mut shorter) = (Vec::new(), Vec::new());
+        for (_, Both { delays: [there, back], order, .. }) in self.pairs() {
+            let [more, less] = match order.way() {
+                Ordering::Greater => [there, back],
+                Ordering::Less => [back, there],
+                Ordering::Equal => continue,
+            };
+            longer.extend_from_slice(more);
+            shorter.extend_from_slice(less);
+        }
+        Drift::of(&longer, &shorter)
     }
 
-    /// Which direction took longer by most of the packets that followed one of the other direction: a clock that drifts
-    /// moves medians.
-    fn is_longer(&self, ends: Ends) -> Ordering {
-        let (pair, way) = way(ends);
-        let Order { longer, shorter, .. } = self.pairs.get(&pair).map(|both| both.order).unwrap_or_default();
-        if way == 0 { longer.cmp(&shorter) } else { shorter.cmp(&longer) }
+    /// Pairs of different addresses.
+    fn pairs(&self) -> impl Iterator<Item = (&Ends, &Both)> {
+        self.pairs.iter().filter(|((low, high), _)| low != high)
     }
 
     /// Sums up what pairs of different addresses show.
     fn sum(&self, of: impl Fn(&Both) -> usize) -> usize {
-        let pairs = self.pairs.iter().filter(|((source, destination), _)| source != destination);
-        pairs.map(|(_, both)| of(both)).sum()
+        self.pairs().map(|(_, both)| of(both)).sum()
     }
 
     /// Whether neither direction nearly always takes longer. Equal packets that are taken for one another make up to 3%
@@ -251,7 +266,7 @@ impl Sightings {
     /// twice as far from their median, which contains the clock offset, as any that was seen.
     fn seen_twice(&self) -> impl Iterator<Item = &Sighting> {
         const LEAST: i128 = 10_000_000;
-        let spread = spread(self.delays.values().flatten().map(|known| known.delay).collect());
+        let spread = spread(self.all().flat_map(|(_, delays)| delays).map(|known| known.delay).collect());
         let [least, ahead, most] = spread.unwrap_or_default().map(i128::from);
         let margin = spread.map(|_| LEAST + 2 * (ahead - least).max(most - ahead));
         // By the sender's clock.
@@ -265,13 +280,13 @@ impl Sightings {
 
     /// What was then seen at one point only.
     fn alone(&self) -> impl Iterator<Item = &Sighting> {
-        self.seen_twice().filter(|seen| !self.delays.contains_key(&seen.ends))
+        self.seen_twice().filter(|seen| self.of(seen.ends).is_empty())
     }
 
     /// Packets that are measured at the point that they are sent from, at times at which they would be seen at the other
     /// point, too, and how many of these have destinations that no packet reached.
     pub fn unreached(&self, directions: &Directions) -> Unreached {
-        let reached: HashSet<_> = self.delays.keys().flat_map(|&(source, destination)| [source, destination]).collect();
+        let reached: HashSet<_> = self.pairs.keys().flat_map(|&(low, high)| [low, high]).collect();
         let mut never = HashSet::default();
         let (mut packets, mut sent) = (0, 0);
         for &Sighting { ends: (source, destination), is_at_receiver, .. } in self.seen_twice() {
@@ -288,13 +303,12 @@ impl Sightings {
 
     /// Whether answers to packets that pass both points are seen at one of them.
     fn is_answered(&self) -> bool {
-        self.alone()
-            .any(|Sighting { ends: (source, destination), .. }| self.delays.contains_key(&(*destination, *source)))
+        self.alone().any(|&Sighting { ends: (source, destination), .. }| !self.of((destination, source)).is_empty())
     }
 
     /// Sources and destinations of the packets that pass both points, if these are all in one direction.
     fn one_way(&self) -> impl Iterator<Item = (Address, Place)> {
-        let ends = || self.delays.keys().copied();
+        let ends = || self.all().map(|(ends, _)| ends);
         let sources: HashSet<_> = ends().map(|(source, _)| source).collect();
         let destinations: HashSet<_> = ends().map(|(_, destination)| destination).collect();
         let only = |these: &HashSet<_>, others: &HashSet<_>| Vec::from_iter(these.difference(others).copied());
@@ -318,9 +332,9 @@ impl Sightings {
             addresses.entry(*source).or_default().sends = true;
             addresses.entry(*destination).or_default().receives = true;
         }
-        for (source, destination) in self.delays.keys() {
-            addresses.remove(source);
-            addresses.remove(destination);
+        for (low, high) in self.pairs.keys() {
+            addresses.remove(low);
+            addresses.remove(high);
         }
         for &Sighting { ends: (source, destination), is_at_receiver, .. } in &self.seen {
             for address in [source, destination] {
