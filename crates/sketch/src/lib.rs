@@ -35,6 +35,9 @@
 //! With [`dwell_observe`](../dwell_observe) in front of it (`Observer::observe` takes a frame and a
 //! [`Sink`](dwell_types::Sink), which a meter is) it measures packets: `crates/cli/src/rtt.rs` is that loop.
 
+#[cfg(not(target_pointer_width = "64"))]
+compile_error!("dwell needs a 64-bit machine: sizes of tables are multiplied in usize");
+
 // A value and its 95% interval.
 pub mod estimate;
 // A weighted delay sample, and the counts of what became of the requests.
