@@ -66,12 +66,11 @@ impl Wraps {
     /// What it allocates with the first entry.
     pub(super) const MOST_BYTES: usize = size_of::<Flows>();
 
-    /// A segment of this side of a flow takes the numbers from `sequence` up to `end`, if `takes_numbers`.
+    /// A segment of this side of a flow takes the numbers from `sequence` up to `end`.
     #[inline(always)]
-    pub(super) fn advance(&mut self, side: (u64, bool), takes_numbers: bool, sequence: u32, end: u32) {
-        // `takes_numbers` is hard to predict, and hardly ever looked at in this order (`docs/performance.md`).
+    pub(super) fn advance(&mut self, side: (u64, bool), sequence: u32, end: u32) {
         if quarter(sequence) != quarter(end) {
-            self.enter(side, takes_numbers, end);
+            self.enter(side, end);
         }
     }
 
@@ -86,10 +85,7 @@ impl Wraps {
 
     #[cold]
     #[inline(never)]
-    fn enter(&mut self, side: (u64, bool), takes_numbers: bool, end: u32) {
-        if !takes_numbers {
-            return;
-        }
+    fn enter(&mut self, side: (u64, bool), end: u32) {
         let (set, side) = name(side);
         let flows = self.0.get_or_insert_default();
         let set = &mut flows.sets[set];
@@ -145,7 +141,7 @@ mod tests {
     const GIB: u64 = 1 << 30;
 
     fn lap_of_segment(wraps: &mut Wraps, side: (u64, bool), sequence: u32, end: u32) -> u32 {
-        wraps.advance(side, true, sequence, end);
+        wraps.advance(side, sequence, end);
         wraps.lap(side, end)
     }
 
