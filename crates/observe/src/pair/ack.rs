@@ -38,7 +38,7 @@ pub(super) fn response<S: Sink>(segment: &Tcp<'_>, wraps: &Wraps, to: &mut Emitt
 pub(super) fn request<S: Sink>(segment: &Tcp<'_>, wraps: &mut Wraps, to: &mut Emitter<'_, S>) {
     let (is_request, end) = (must_be_acknowledged(segment), segment.end());
     let side = (to.flow.hash, to.flow.sender);
-    wraps.advance(side, segment.sequence, end);
+    wraps.advance(side, is_request, segment.sequence, end);
     let lap = wraps.lap(side, end);
     to.request_if(is_request, Exchange::Ack, word(end, lap));
 }

@@ -66,11 +66,13 @@ impl Wraps {
     /// What it allocates with the first entry.
     pub(super) const MOST_BYTES: usize = size_of::<Flows>();
 
-    /// A segment of this side of a flow takes the numbers from `sequence` up to `end`.
+    /// A segment of this side of a flow takes the numbers from `sequence` up to `end`, if `takes_numbers`.
     #[inline(always)]
-    pub(super) fn advance(&mut self, side: (u64, bool), sequence: u32, end: u32) {
+    pub(super) fn advance(&mut self, side: (u64, bool), takes_numbers: bool, sequence: u32, end: u32) {
+        // `takes_numbers` is hard to predict, and hardly ever looked at in this order. Asking for it all the same keeps it
+        // a value, which callers would else branch on (`docs/performance.md`).
         if quarter(sequence) != quarter(end) {
-            self.enter(side, end);
+            self.enter(side, takes_numbers, end);
         }
     }
 
@@ -85,7 +87,10 @@ impl Wraps {
 
     #[cold]
     #[inline(never)]
-    fn enter(&mut self, side: (u64, bool), end: u32) {
+    fn enter(&mut self, side: (u64, bool), takes_numbers: bool, end: u32) {
+        if !takes_numbers {
+            return;
+        }
         let (set, side) = name(side);
         let flows = self.0.get_or_insert_default();
         let set = &mut flows.sets[set];
@@ -141,7 +146,7 @@ mod tests {
     const GIB: u64 = 1 << 30;
 
     fn lap_of_segment(wraps: &mut Wraps, side: (u64, bool), sequence: u32, end: u32) -> u32 {
-        wraps.advance(side, sequence, end);
+        wraps.advance(side, true, sequence, end);
         wraps.lap(side, end)
     }
 
