@@ -27,7 +27,7 @@ impl Known {
 /// with the lower source first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Both {
-    /// In the order in which they became known.
+    /// Of either direction, in the order in which they became known.
     pub(super) delays: [Vec<Known>; 2],
     /// Whether these came after `before`.
     are_new: [bool; 2],
@@ -49,7 +49,7 @@ pub(super) struct Order {
 impl Order {
     /// Whether the first direction took longer, by most of the packets that followed one of the other direction: a clock
     /// that drifts moves medians.
-    pub(super) fn way(self) -> Ordering {
+    pub(super) fn outcome(self) -> Ordering {
         self.longer.cmp(&self.shorter)
     }
 }

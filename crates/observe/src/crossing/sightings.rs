@@ -195,9 +195,9 @@ impl Sightings {
     fn judge(&self, drift: Drift) -> Judged {
         let mut votes = HashMap::<_, i64>::default();
         let (mut all, mut unanswered) = (Vec::new(), Vec::new());
-        for (&(low, high), both) in self.pairs() {
+        for (&(low, high), both) in self.pairs_of_two() {
             let [there, back] = both.delays.each_ref().map(|delays| Summary::of(delays, drift));
-            let order = both.order.way();
+            let order = both.order.outcome();
             for (source, delays, back, order) in [(low, there, back, order), (high, back, there, order.reverse())] {
                 let Some(delays) = delays.filter(|_| !source.is_unspecified()) else { continue };
                 all.push((source, delays));
@@ -218,8 +218,8 @@ impl Sightings {
     /// How the clocks drift, by the pairs of which one direction took longer at about the same time.
     fn drift(&self) -> Drift {
         let (mut longer, mut shorter) = (Vec::new(), Vec::new());
-        for (_, Both { delays: [there, back], order, .. }) in self.pairs() {
-            let [more, less] = match order.way() {
+        for (_, Both { delays: [there, back], order, .. }) in self.pairs_of_two() {
+            let [more, less] = match order.outcome() {
                 Ordering::Greater => [there, back],
                 Ordering::Less => [back, there],
                 Ordering::Equal => continue,
@@ -231,13 +231,13 @@ impl Sightings {
     }
 
     /// Pairs of different addresses.
-    fn pairs(&self) -> impl Iterator<Item = (&Ends, &Both)> {
+    fn pairs_of_two(&self) -> impl Iterator<Item = (&Ends, &Both)> {
         self.pairs.iter().filter(|((low, high), _)| low != high)
     }
 
     /// Sums up what pairs of different addresses show.
     fn sum(&self, of: impl Fn(&Both) -> usize) -> usize {
-        self.pairs().map(|(_, both)| of(both)).sum()
+        self.pairs_of_two().map(|(_, both)| of(both)).sum()
     }
 
     /// Whether neither direction nearly always takes longer. Equal packets that are taken for one another make up to 3%
