@@ -10,7 +10,7 @@
 //!
 //! **State**: for each of *n* flows its key, counts and a store of delays ([`DelayStore`]) of 592 bytes to 8 KiB, or
 //! more with many matches; a slot and a third of 17 bytes in a hash table; 16 bytes in a heap of ranks. One store for
-//! the others.
+//! the others, as large or a 64th of the memory.
 //!
 //! **Cost**: one table lookup per packet; for a new flow in a full table a merge of two stores. The heap holds possibly
 //! outdated ranks: amortised at most one heap operation per packet.
@@ -33,6 +33,7 @@ use crate::table::{Number, Place, Table};
 use dwell_types::{FlowKey, Leg, Match, Nanos, Series, hash};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 
 /// One of the delays that are kept separately for each flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,9 +65,17 @@ pub struct Settings {
     pub seed: u64,
 }
 
+/// How memory is divided.
+#[derive(Clone, Copy, Debug)]
+struct Room {
+    /// How many flows have a place.
+    flows: usize,
+    /// Bytes for the delays of a flow, and for those of the others; `None` if delays are unbounded.
+    stores: Option<[usize; 2]>,
+}
+
 impl Settings {
-    /// How many flows have a place, and the bytes for the delays of each; `None` if delays are unbounded.
-    fn room(&self) -> (usize, Option<usize>) {
+    fn room(&self) -> Room {
         /// The number of flows where memory is unbounded.
         const MOST: usize = 1 << 16;
         /// Places per reported flow, so that the reported ones are rarely replaced; more memory improves the resolution
@@ -74,13 +83,15 @@ impl Settings {
         const SPARE: usize = 4;
         /// Enough to resolve delays to a few percent.
         const ENOUGH: usize = 8 << 10;
-        let Some(memory) = self.memory else { return (MOST, None) };
+        /// The share of the others: they have most of the delays where most flows are replaced.
+        const OTHERS: usize = 64;
+        let Some(memory) = self.memory else { return Room { flows: MOST, stores: None } };
         let least = DelayStore::least_bytes(self.lines.len());
         let each = memory / (self.top.saturating_mul(SPARE)).max(1);
         let store = each.saturating_sub(FLOW_BYTES).clamp(least, ENOUGH.max(least));
-        // The others have a store, too.
-        let flows = memory.saturating_sub(store + OWN_BYTES + Table::<Number>::LEAST_BYTES) / (store + FLOW_BYTES);
-        (flows.clamp(1, MOST), Some(store))
+        let others = store.max(memory / OTHERS);
+        let flows = memory.saturating_sub(others + OWN_BYTES + Table::<Number>::LEAST_BYTES) / (store + FLOW_BYTES);
+        Room { flows: flows.clamp(1, MOST), stores: Some([store, others]) }
     }
 
     /// The least memory, with room for one flow and all others.
@@ -93,7 +104,7 @@ impl Settings {
 const OWN_BYTES: usize = size_of::<TopFlows>() + DelayStore::SHARED_BYTES;
 /// Bytes per flow in addition to its delays.
 const FLOW_BYTES: usize =
-    size_of::<Flow>() + DelayStore::SHARED_BYTES + size_of::<Reverse<(u64, u32)>>() + Table::<Number>::ENTRY_BYTES + 1;
+    size_of::<Flow>() + DelayStore::SHARED_BYTES + size_of::<Reverse<Ranked>>() + Table::<Number>::ENTRY_BYTES + 1;
 
 /// The flows with the most bytes.
 #[derive(Clone, Debug)]
@@ -102,12 +113,28 @@ pub struct TopFlows {
     numbers: Table<Number>,
     flows: Vec<Flow>,
     others: Counts,
-    most: usize,
-    /// Possibly outdated ranks of all flows, with the flows' numbers.
-    ranks: BinaryHeap<Reverse<(u64, u32)>>,
-    /// Bytes of a flow's store of delays.
-    store: Option<usize>,
+    room: Room,
+    /// Possibly outdated ranks of all flows, the lowest first.
+    ranks: BinaryHeap<Reverse<Ranked>>,
     start: u64,
+}
+
+/// A rank, and the number of its flow in the lowest bits: as one number, of which two are compared without a branch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Ranked(u128);
+
+impl Ranked {
+    const fn new(rank: u64, number: u32) -> Self {
+        Self((rank as u128) << u32::BITS | number as u128)
+    }
+
+    const fn rank(self) -> u64 {
+        (self.0 >> u32::BITS) as u64
+    }
+
+    const fn number(self) -> u32 {
+        self.0 as u32
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -191,17 +218,16 @@ impl Counts {
 impl TopFlows {
     /// No flows yet.
     pub fn new(settings: &Settings) -> Self {
-        let (most, store) = settings.room();
-        let slots = (most * 4).div_ceil(3).max(64);
-        let at_once = if store.is_some() { most } else { 0 };
+        let room = settings.room();
+        let slots = (room.flows * 4).div_ceil(3).max(64);
+        let at_once = if room.stores.is_some() { room.flows } else { 0 };
         Self {
             lines: settings.lines.clone(),
             numbers: Table::new(slots.min(1 << 10), slots),
             flows: Vec::with_capacity(at_once),
-            others: Counts::new(settings.lines.len(), store),
-            most,
+            others: Counts::new(settings.lines.len(), room.stores.map(|[_, others]| others)),
+            room,
             ranks: BinaryHeap::with_capacity(at_once),
-            store,
             start: hash::start(settings.seed),
         }
     }
@@ -222,19 +248,19 @@ impl TopFlows {
     /// Gives a new flow a place; returns its number.
     fn begin(&mut self, id: u64, key: FlowKey) -> u32 {
         let key = key.to_lower_port();
-        let number = if self.flows.len() < self.most { self.add(id, key) } else { self.replace(id, key) };
+        let number = if self.flows.len() < self.room.flows { self.add(id, key) } else { self.replace(id, key) };
         if self.numbers.is_full() {
             self.numbers.grow();
         }
         if let Place::Vacant(at) = self.numbers.find(id) {
             self.numbers.put(at, Number { key: id, number });
         }
-        self.ranks.push(Reverse((self.flows[number as usize].before, number)));
+        self.ranks.push(Reverse(Ranked::new(self.flows[number as usize].before, number)));
         number
     }
 
     fn add(&mut self, id: u64, key: FlowKey) -> u32 {
-        let counts = Counts::new(self.lines.len(), self.store);
+        let counts = Counts::new(self.lines.len(), self.room.stores.map(|[store, _]| store));
         self.flows.push(Flow { id, key, before: 0, counts });
         self.flows.len() as u32 - 1
     }
@@ -255,12 +281,14 @@ impl TopFlows {
     /// Removes the flow with the lowest rank from the heap. Ranks only grow: the first entry that is up to date is the
     /// lowest of all.
     fn lowest(&mut self) -> u32 {
-        while let Some(Reverse((rank, number))) = self.ranks.pop() {
-            let present = self.flows[number as usize].rank();
-            if present == rank {
-                return number;
+        while let Some(mut top) = self.ranks.peek_mut() {
+            let Reverse(ranked) = *top;
+            let present = self.flows[ranked.number() as usize].rank();
+            if present == ranked.rank() {
+                PeekMut::pop(top);
+                return ranked.number();
             }
-            self.ranks.push(Reverse((present, number)));
+            *top = Reverse(Ranked::new(present, ranked.number()));
         }
         0
     }
@@ -296,15 +324,17 @@ impl TopFlows {
 
     /// Bytes of all flows, with stores of delays at their largest size.
     pub fn state_bytes(&self) -> usize {
-        let store =
-            |counts: &Counts| self.store.unwrap_or_else(|| counts.delays.state_bytes()) + DelayStore::SHARED_BYTES;
-        let stores: usize = self.flows.iter().map(|flow| store(&flow.counts)).sum();
+        let flows = self.flows.iter().map(|flow| &flow.counts);
+        let stores = match self.room.stores {
+            Some([store, others]) => flows.len() * store + others,
+            None => flows.chain([&self.others]).map(|counts| counts.delays.state_bytes()).sum(),
+        };
         size_of::<Self>()
             + self.numbers.bytes()
             + self.flows.capacity() * size_of::<Flow>()
-            + self.ranks.capacity() * size_of::<Reverse<(u64, u32)>>()
+            + self.ranks.capacity() * size_of::<Reverse<Ranked>>()
             + stores
-            + store(&self.others)
+            + (self.flows.len() + 1) * DelayStore::SHARED_BYTES
     }
 }
 
@@ -370,7 +400,7 @@ mod tests {
             }
             // A flow with more than 1/*n* of all bytes has a place.
             let all: u64 = truth.values().sum();
-            for (&flow, _) in truth.iter().filter(|&(_, &bytes)| bytes > all / flows.most as u64) {
+            for (&flow, _) in truth.iter().filter(|&(_, &bytes)| bytes > all / flows.room.flows as u64) {
                 assert!(flows.flows.iter().any(|f| f.key.undirected() == key(flow).undirected()), "{flow}");
             }
         }

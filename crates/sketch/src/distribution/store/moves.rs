@@ -48,7 +48,10 @@ impl DelayStore {
             let (low, _) = code::range(cell.code(), other.series[cell.series()].bits);
             let series = cell.series();
             let key = self.series[series].key(series, cell.part(), cell.band(), low);
-            self.push(Cell { key, ..cell });
+            let cell = Cell { key, ..cell };
+            if !self.add_to_bin(series, cell) {
+                self.push(cell);
+            }
         }
     }
 
