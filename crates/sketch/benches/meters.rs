@@ -171,22 +171,22 @@ fn filters(stream: &[Event], exchanges: Exchanges) {
     let (longest, rate) = (Nanos::new(45_000_000), Some(1e6));
     let exchanges = Exchanges { expiry: longest, ..exchanges };
     if is_wanted("bloomtime") {
-        let params = bloomtime::budget(BYTES, longest, rate, &GivenFilters::NONE).expect("64 KiB are enough");
+        let params = bloomtime::budget(BYTES, longest, rate, &GivenFilters::default()).expect("64 KiB are enough");
         time("bloomtime", stream, || TimeBloom::new(params.clone(), exchanges).expect("parameters are in range"));
     }
     for (name, widths) in [("ale-u", Widths::Uniform), ("ale-e", Widths::Exponential)] {
         if is_wanted(name) {
             let params =
-                ale::Params::budget(BYTES, widths, longest, rate, &GivenFilters::NONE).expect("64 KiB are enough");
+                ale::Params::budget(BYTES, widths, longest, rate, &GivenFilters::default()).expect("64 KiB are enough");
             time(name, stream, || Ale::new(params, exchanges).expect("parameters are in range"));
         }
     }
     if is_wanted("ddbf") {
-        let params = ddbf::Params::budget(BYTES, &GivenFilters::NONE).expect("64 KiB are enough");
+        let params = ddbf::Params::budget(BYTES, &GivenFilters::default()).expect("64 KiB are enough");
         time("ddbf", stream, || Ddbf::new(params, exchanges).expect("parameters are in range"));
     }
     if is_wanted("dart") {
-        let params = dart::Params::budget(BYTES, &GivenTrackers::NONE).expect("64 KiB are enough");
+        let params = dart::Params::budget(BYTES, &GivenTrackers::default()).expect("64 KiB are enough");
         time("dart", stream, || Dart::new(params, exchanges).expect("parameters are in range"));
     }
 }

@@ -106,7 +106,7 @@ impl Params {
 
     /// The least bytes for [`Params::budget`] of what is given.
     pub(crate) fn least_bytes(widths: Widths, given: &GivenFilters) -> usize {
-        if *given == GivenFilters::NONE {
+        if *given == GivenFilters::default() {
             return Self::LEAST_BYTES;
         }
         let usual = if widths == Widths::Uniform { LEAST_FILTERS } else { EXPONENTIAL_FILTERS };
@@ -550,20 +550,21 @@ mod tests {
     fn budgets_are_kept_and_used() {
         let exchanges = exchanges(Match::Dns, Nanos::from_secs(8));
         for widths in [Widths::Uniform, Widths::Exponential] {
-            assert_eq!(Params::budget(1 << 10, widths, exchanges.expiry, None, &GivenFilters::NONE), None);
+            assert_eq!(Params::budget(1 << 10, widths, exchanges.expiry, None, &GivenFilters::default()), None);
             for bytes in [Params::LEAST_BYTES, 20_000, 49_152, 1 << 20] {
-                let params = Params::budget(bytes, widths, exchanges.expiry, None, &GivenFilters::NONE).unwrap();
+                let params = Params::budget(bytes, widths, exchanges.expiry, None, &GivenFilters::default()).unwrap();
                 let ale = Ale::new(params, exchanges).unwrap();
                 let held = ale.state_bytes() - ale.counts.state_bytes();
                 assert!(held <= bytes && held + 512 + 8 * ale.buckets.len() >= bytes, "{widths:?}: {held} of {bytes}");
             }
         }
         assert_eq!(
-            Params::budget(Params::LEAST_BYTES - 1, Widths::Uniform, exchanges.expiry, None, &GivenFilters::NONE),
+            Params::budget(Params::LEAST_BYTES - 1, Widths::Uniform, exchanges.expiry, None, &GivenFilters::default()),
             None
         );
         let uniform = |rate| {
-            let params = Params::budget(49_152, Widths::Uniform, exchanges.expiry, rate, &GivenFilters::NONE).unwrap();
+            let params =
+                Params::budget(49_152, Widths::Uniform, exchanges.expiry, rate, &GivenFilters::default()).unwrap();
             (params.buckets, params.hashes)
         };
         // 94,000 counters: 8 per request in the window at 1,500 requests per second, hardly any at 100,000.

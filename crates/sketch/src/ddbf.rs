@@ -360,9 +360,9 @@ mod tests {
 
     #[test]
     fn budgets_are_kept_and_used() {
-        assert_eq!(Params::budget(Params::LEAST_BYTES - 1, &GivenFilters::NONE), None);
+        assert_eq!(Params::budget(Params::LEAST_BYTES - 1, &GivenFilters::default()), None);
         for bytes in [Params::LEAST_BYTES, 12_345, 1 << 20] {
-            let params = Params::budget(bytes, &GivenFilters::NONE).unwrap();
+            let params = Params::budget(bytes, &GivenFilters::default()).unwrap();
             let ddbf = Ddbf::new(params, exchanges(Match::Dns, LONGEST)).unwrap();
             let held = ddbf.state_bytes() - ddbf.counts.state_bytes();
             assert!(held <= bytes && held + 72 > bytes, "{held} of {bytes}");

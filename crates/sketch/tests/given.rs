@@ -104,7 +104,7 @@ fn nonsense_is_refused() {
         let refused = RttMeter::new(&Settings { filters, memory: 1 << 20, ..settings(method) });
         refused.expect_err("it is out of range").to_string()
     };
-    let none = GivenFilters::NONE;
+    let none = GivenFilters::default();
     assert_eq!(
         [
             error(Method::TimeBloom, GivenFilters { filters: Some(1), ..none }),

@@ -79,20 +79,20 @@ fn scores(bytes: usize, answered: f64) -> [Score; 7] {
     let stages = simple::Params { slots, stages: 4, fingerprint_bits: 32, overwrite };
     let ring = |params: Option<_>| TimeBloom::new(params.expect("it fits"), exchanges).expect("in range");
     let ale = |widths| {
-        let params = ale::Params::budget(bytes, widths, LONGEST, rate, &GivenFilters::NONE);
+        let params = ale::Params::budget(bytes, widths, LONGEST, rate, &GivenFilters::default());
         Ale::new(params.expect("it fits"), exchanges).expect("in range")
     };
-    let mut ddbf =
-        Ddbf::new(ddbf::Params::budget(bytes, &GivenFilters::NONE).expect("it fits"), exchanges).expect("in range");
+    let mut ddbf = Ddbf::new(ddbf::Params::budget(bytes, &GivenFilters::default()).expect("it fits"), exchanges)
+        .expect("in range");
     let mut stages = Simple::new(stages, exchanges).expect("in range");
     let mut table = HashSample::new(bytes, false, Lifetime::Given(LONGEST), exchanges).expect("in range");
     [
         score(
             "ring",
-            &mut ring(timebloom::Params::budget(bytes, LONGEST, rate, &GivenFilters::NONE, Prior::Learnt)),
+            &mut ring(timebloom::Params::budget(bytes, LONGEST, rate, &GivenFilters::default(), Prior::Learnt)),
             answered,
         ),
-        score("bloomtime", &mut ring(bloomtime::budget(bytes, LONGEST, rate, &GivenFilters::NONE)), answered),
+        score("bloomtime", &mut ring(bloomtime::budget(bytes, LONGEST, rate, &GivenFilters::default())), answered),
         score("ale-u", &mut ale(Widths::Uniform), answered),
         score("ale-e", &mut ale(Widths::Exponential), answered),
         score("ddbf", &mut ddbf, answered),

@@ -75,7 +75,7 @@ fn what_cannot_be_mistaken_is_measured() {
         let events = events(capture);
         let (pairs, calm) = pairs(&events);
         let exchanges = Exchanges { tags: 1, repeat: Match::TcpAck.repeat(), expiry: Nanos::from_secs(128), seed: 1 };
-        let mut dart = Dart::new(Params::budget(1 << 22, &GivenTrackers::NONE).unwrap(), exchanges).unwrap();
+        let mut dart = Dart::new(Params::budget(1 << 22, &GivenTrackers::default()).unwrap(), exchanges).unwrap();
         let (mut found, mut samples) = (BTreeSet::new(), Vec::new());
         for event in &events {
             dart.update(&[*event], &mut samples);

@@ -66,9 +66,6 @@ pub struct GivenTrackers {
 }
 
 impl GivenTrackers {
-    /// Nothing is given.
-    pub const NONE: Self = Self { ranges: None, packets: None, stages: None, rounds: None };
-
     fn stages_bytes(&self) -> usize {
         self.stages.unwrap_or(STAGES) as usize * size_of::<u64>()
     }
@@ -459,10 +456,10 @@ mod tests {
         ] {
             assert_eq!(Dart::new(params, exchanges).unwrap_err(), error);
         }
-        assert_eq!(GivenTrackers::NONE.least_bytes(), Params::LEAST_BYTES);
-        assert_eq!(Params::budget(Params::LEAST_BYTES - 1, &GivenTrackers::NONE), None);
+        assert_eq!(GivenTrackers::default().least_bytes(), Params::LEAST_BYTES);
+        assert_eq!(Params::budget(Params::LEAST_BYTES - 1, &GivenTrackers::default()), None);
         for bytes in [Params::LEAST_BYTES, 10_007, 1 << 20] {
-            let dart = dart(Params::budget(bytes, &GivenTrackers::NONE).unwrap());
+            let dart = dart(Params::budget(bytes, &GivenTrackers::default()).unwrap());
             assert!(dart.ranges.state_bytes() + dart.packets.state_bytes() <= bytes, "{bytes}");
         }
     }

@@ -39,9 +39,6 @@ impl fmt::Display for GivenFiltersError {
 impl std::error::Error for GivenFiltersError {}
 
 impl GivenFilters {
-    /// Nothing is given.
-    pub const NONE: Self = Self { filters: None, bits: None, hashes: None };
-
     /// Checks the numbers, for filters whose places have this many bits.
     pub(crate) fn check(&self, place_bits: u32) -> Result<(), GivenFiltersError> {
         let &Self { filters, bits, hashes } = self;

@@ -89,7 +89,7 @@ impl Settings {
             stages: None,
             longest: None,
             rate: None,
-            filters: GivenFilters::NONE,
+            filters: GivenFilters::default(),
             policy: None,
             prior: None,
             ranges: None,

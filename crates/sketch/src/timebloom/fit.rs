@@ -56,7 +56,7 @@ mod tests {
             .collect();
         for bytes in [4_096, 20_000, 1 << 20] {
             for rate in [None, Some(1e3)] {
-                let none = &GivenFilters::NONE;
+                let none = &GivenFilters::default();
                 let rings = [
                     Params::budget(bytes, LONGEST, rate, none, Prior::Learnt),
                     bloomtime::budget(bytes, LONGEST, rate, none),
@@ -78,8 +78,8 @@ mod tests {
             |bytes, longest, rate, given| Params::budget(bytes, longest, rate, given, Prior::Learnt);
         for (least, budget) in [(Params::LEAST_BYTES, learnt), (bloomtime::LEAST_BYTES, bloomtime::budget)] {
             assert!(
-                budget(least, LONGEST, None, &GivenFilters::NONE).is_some()
-                    && budget(least - 1, LONGEST, None, &GivenFilters::NONE).is_none()
+                budget(least, LONGEST, None, &GivenFilters::default()).is_some()
+                    && budget(least - 1, LONGEST, None, &GivenFilters::default()).is_none()
             );
         }
     }
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn filters_follow_the_load() {
         let chosen = |bytes, rate| {
-            let params = bloomtime::budget(bytes, LONGEST, rate, &GivenFilters::NONE).unwrap();
+            let params = bloomtime::budget(bytes, LONGEST, rate, &GivenFilters::default()).unwrap();
             let ring = TimeBloom::new(params.clone(), exchanges(Match::Dns, LONGEST)).unwrap();
             (params.filters, ring.hashes())
         };
