@@ -150,7 +150,7 @@ fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Resu
     let mut events = EventLog::open(path, most_groups, names.map(bytes), arguments.seed, Some(signals.stop()))?;
     let settings = settings(arguments, vec![Match::Events], events.has_groups())?;
     let names = names.filter(|_| events.has_groups());
-    let mut reuse = Reuse::new();
+    let mut reuse = Reuse::default();
     let tables = events.state_bytes() + size_of_val(&reuse) - names.map_or(0, bytes);
     let mut meter = meter(arguments, settings, tables, names)?;
     let mut outputs = Outputs::open(arguments)?;

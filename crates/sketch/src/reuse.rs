@@ -35,11 +35,6 @@ pub struct Reuse {
 const CHOSEN: usize = 32;
 
 impl Reuse {
-    /// Nothing seen yet.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Adds a packet.
     #[inline]
     pub fn see(&mut self, ExchangeId(id): ExchangeId) {
@@ -106,7 +101,7 @@ mod tests {
     use super::*;
 
     fn seen(ids: impl Iterator<Item = u64>) -> Option<f64> {
-        let mut reuse = Reuse::new();
+        let mut reuse = Reuse::default();
         ids.for_each(|id| reuse.see(ExchangeId(hash::finish(id))));
         reuse.per_exchange()
     }
@@ -130,7 +125,7 @@ mod tests {
 
     /// Ten thousand exchanges, each with so many requests before its responses; exchange *i* has the id *i* mod `ids`.
     fn exchanged(ids: u64, requests: usize, responses: usize) -> f64 {
-        let mut reuse = Reuse::new();
+        let mut reuse = Reuse::default();
         for i in 0..10_000 {
             let id = ExchangeId(hash::finish(i % ids));
             (0..requests).for_each(|_| reuse.see_request(id));
@@ -147,7 +142,7 @@ mod tests {
             let shared = exchanged(500, requests, responses);
             assert!((shared - 20.0).abs() < 3.0 * 2.1, "{requests} {responses}: {shared}");
         }
-        let mut twice = Reuse::new();
+        let mut twice = Reuse::default();
         (0..100).for_each(|i| twice.see(ExchangeId(i / 2)));
         assert!(twice.per_exchange().unwrap() > 1.5, "packets have no requests");
     }

@@ -546,7 +546,7 @@ fn intervals_hold_where_ids_are_used_again() {
         let mut held = [[0; 2]; 2];
         for seed in 0..SEEDS {
             let settings = Settings { seed, ..settings(method, &[Match::Events], 8 << 10) };
-            let (mut meter, mut reuse) = (RttMeter::new(&settings).unwrap(), Reuse::new());
+            let (mut meter, mut reuse) = (RttMeter::new(&settings).unwrap(), Reuse::default());
             for &(at, is_request, id) in &events {
                 let seen =
                     Sighting { id: ExchangeId(hash::word(seed, id)), ..sighting(Match::Events, Leg::Both, id, at) };

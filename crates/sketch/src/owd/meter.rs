@@ -185,7 +185,7 @@ impl OwdMeter {
             sent: Sum::default(),
             received: Sum::default(),
             total: Tally::default(),
-            reuse: Reuse::new(),
+            reuse: Reuse::default(),
             delays: store(series(settings.flows), shares.as_ref().map(|s| s.delays))?,
             flows: (settings.flows > 0).then(|| Box::new(Flows::new(settings.flows))),
             intervals: settings.interval.map(intervals).transpose()?,
