@@ -171,7 +171,7 @@ pub struct Ale {
     params: Params,
     /// The present bucket, then from young to old.
     buckets: Vec<Bucket>,
-    /// *w* in nanoseconds, at least 1.
+    /// *w* in nanoseconds, rounded up to whole ones, at least 1.
     width: i64,
     /// The present bucket covers the time from this multiple of *w* to the next.
     tick: i64,
@@ -235,11 +235,6 @@ impl Ale {
     /// *t*_max in whole multiples of *w*.
     pub fn longest(&self) -> Nanos {
         Nanos::new(self.width * self.params.least_span())
-    }
-
-    /// *w*, rounded up to whole nanoseconds.
-    pub fn width(&self) -> Nanos {
-        Nanos::new(self.width)
     }
 
     /// How many buckets, from the present one on, move at the beginning of the present *w*: with exponential widths
@@ -471,7 +466,7 @@ mod tests {
             (Widths::Exponential, 7, 1_000),
         ] {
             let mut ale = ale(widths, buckets, counters);
-            let width = ale.width().get();
+            let width = ale.width;
             let mut naive: Option<Naive> = None;
             let (mut samples, mut expected) = (Vec::new(), Vec::new());
             for (event, _) in stream(6_000) {
@@ -498,7 +493,7 @@ mod tests {
     fn with_room_only_widths_err() {
         for (widths, buckets) in [(Widths::Uniform, 16), (Widths::Uniform, 256), (Widths::Exponential, 10)] {
             let mut ale = ale(widths, buckets, 1 << 16);
-            let width = ale.width().get();
+            let width = ale.width;
             let (mut samples, mut relative, mut long) = (Vec::new(), 0.0, 0.0);
             for (event, delay) in stream(3_000) {
                 samples.clear();
@@ -522,8 +517,10 @@ mod tests {
     fn uniform_buckets_are_the_slots_of_the_ring() {
         let mut ale = ale(Widths::Uniform, 63, 1 << 16);
         let exchanges = exchanges(Match::Dns, Nanos::new(LONGEST));
-        let mut ring = TimeBloom::new(bloomtime::params(1 << 22, 64, 1e6), exchanges).unwrap();
-        assert_eq!(ale.width(), ring.slot_width());
+        let given = GivenFilters { filters: Some(64), bits: Some(1 << 16), hashes: None };
+        let params = bloomtime::budget(1 << 20, exchanges.expiry, Some(1e6), &given).unwrap();
+        let mut ring = TimeBloom::new(params, exchanges).unwrap();
+        assert_eq!(Nanos::new(ale.width), ring.slot_width());
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         for (event, _) in stream(3_000) {
             ale.update(&[event], &mut ours);

@@ -25,23 +25,10 @@ pub const LEAST_BYTES: usize = timebloom::LEAST_BYTES + Prior::UNIFORM_BYTES;
 /// are too few. `rate`: requests per second, if known.
 pub fn budget(bytes: usize, longest: Nanos, rate: Option<f64>, given: &GivenFilters) -> Option<Params> {
     let ring = Params::budget(bytes, longest, rate, given, Prior::Uniform)?;
-    Some(Params { hashes: ring.hashes, ..params(ring.bits, ring.filters, ring.rate) })
+    Some(Params { policy: Policy::Closest, reference: Reference::SlotMiddle, ..ring })
 }
 
 /// The least bytes for [`budget`] of what is given.
 pub(crate) fn least_bytes(given: &GivenFilters) -> usize {
     Params::least_bytes(given, &Prior::Uniform)
-}
-
-/// A window of this many buckets and bits, for a rate in requests per second.
-pub fn params(bits: u64, buckets: u32, rate: f64) -> Params {
-    Params {
-        bits,
-        filters: buckets,
-        hashes: None,
-        rate,
-        policy: Policy::Closest,
-        reference: Reference::SlotMiddle,
-        prior: Prior::Uniform,
-    }
 }
