@@ -22,7 +22,7 @@
 //! **Source**: zheng22 §6.2 (`docs/papers/zheng22-fridge.md`).
 
 use crate::Gate;
-use std::fmt;
+use crate::fridge::FridgeError;
 
 /// Rounded weights by the number of insertions since the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,49 +31,22 @@ pub struct WeightTable {
     rows: Vec<(u64, u32)>,
 }
 
-/// Why a table of weights cannot be built.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum WeightTableError {
-    /// A probability must be at least 2⁻²⁴, as those of fridges, and at most 1.
-    EntryProbability(f64),
-    /// Survival is judged by what happens to other slots: at least two are needed.
-    Slots(u32),
-    /// Weights must grow by a factor above 1 from row to row.
-    Increment(f64),
-}
-
-impl fmt::Display for WeightTableError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::EntryProbability(p) => write!(f, "an entry probability is {}, not {p:?}", Gate::RANGE),
-            Self::Slots(slots) => write!(f, "a fridge needs at least 2 slots, not {slots}"),
-            Self::Increment(by) => write!(f, "weights grow by a factor from 1.001 to 2, not {by}"),
-        }
-    }
-}
-
-impl std::error::Error for WeightTableError {}
-
 /// Weights stay below this, 2⁵³: beyond it their sums are no longer exact, and no sample survives so many insertions.
 const LARGEST: f64 = 9_007_199_254_740_992.0;
+/// The paper's factor from row to row.
+const INCREMENT: f64 = 1.1;
 
 impl WeightTable {
-    /// The paper's factor from row to row.
-    pub const INCREMENT: f64 = 1.1;
-
-    /// The table of an (*M*, *p*)-fridge for up to `longest` insertions; the last row also holds beyond.
-    pub fn new(slots: u32, entry_probability: f64, increment: f64, longest: u32) -> Result<Self, WeightTableError> {
+    /// The table of an (*M*, *p*)-fridge; its last row holds for any number of insertions.
+    pub fn new(slots: u32, entry_probability: f64) -> Result<Self, FridgeError> {
         if !Gate::can_have(entry_probability) {
-            return Err(WeightTableError::EntryProbability(entry_probability));
+            return Err(FridgeError::EntryProbability(entry_probability));
         }
         if slots < 2 {
-            return Err(WeightTableError::Slots(slots));
-        }
-        if !(1.001..=2.0).contains(&increment) {
-            return Err(WeightTableError::Increment(increment));
+            return Err(FridgeError::Slots(slots));
         }
         let decay = -(-1.0 / f64::from(slots)).ln_1p();
-        let integer = |i| (increment.powi(i) / entry_probability).round();
+        let integer = |i| (INCREMENT.powi(i) / entry_probability).round();
         let mut integers = (0..).map(integer).take_while(|&weight| weight < LARGEST).peekable();
         let mut rows = Vec::new();
         while let Some(weight) = integers.next() {
@@ -81,9 +54,8 @@ impl WeightTable {
             let next = integers.peek().copied().unwrap_or(f64::INFINITY);
             // Where p⁻¹ e^(decay · x) reaches the middle of this weight and the next.
             let last = ((weight + next) / 2.0 * entry_probability).ln() / decay;
-            let is_last = last >= f64::from(longest);
-            rows.push((weight as u64, if is_last { u32::MAX } else { last as u32 }));
-            if is_last {
+            rows.push((weight as u64, last as u32));
+            if last >= f64::from(u32::MAX) {
                 break;
             }
         }
@@ -97,11 +69,6 @@ impl WeightTable {
         self.rows[row.min(self.rows.len() - 1)].0
     }
 
-    /// Each weight, ascending, with the last number of insertions for which it holds.
-    pub fn rows(&self) -> &[(u64, u32)] {
-        &self.rows
-    }
-
     /// Bytes that the rows need: 8 + 4 each.
     pub fn state_bytes(&self) -> usize {
         self.rows.len() * 12
@@ -113,7 +80,7 @@ mod tests {
     use super::*;
 
     fn table(slots: u32, p: f64) -> WeightTable {
-        WeightTable::new(slots, p, WeightTable::INCREMENT, 12 * slots).unwrap()
+        WeightTable::new(slots, p).unwrap()
     }
 
     /// Estimated over true number of exchanges, minus 1, if delays are uniform up to `longest` insertions: each is
@@ -128,13 +95,13 @@ mod tests {
     #[test]
     fn thresholds_lie_half_way() {
         let table = table(1 << 16, 0.5);
-        assert_eq!(table.rows()[..4], [(2, 14_623), (3, 36_674), (4, 53_144), (5, 66_295)]);
+        assert_eq!(table.rows[..4], [(2, 14_623), (3, 36_674), (4, 53_144), (5, 66_295)]);
         for (x, weight) in [(0, 2), (14_623, 2), (14_624, 3), (36_674, 3), (36_675, 4), (66_296, 6)] {
             assert_eq!(table.weight(x), weight, "{x}");
         }
-        let &(last, end) = table.rows().last().unwrap();
+        let &(last, end) = table.rows.last().unwrap();
         assert_eq!((table.weight(u64::MAX), end), (last, u32::MAX));
-        assert!(table.rows().is_sorted_by(|a, b| a.0 < b.0 && a.1 < b.1));
+        assert!(table.rows.is_sorted_by(|a, b| a.0 < b.0 && a.1 < b.1));
     }
 
     /// One weight is off by up to half a step, and a step is 1.1 only where integers are dense enough.
@@ -160,12 +127,10 @@ mod tests {
 
     #[test]
     fn nonsense_parameters_are_refused() {
-        assert_eq!(WeightTable::new(1, 0.5, 1.1, 9), Err(WeightTableError::Slots(1)));
+        assert_eq!(WeightTable::new(1, 0.5), Err(FridgeError::Slots(1)));
         for wrong in [0.0, 0.999 * Gate::LEAST] {
-            assert_eq!(WeightTable::new(2, wrong, 1.1, 9), Err(WeightTableError::EntryProbability(wrong)));
+            assert_eq!(WeightTable::new(2, wrong), Err(FridgeError::EntryProbability(wrong)));
         }
-        assert_eq!(WeightTable::new(2, 0.5, 1.0, 9), Err(WeightTableError::Increment(1.0)));
-        assert!(WeightTable::new(2, 0.5, f64::NAN, 9).is_err());
-        assert!(WeightTable::new(2, 0.5, 1.1, u32::MAX).is_ok_and(|table| table.weight(u64::MAX) > 1 << 52));
+        assert!(WeightTable::new(2, 0.5).is_ok_and(|table| table.weight(u64::MAX) > 1 << 52));
     }
 }

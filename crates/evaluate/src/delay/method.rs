@@ -228,8 +228,7 @@ impl Configuration {
             MethodName::Rtt(_) => Ok(AnyMeter::Rtt(Box::new(self.rtt_meter(false, seed, groups)?))),
             MethodName::Table => {
                 let (slots, p) = self.slots_and_probability()?;
-                let table = WeightTable::new(slots, p, WeightTable::INCREMENT, u32::MAX);
-                let table = table?;
+                let table = WeightTable::new(slots, p)?;
                 Ok(AnyMeter::Table(Box::new(self.rtt_meter(true, seed, groups)?), table, store()))
             }
             MethodName::Staged => {
