@@ -32,17 +32,29 @@
 //! **Source**: the bins are those of `HdrHistogram` with adaptive resolution, as in `UDDSketch` (Epicoco et al. 2020,
 //! uniform collapse); intervals: Woodruff 1952, Särndal et al. 1992 §5.11.
 
-mod cell;
-mod class;
+// Log-linear classes of delays, as numbers in the order of delays.
 mod code;
-mod codec;
-mod curve;
-mod expected;
-mod once;
-mod ones;
-mod query;
-mod store;
-mod view;
+// Sums of weights in 32 bits.
 mod weight;
-pub use query::Distribution;
+// A bin in the store, and sorted arrays of bins.
+mod cell;
+// Samples of weight 1, in a store with room for many.
+mod ones;
+// The store: bins and samples of all series, and their bound.
+mod store;
 pub use store::{Ambiguous, DelayStore};
+// Serialization of a store.
+mod codec;
+// By how much a store's bins displace quantiles.
+mod expected;
+// The bins of one series, as its curves see them.
+mod view;
+// The exchanges whose request was sent once, where repeated ones are left out.
+mod once;
+// The distribution within a class.
+mod class;
+// Running sums over bins, and estimates with intervals.
+mod curve;
+// The distribution of a series: one curve, or several if delays are ambiguous.
+mod query;
+pub use query::Distribution;

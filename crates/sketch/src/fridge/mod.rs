@@ -50,22 +50,29 @@
 //!
 //! **Source**: zheng22 §3.2 (`docs/papers/zheng22-fridge.md`).
 
+// The parameters.
 mod params;
-mod sketch;
-// Parts of a fridge.
-mod codec;
-mod history;
-mod repeated;
-mod slot;
-mod tally;
-// The search for p.
-mod expected;
-mod probability;
-// State of the product limit.
-mod censoring;
-mod scale;
-pub use expected::Traffic;
 pub use params::{FridgeError, Params};
+// The slots and their entries.
+mod slot;
+// What entries need not store: the insertions since a moment, and the p of that time.
+mod history;
+// The data of repeated requests.
+mod repeated;
+// Counts of the events of a batch.
+mod tally;
+// The entry probability p, and the search for it.
+mod probability;
 pub use probability::EntryProbability;
 pub(crate) use probability::Profile;
+// State of the product limit: the scale on which insertions count, and the responses by their place on it.
+mod censoring;
+mod scale;
+// The fridge, which combines all of these.
+mod sketch;
 pub use sketch::Fridge;
+// Its serialization.
+mod codec;
+// Predicted errors of a fridge in given traffic.
+mod expected;
+pub use expected::Traffic;

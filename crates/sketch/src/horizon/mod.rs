@@ -39,11 +39,14 @@
 //! **Differs from the paper**: no paper has this. Thresholds by hash are those of adaptive sampling for distinct
 //! counts.
 
-mod chooser;
+// The probability that a request is still kept, by its age.
 mod curve;
-mod roomy;
+// The choice of these probabilities.
+mod chooser;
+// The table of open requests.
 mod sketch;
-
+pub use sketch::{Horizon, HorizonError};
+// The same in memory larger than the caches.
+mod roomy;
 pub(crate) use roomy::Borrower;
 pub use roomy::Roomy;
-pub use sketch::{Horizon, HorizonError};

@@ -41,12 +41,17 @@
 //! **Source**: zheng22 §4.2 (`docs/papers/zheng22-fridge.md`); balance heuristic: E. Veach, L. J. Guibas, *Optimally
 //! combining sampling techniques for Monte Carlo rendering*, SIGGRAPH 1995.
 
-mod eras;
-mod ivw;
+// Lifetimes of several fridges, and the weights that follow from them.
 mod ladder;
-mod search;
-mod sketch;
-mod tuning;
-pub use ivw::by_inverse_variance;
 pub use ladder::{Ladder, LadderError, Rung};
+// Fridges that change while they run.
+mod eras;
+// The search for the lifetimes with the least predicted variance, and when to search.
+mod search;
+mod tuning;
+// The fridges and their entries.
+mod sketch;
 pub use sketch::{Mis, MisError};
+// The paper's weights instead, for comparison.
+mod ivw;
+pub use ivw::by_inverse_variance;

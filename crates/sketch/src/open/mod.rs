@@ -11,20 +11,22 @@
 //!
 //! **Source**: Dietzfelbinger and Weidling 2007 (buckets of two choices); fingerprints as in Fan et al. 2014 (`MemC3`).
 
-mod buckets;
+// Slots: as few bits of an id, a time and a state as are needed.
 mod slots;
-mod wait;
-
+use slots::Key;
 pub(crate) use slots::{Record, Slots};
+// Buckets of slots: where an id is, or may be put.
+mod buckets;
+use buckets::Buckets;
+pub(crate) use buckets::{Ahead, Place};
+// A request in the table, as seen at some moment.
+mod wait;
 pub(crate) use wait::Wait;
 
 use crate::batch::{BATCH, CACHED_BYTES};
 use crate::repeats::byte;
 use crate::{Event, Fates, Gate, Sample};
-use buckets::Buckets;
-pub(crate) use buckets::{Ahead, Place};
 use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp};
-use slots::Key;
 use std::iter;
 
 /// A table of open requests.
