@@ -261,42 +261,6 @@ impl Censoring {
         size_of::<Self>() + self.counts.capacity() * size_of::<Counts>() + self.scale.state_bytes()
     }
 
-    /// Writes by how many octaves numbers on the scale have grown, the scale, and what was found in its octaves; for every
-    /// series its bands, the squares, and earlier exchanges at risk.
-    pub(super) fn write(&self, to: &mut Writer) {
-        to.u8(self.grown as u8);
-        self.scale.write(to);
-        self.found.iter().for_each(|&exchanges| to.f64(exchanges));
-        for counts in &self.counts {
-            counts.last.iter().for_each(|&exchanges| to.f64(exchanges));
-            to.f64(counts.squares);
-            counts.earlier.iter().flat_map(|earlier| [earlier.sum, earlier.squares]).for_each(|sum| to.f32(sum));
-        }
-    }
-
-    /// Reads what was written of one of the same shape, behind this gate.
-    pub(super) fn read(self, gate: Gate, p: EntryProbability, from: &mut Reader<'_>) -> Result<Self, CodecError> {
-        let mut read = Self::new(self.counts.len(), self.slots, gate, p);
-        (read.grown, read.scale) = (from.u8()? as i8, Scale::read(p.step(), from)?);
-        if read.grown.unsigned_abs() > MOST_OCTAVES {
-            return Err(CodecError::Value("scale"));
-        }
-        read.stretch();
-        for exchanges in &mut read.found {
-            *exchanges = from.amount("number of exchanges")?;
-        }
-        for counts in &mut read.counts {
-            for exchanges in &mut counts.last {
-                *exchanges = from.amount("number of exchanges")?;
-            }
-            counts.squares = from.amount("number of exchanges")?;
-            for AtRisk { sum, squares } in &mut counts.earlier {
-                (*sum, *squares) = (from.small_amount("exchanges at risk")?, from.small_amount("exchanges at risk")?);
-            }
-        }
-        Ok(read)
-    }
-
     /// To be called before the gate changes at this time, after this many insertions.
     pub(super) fn change(&mut self, gate: Gate, probability: EntryProbability, at: Timestamp, inserted: u64) {
         self.rescale(probability.step(), at, inserted);
@@ -381,6 +345,42 @@ impl Censoring {
         let uniform = hash::unit(hash::finish(response.id.0 ^ least ^ response.at.as_nanos() as u64));
         let more = -(1.0 - uniform).ln() * f64::from(self.slots);
         self.censor(response, least.saturating_add(more as u64), inserted);
+    }
+
+    /// Writes by how many octaves numbers on the scale have grown, the scale, and what was found in its octaves; for every
+    /// series its bands, the squares, and earlier exchanges at risk.
+    pub(super) fn write(&self, to: &mut Writer) {
+        to.u8(self.grown as u8);
+        self.scale.write(to);
+        self.found.iter().for_each(|&exchanges| to.f64(exchanges));
+        for counts in &self.counts {
+            counts.last.iter().for_each(|&exchanges| to.f64(exchanges));
+            to.f64(counts.squares);
+            counts.earlier.iter().flat_map(|earlier| [earlier.sum, earlier.squares]).for_each(|sum| to.f32(sum));
+        }
+    }
+
+    /// Reads what was written of one of the same shape, behind this gate.
+    pub(super) fn read(self, gate: Gate, p: EntryProbability, from: &mut Reader<'_>) -> Result<Self, CodecError> {
+        let mut read = Self::new(self.counts.len(), self.slots, gate, p);
+        (read.grown, read.scale) = (from.u8()? as i8, Scale::read(p.step(), from)?);
+        if read.grown.unsigned_abs() > MOST_OCTAVES {
+            return Err(CodecError::Value("scale"));
+        }
+        read.stretch();
+        for exchanges in &mut read.found {
+            *exchanges = from.amount("number of exchanges")?;
+        }
+        for counts in &mut read.counts {
+            for exchanges in &mut counts.last {
+                *exchanges = from.amount("number of exchanges")?;
+            }
+            counts.squares = from.amount("number of exchanges")?;
+            for AtRisk { sum, squares } in &mut counts.earlier {
+                (*sum, *squares) = (from.small_amount("exchanges at risk")?, from.small_amount("exchanges at risk")?);
+            }
+        }
+        Ok(read)
     }
 }
 

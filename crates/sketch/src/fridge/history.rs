@@ -158,6 +158,31 @@ impl History {
         if checkpoint == newest { left * later } else { later - (1.0 - left) * (1u64 << bits) as f64 }
     }
 
+    /// Records a change of *p*.
+    pub(super) fn change(&mut self, at: Timestamp, step: u8) {
+        if self.changes.is_empty() {
+            return;
+        }
+        if self.changes.len() == MOST_CHANGES {
+            self.changes.remove(0);
+        }
+        self.changes.push((at.as_nanos(), step));
+    }
+
+    /// The step of *p* when an entry of this time entered.
+    #[inline]
+    pub(super) fn step(&self, at: Timestamp) -> u8 {
+        let changes = &self.changes;
+        let then = changes.iter().rev().find(|(time, _)| *time <= at.as_nanos());
+        then.or(changes.first()).map_or(0, |(_, step)| *step)
+    }
+
+    /// The moment this long before another.
+    #[inline]
+    pub(super) fn before(at: Timestamp, time: Nanos) -> Timestamp {
+        Timestamp::from_nanos(at.as_nanos().wrapping_sub(time.get()))
+    }
+
     /// Writes checkpoints, insertions, the times of the last insertion and checkpoint; then the number of changes, and
     /// each with its step.
     pub(super) fn write(&self, to: &mut Writer) {
@@ -189,31 +214,6 @@ impl History {
             self.changes.push((from.i64()?, from.u8()?));
         }
         Ok(self)
-    }
-
-    /// Records a change of *p*.
-    pub(super) fn change(&mut self, at: Timestamp, step: u8) {
-        if self.changes.is_empty() {
-            return;
-        }
-        if self.changes.len() == MOST_CHANGES {
-            self.changes.remove(0);
-        }
-        self.changes.push((at.as_nanos(), step));
-    }
-
-    /// The step of *p* when an entry of this time entered.
-    #[inline]
-    pub(super) fn step(&self, at: Timestamp) -> u8 {
-        let changes = &self.changes;
-        let then = changes.iter().rev().find(|(time, _)| *time <= at.as_nanos());
-        then.or(changes.first()).map_or(0, |(_, step)| *step)
-    }
-
-    /// The moment this long before another.
-    #[inline]
-    pub(super) fn before(at: Timestamp, time: Nanos) -> Timestamp {
-        Timestamp::from_nanos(at.as_nanos().wrapping_sub(time.get()))
     }
 }
 

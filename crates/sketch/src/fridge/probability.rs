@@ -66,6 +66,12 @@ impl EntryProbability {
         self.base
     }
 
+    /// The number of steps below the base.
+    #[inline]
+    pub(super) fn step(self) -> u8 {
+        self.step
+    }
+
     pub(super) fn write(self, to: &mut Writer) {
         to.f64(self.base);
         to.u8(self.step);
@@ -76,12 +82,6 @@ impl EntryProbability {
         let base = Self::fixed(from.amount("entry probability")?).ok_or(wrong)?;
         let probability = Self { step: from.u8()?, ..base };
         if probability.step <= steps::LAST { Ok(probability) } else { Err(wrong) }
-    }
-
-    /// The number of steps below the base.
-    #[inline]
-    pub(super) fn step(self) -> u8 {
-        self.step
     }
 }
 
@@ -163,38 +163,6 @@ impl Profile {
         if let Some(responses) = &mut self.responses {
             *responses += exchanges;
         }
-    }
-
-    pub(super) fn write(&self, to: &mut Writer) {
-        self.scouts.write(to);
-        self.delays.iter().for_each(|&weight| to.f32(weight));
-        to.f64(self.responses.unwrap_or(0.0));
-        to.u64(self.samples.into());
-        to.f64(self.admitted);
-        to.f64(self.offered);
-        to.u8(u8::from(self.began.is_some()) + 2 * u8::from(self.first.is_some()));
-        for time in [self.began, self.first, Some(self.latest)] {
-            to.i64(time.map_or(0, Timestamp::as_nanos));
-        }
-        to.f64(self.rate);
-    }
-
-    pub(super) fn read(product_limit: bool, expiry: Nanos, from: &mut Reader<'_>) -> Result<Self, CodecError> {
-        let mut profile = Self::new(product_limit, Scouts::read(expiry, from)?);
-        for weight in &mut profile.delays {
-            *weight = from.small_amount("weight of delays")?;
-        }
-        let responses = from.amount("number of responses")?;
-        profile.responses = product_limit.then_some(responses);
-        profile.samples = from.small("number of samples")?;
-        profile.admitted = from.amount("number of requests")?;
-        profile.offered = from.amount("number of requests")?;
-        let known = from.u8()?;
-        let mut time = |is_known: bool| from.i64().map(|ns| is_known.then_some(Timestamp::from_nanos(ns)));
-        (profile.began, profile.first) = (time(known & 1 != 0)?, time(known & 2 != 0)?);
-        profile.latest = time(true)?.unwrap_or(profile.latest);
-        profile.rate = from.amount("rate")?;
-        Ok(profile)
     }
 
     fn pace(&self) -> Pace {
@@ -353,6 +321,38 @@ impl Profile {
     /// The same where samples are weighted by one over their probability.
     fn predicted(delays: &[(f64, f64)], p: f64) -> f64 {
         error_of_weighted(delays.iter().map(|&(delay, weight)| (weight, p * survival(p * delay))))
+    }
+
+    pub(super) fn write(&self, to: &mut Writer) {
+        self.scouts.write(to);
+        self.delays.iter().for_each(|&weight| to.f32(weight));
+        to.f64(self.responses.unwrap_or(0.0));
+        to.u64(self.samples.into());
+        to.f64(self.admitted);
+        to.f64(self.offered);
+        to.u8(u8::from(self.began.is_some()) + 2 * u8::from(self.first.is_some()));
+        for time in [self.began, self.first, Some(self.latest)] {
+            to.i64(time.map_or(0, Timestamp::as_nanos));
+        }
+        to.f64(self.rate);
+    }
+
+    pub(super) fn read(product_limit: bool, expiry: Nanos, from: &mut Reader<'_>) -> Result<Self, CodecError> {
+        let mut profile = Self::new(product_limit, Scouts::read(expiry, from)?);
+        for weight in &mut profile.delays {
+            *weight = from.small_amount("weight of delays")?;
+        }
+        let responses = from.amount("number of responses")?;
+        profile.responses = product_limit.then_some(responses);
+        profile.samples = from.small("number of samples")?;
+        profile.admitted = from.amount("number of requests")?;
+        profile.offered = from.amount("number of requests")?;
+        let known = from.u8()?;
+        let mut time = |is_known: bool| from.i64().map(|ns| is_known.then_some(Timestamp::from_nanos(ns)));
+        (profile.began, profile.first) = (time(known & 1 != 0)?, time(known & 2 != 0)?);
+        profile.latest = time(true)?.unwrap_or(profile.latest);
+        profile.rate = from.amount("rate")?;
+        Ok(profile)
     }
 }
 

@@ -64,6 +64,17 @@ impl Repeated {
         true
     }
 
+    /// Time from the first to the last request of a slot whose entry was repeated.
+    pub(super) fn after(&self, slot: usize) -> Nanos {
+        let packed = u64::from(self.places[self.place(slot)].after);
+        Nanos::new((unpack(packed, u32::BITS) << UNIT_BITS) as i64)
+    }
+
+    /// The bytes of both tokens; `first` is that of the entry.
+    pub(super) fn tokens(&self, slot: usize, first: u8) -> Tokens {
+        Tokens { first, last: self.places[self.place(slot)].token }
+    }
+
     /// Writes for every place its slot, the time between the requests in units of 64 ns, and a byte of the token.
     pub(super) fn write(&self, to: &mut Writer) {
         for place in &self.places {
@@ -79,17 +90,6 @@ impl Repeated {
             *place = Place { slot: both as u32, after: (both >> 32) as u32, token: from.u8()? };
         }
         Ok(self)
-    }
-
-    /// Time from the first to the last request of a slot whose entry was repeated.
-    pub(super) fn after(&self, slot: usize) -> Nanos {
-        let packed = u64::from(self.places[self.place(slot)].after);
-        Nanos::new((unpack(packed, u32::BITS) << UNIT_BITS) as i64)
-    }
-
-    /// The bytes of both tokens; `first` is that of the entry.
-    pub(super) fn tokens(&self, slot: usize, first: u8) -> Tokens {
-        Tokens { first, last: self.places[self.place(slot)].token }
     }
 }
 

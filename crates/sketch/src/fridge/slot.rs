@@ -357,23 +357,6 @@ impl Table {
         if layout.is_near((now >> unit).wrapping_sub(time)) { entry } else { Entry(entry.0 & !KIND) }
     }
 
-    /// Writes the entries one after the other; then for every block the time to which it is aged.
-    pub(super) fn write(&self, to: &mut Writer) {
-        to.bytes(&self.bytes[..self.bytes.len() - PADDING]);
-        self.aged.iter().for_each(|&aged| to.bytes(&aged.to_le_bytes()));
-    }
-
-    /// Reads what was written of one of the same shape.
-    pub(super) fn read(mut self, tags: u16, from: &mut Reader<'_>) -> Result<Self, CodecError> {
-        let entries = self.bytes.len() - PADDING;
-        self.bytes[..entries].copy_from_slice(&from.bytes(entries)?);
-        for aged in &mut self.aged {
-            *aged = from.u32()?;
-        }
-        let is_sound = |at| self.get(at).0 == 0 || self.tag(self.get(at)) < tags;
-        if (0..self.slots as usize).all(is_sound) { Ok(self) } else { Err(CodecError::Value("series in an entry")) }
-    }
-
     /// All open entries with their slots, as readable at this time; free if expired by then.
     pub(super) fn open_entries(&self, now: Timestamp) -> impl Iterator<Item = (usize, Entry)> {
         let slots = (0..self.aged.len()).filter(|&block| !self.is_free(block)).flat_map(|block| self.slots_of(block));
@@ -392,6 +375,23 @@ impl Table {
         let Range { start, end } = self.slots_of(block);
         let bytes = self.layout.bytes as usize;
         self.bytes[start * bytes..end * bytes].iter().fold(0, |any, byte| any | byte) == 0
+    }
+
+    /// Writes the entries one after the other; then for every block the time to which it is aged.
+    pub(super) fn write(&self, to: &mut Writer) {
+        to.bytes(&self.bytes[..self.bytes.len() - PADDING]);
+        self.aged.iter().for_each(|&aged| to.bytes(&aged.to_le_bytes()));
+    }
+
+    /// Reads what was written of one of the same shape.
+    pub(super) fn read(mut self, tags: u16, from: &mut Reader<'_>) -> Result<Self, CodecError> {
+        let entries = self.bytes.len() - PADDING;
+        self.bytes[..entries].copy_from_slice(&from.bytes(entries)?);
+        for aged in &mut self.aged {
+            *aged = from.u32()?;
+        }
+        let is_sound = |at| self.get(at).0 == 0 || self.tag(self.get(at)) < tags;
+        if (0..self.slots as usize).all(is_sound) { Ok(self) } else { Err(CodecError::Value("series in an entry")) }
     }
 }
 
