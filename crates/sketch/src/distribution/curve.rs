@@ -51,7 +51,7 @@ impl Sums {
         Self { weight: share * self.weight, excess: share * self.excess, fourth: share * self.fourth }
     }
 
-    pub(super) fn less(self, other: Self) -> Self {
+    pub(super) fn minus(self, other: Self) -> Self {
         Self {
             weight: self.weight - other.weight,
             excess: self.excess - other.excess,
@@ -267,9 +267,9 @@ impl Curve {
 
     /// Variance of the weight of a range of bins.
     pub(super) fn variance_between(&self, range: Range<usize>) -> f64 {
-        let doubt = self.bins.doubts.of(range.end).less(self.bins.doubts.of(range.start));
+        let doubt = self.bins.doubts.of(range.end).minus(self.bins.doubts.of(range.start));
         let samples = match &self.limit {
-            None => self.sums_of(range.end).less(self.sums_of(range.start)).excess,
+            None => self.sums_of(range.end).minus(self.sums_of(range.start)).excess,
             Some(limit) => limit.variance_between(&self.bins, self.shares, range),
         };
         self.design_effect * (samples + doubt.variance)
@@ -316,11 +316,11 @@ impl Curve {
     pub(super) fn error(&self, rank: usize) -> f64 {
         let weight = self.total.weight;
         let below = self.sums_of(rank + 1);
-        let above = self.total.less(below);
+        let above = self.total.minus(below);
         let share = below.weight / weight;
         let (up, down) = ((1.0 - share).powi(2), share * share);
         let (doubt_below, doubt_in_all) = (self.bins.doubts.of(rank + 1), self.bins.doubts.total());
-        let doubt_above = doubt_in_all.less(doubt_below);
+        let doubt_above = doubt_in_all.minus(doubt_below);
         let doubt = up * doubt_below.variance + down * doubt_above.variance;
         let samples = up * below.excess + down * above.excess;
         let plain = samples + doubt;
@@ -357,7 +357,7 @@ impl Curve {
     /// the end of the range.
     fn heaviest_tail(&self, most: f64, below: Sums, bins: Range<usize>) -> (f64, Sums) {
         let tail = |below| {
-            let Sums { weight, excess, .. } = self.total.less(below);
+            let Sums { weight, excess, .. } = self.total.minus(below);
             // Behind the last bin only rounding errors remain.
             if weight > 1e-9 * self.total.weight { excess.max(0.0) / weight.max(1.0) } else { 0.0 }
         };

@@ -57,7 +57,7 @@ impl Doubts {
     /// Those of single bins.
     pub(super) fn single(&self) -> impl Iterator<Item = Doubt> {
         let before = std::iter::once(Doubt::default()).chain(self.0.iter().copied());
-        before.zip(&self.0).map(|(before, up_to)| up_to.less(before))
+        before.zip(&self.0).map(|(before, up_to)| up_to.minus(before))
     }
 
     fn push(&mut self, rank: usize, variance: f64, fourth: f64) {
@@ -67,7 +67,7 @@ impl Doubts {
 }
 
 impl Doubt {
-    pub(super) fn less(self, other: Self) -> Self {
+    pub(super) fn minus(self, other: Self) -> Self {
         Self { variance: self.variance - other.variance, fourth: self.fourth - other.fourth, ..self }
     }
 }

@@ -210,7 +210,7 @@ impl Distribution {
         // The weight of a range of bins, and its error.
         let between = |start: usize, end: usize| {
             let end = end.max(start);
-            let weight = curve.sums_of(end).less(curve.sums_of(start)).weight;
+            let weight = curve.sums_of(end).minus(curve.sums_of(start)).weight;
             (weight, Z95 * curve.variance_between(start..end).max(0.0).sqrt())
         };
         let cuts: Vec<_> = edges.iter().map(cut).collect();

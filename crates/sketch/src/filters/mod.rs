@@ -21,7 +21,7 @@ pub(crate) const LEAST_FILTERS: u32 = 32;
 /// Filters smaller than this are of no use.
 pub(crate) const LEAST_PLACES: u32 = 64;
 /// *k* if the rate is unknown.
-pub(crate) const UNKNOWN_RATE: u32 = 8;
+pub(crate) const USUAL_HASHES: u32 = 8;
 /// From one row of an id to its next: a multiplier of good lattice structure (Steele and Vigna 2022).
 const FACTOR: u64 = 0xd134_2543_de82_ef95;
 
@@ -50,7 +50,7 @@ pub(crate) fn best_hashes(places: u32, load: f64) -> u32 {
 /// the load for which that is best, false matches are .4%; from three quarters to twice that load they are at most 1.6
 /// times as many as with the best number, and at half of it 5·10⁻⁵.
 pub(crate) fn hashes(places: u32, window: Nanos, rate: Option<f64>) -> u32 {
-    rate.map_or(UNKNOWN_RATE, |rate| best_hashes(places, rate * window.get() as f64 / 1e9))
+    rate.map_or(USUAL_HASHES, |rate| best_hashes(places, rate * window.get() as f64 / 1e9))
 }
 
 /// Into how many filters to divide a window: a power of two, the more the finer, as long as a response has less than

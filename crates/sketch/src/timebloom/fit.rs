@@ -1,12 +1,12 @@
 use super::ring::Shape;
-use crate::filters::{GivenFilters, LEAST_FILTERS, LEAST_PLACES, UNKNOWN_RATE, fit_filters};
+use crate::filters::{GivenFilters, LEAST_FILTERS, LEAST_PLACES, USUAL_HASHES, fit_filters};
 use dwell_types::Nanos;
 
 /// Bytes of the smallest ring.
 pub(crate) const LEAST_BYTES: usize = beside_bytes(LEAST_FILTERS) + (LEAST_FILTERS * LEAST_PLACES / 8) as usize;
 
 /// Bits, filters and requests per second for a ring in this many bytes, for delays up to `longest`; `None` if they are
-/// too few. Without a rate, that for which [`UNKNOWN_RATE`] functions are best.
+/// too few. Without a rate, that for which [`USUAL_HASHES`] functions are best.
 pub(super) fn fit(bytes: usize, longest: Nanos, rate: Option<f64>, given: &GivenFilters) -> Option<(u64, u32, f64)> {
     let rows =
         |filters: u32| given.places_of(1, Shape::most_rows(bytes.saturating_sub(beside_bytes(filters)), filters));
@@ -15,7 +15,7 @@ pub(super) fn fit(bytes: usize, longest: Nanos, rate: Option<f64>, given: &Given
         return None;
     }
     let width = longest.as_secs_f64() / f64::from(filters - 1);
-    let design = f64::from(rows(filters)) * std::f64::consts::LN_2 / f64::from(UNKNOWN_RATE) / width;
+    let design = f64::from(rows(filters)) * std::f64::consts::LN_2 / f64::from(USUAL_HASHES) / width;
     (rows(filters) > 0).then(|| (Shape::bits(rows(filters), filters), filters, rate.unwrap_or(design)))
 }
 
