@@ -22,7 +22,7 @@
 //! **Source**: zheng22 §6.2 (`docs/papers/zheng22-fridge.md`).
 
 use crate::Gate;
-use crate::fridge::FridgeError;
+use crate::fridge::{FridgeError, decay};
 
 /// Rounded weights by the number of insertions since the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl WeightTable {
         if slots < 2 {
             return Err(FridgeError::Slots(slots));
         }
-        let decay = -(-1.0 / f64::from(slots)).ln_1p();
+        let decay = decay(slots);
         let integer = |i| (INCREMENT.powi(i) / entry_probability).round();
         let mut integers = (0..).map(integer).take_while(|&weight| weight < LARGEST).peekable();
         let mut rows = Vec::new();
@@ -87,7 +87,7 @@ mod tests {
     /// sampled with one over its exact weight and counted with that of the table.
     fn bias(slots: u32, p: f64, longest: u32) -> f64 {
         let table = table(slots, p);
-        let decay = -(-1.0 / f64::from(slots)).ln_1p();
+        let decay = decay(slots);
         let counted = |x: u32| p * (-decay * f64::from(x)).exp() * table.weight(u64::from(x)) as f64;
         (0..longest).map(counted).sum::<f64>() / f64::from(longest) - 1.0
     }

@@ -24,6 +24,7 @@
 //!
 //! **Source**: zheng22 §4.1 (`docs/papers/zheng22-fridge.md`).
 
+use crate::fridge::decay;
 use crate::{Event, Gate, Sample};
 use dwell_types::{ExchangeId, Timestamp, hash};
 use std::fmt;
@@ -165,8 +166,7 @@ impl Staged {
             .find(|&(_, at)| is_own(&self.slots[at]))?;
         let entry = self.slots[at].take()?;
         let survived = if stage + 1 == stages { self.into_last - entry.number } else { 0 };
-        let decay = -(-1.0 / f64::from(self.each)).ln_1p();
-        let weight = (decay * survived as f64).exp() / self.probability;
+        let weight = (decay(self.each) * survived as f64).exp() / self.probability;
         let sample = Sample::answer(response, entry.tag, response.at - entry.at);
         Some(Sample { inserted_since: survived, ..sample.weighted(weight) })
     }

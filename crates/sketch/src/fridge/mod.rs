@@ -71,6 +71,7 @@ mod scale;
 // The fridge, which combines all of these.
 mod sketch;
 pub use sketch::Fridge;
+pub(crate) use sketch::decay;
 // Its serialization.
 mod codec;
 // Predicted errors of a fridge in given traffic.

@@ -410,8 +410,8 @@ struct Times {
     insertions: f64,
 }
 
-/// −ln(1 − 1/*M*).
-fn decay(slots: u32) -> f64 {
+/// −ln(1 − 1/*M*): an entry survives *x* insertions with probability e^(−this · *x*).
+pub(crate) fn decay(slots: u32) -> f64 {
     -(-1.0 / f64::from(slots)).ln_1p()
 }
 
