@@ -380,7 +380,7 @@ impl Table {
     /// Writes the entries one after the other; then for every block the time to which it is aged.
     pub(super) fn write(&self, to: &mut Writer) {
         to.bytes(&self.bytes[..self.bytes.len() - PADDING]);
-        self.aged.iter().for_each(|&aged| to.bytes(&aged.to_le_bytes()));
+        self.aged.iter().for_each(|&aged| to.u32(aged));
     }
 
     /// Reads what was written of one of the same shape.

@@ -150,7 +150,7 @@ impl FlowCounts {
 
     pub(super) fn write(&self, to: &mut Writer) {
         to.u64(self.packets.len() as u64);
-        self.packets.iter().for_each(|packets| to.bytes(&packets.to_le_bytes()));
+        self.packets.iter().for_each(|&packets| to.u32(packets));
     }
 
     pub(super) fn read(from: &mut Reader<'_>) -> Result<Self, CodecError> {
