@@ -30,8 +30,8 @@
 //!
 //! **Tunnels.** The id is that of the packet whose IP header [`Key`] selects: with the innermost, a tunnel may begin or
 //! end between the points. If the tunnel's own packet is fragmented, its first fragment is that packet, and the others
-//! are packets that only one point sees. Segments that offloading merges or splits on one side have other ids there: switch it off
-//! where captures are taken (`ethtool -K … tso off gso off gro off`).
+//! are packets that only one point sees. Segments that offloading merges or splits on one side have other ids there:
+//! switch it off where captures are taken (`ethtool -K … tso off gso off gro off`).
 
 // Which way packets go between two points.
 mod directions;

@@ -1,8 +1,8 @@
 //! From headers to requests and responses that share an id.
 //!
 //! Every rule looks at one packet at a time and keeps no state, except for tables of fixed size of `quic-spin` and, for
-//! flows whose numbers begin again, of `tcp-ack`: it determines whether the packet is a request or a
-//! response, and which fields give both the same id. Matching them is left to the caller, which stores the requests.
+//! flows whose numbers begin again, of `tcp-ack`: it determines whether the packet is a request or a response, and which
+//! fields give both the same id. Matching them is left to the caller, which stores the requests.
 //!
 //! | rule | request | response | id: the flow, the requesting side, and |
 //! |---|---|---|---|

@@ -2,8 +2,7 @@
 /// if the number of ids in it is Poisson with mean `load`: Σⱼ P(j) E[(set bits/*n*)^*k* | *j* ids].
 ///
 /// The thesis's .6185^(*n*/*load*) (eq. 4.5) assumes the mean load in every filter and *k* unrounded: too low, by a
-/// factor of 2,000 at *n* = 1,024, *k* = 36 and 19.6 ids. `bits` and `load`
-/// must be above zero, and `load` at most 10⁹.
+/// factor of 2,000 at *n* = 1,024, *k* = 36 and 19.6 ids. `bits` and `load` must be above zero, and `load` at most 10⁹.
 pub fn false_positive_probability(bits: u32, hashes: u32, load: f64) -> f64 {
     let spread = 12.0 * load.sqrt() + 40.0;
     let (first, last) = ((load - spread).max(0.0).floor(), (load + spread).ceil());

@@ -87,6 +87,12 @@ const WINDOW: usize = 8;
 const LEAST_WINDOW: f64 = 1024.0;
 
 impl Horizon {
+    /// With less memory a table cannot measure.
+    pub(crate) const LEAST_BYTES: usize = Open::LEAST_BYTES;
+
+    /// Bytes per series in addition to its counts.
+    pub(crate) const SERIES_BYTES: usize = size_of::<AtRisk>();
+
     /// An empty table of at most `bytes`, not including the counts of the series. `has_tokens`: whether to store
     /// tokens.
     pub fn new(bytes: usize, has_tokens: bool, exchanges: Exchanges) -> Result<Self, HorizonError> {
@@ -113,12 +119,6 @@ impl Horizon {
             has_bands: false,
         })
     }
-
-    /// With less memory a table cannot measure.
-    pub(crate) const LEAST_BYTES: usize = Open::LEAST_BYTES;
-
-    /// Bytes per series in addition to its counts.
-    pub(crate) const SERIES_BYTES: usize = size_of::<AtRisk>();
 
     /// The most requests that the table holds.
     pub fn room(&self) -> usize {

@@ -44,6 +44,9 @@ impl Row {
 }
 
 impl Lds {
+    /// Bytes of a cell.
+    pub const CELL_BYTES: usize = size_of::<Cell>();
+
     /// An empty sketch.
     pub fn new(params: Params) -> Result<Self, LdsError> {
         params.check()?;
@@ -106,9 +109,6 @@ impl Lds {
         self.cells.fill(Cell::default());
         self.bytes.fill(0);
     }
-
-    /// Bytes of a cell.
-    pub const CELL_BYTES: usize = size_of::<Cell>();
 
     /// Bytes of the cells, the rows and the parameters.
     pub fn state_bytes(&self) -> usize {

@@ -64,6 +64,12 @@ const LEAST_KEY_BITS: u32 = 10;
 const WORD: usize = size_of::<u64>();
 
 impl Slots {
+    /// The least and the most bytes of a slot, its fingerprint included.
+    pub(super) const LEAST_SLOT_BYTES: usize = WORD + 3 + 1;
+    pub(super) const MOST_SLOT_BYTES: usize = 2 * WORD + 1;
+    /// Padding behind the last slot, so that every slot can be read as two words.
+    pub(super) const END_BYTES: usize = WORD;
+
     /// Slots for requests of this many series in a table of at most `most_bytes`.
     pub(super) fn new(most_bytes: usize, tags: u16, has_tokens: bool, gate: Gate) -> Self {
         let entries = most_bytes / Self::LEAST_SLOT_BYTES;
@@ -75,12 +81,6 @@ impl Slots {
         let key_bits = (8 * rest - other_bits).min(MOST_KEY_BITS);
         Self { bytes: vec![0; WORD], stride: WORD + rest as usize, key_bits, tag_bits, token_mask, gate }
     }
-
-    /// The least and the most bytes of a slot, its fingerprint included.
-    pub(super) const LEAST_SLOT_BYTES: usize = WORD + 3 + 1;
-    pub(super) const MOST_SLOT_BYTES: usize = 2 * WORD + 1;
-    /// Padding behind the last slot, so that every slot can be read as two words.
-    pub(super) const END_BYTES: usize = WORD;
 
     /// Bytes of a slot and its fingerprint.
     pub(super) fn slot_bytes(&self) -> usize {

@@ -47,6 +47,7 @@ pub(super) struct Shape {
 const STRETCH: usize = 64;
 /// Rings with at least this many words have a summary: a scan of all takes as long as some hundred ids.
 const LEAST_SUMMED_UP: usize = 1 << 15;
+
 impl Shape {
     /// The layout for this many bits; `None` if there is no room for a row, or if there are more than 2³² − 1.
     pub(super) fn new(bits: u64, filters: u32) -> Option<Self> {
