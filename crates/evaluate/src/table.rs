@@ -6,25 +6,22 @@ use crate::metrics::Summary;
 use dwell_report::text;
 use std::io::{self, Write};
 
-/// The summaries of one case.
-pub(crate) type CaseSummaries<'a> = Vec<&'a Summary>;
-
 /// Writes the cases of an experiment as a table for people.
-pub(crate) type WriteTable = fn(&[CaseSummaries<'_>], &mut dyn Write) -> io::Result<()>;
+pub(crate) type WriteTable = fn(&[&[Summary]], &mut dyn Write) -> io::Result<()>;
 
 /// The summaries of each case, which are adjacent.
-pub(crate) fn cases(summaries: &[Summary]) -> Vec<CaseSummaries<'_>> {
+pub(crate) fn cases(summaries: &[Summary]) -> Vec<&[Summary]> {
     let same =
         |a: &Summary, b: &Summary| (&a.workload, &a.method, &a.parameters) == (&b.workload, &b.method, &b.parameters);
-    summaries.chunk_by(same).map(|case| case.iter().collect()).collect()
+    summaries.chunk_by(same).collect()
 }
 
 /// Writes a block for each workload: its name, `heads` of its first case over the columns, and a `line` for each case,
 /// behind its name; then what the columns are.
 pub(crate) fn write(
-    cases: &[CaseSummaries<'_>],
-    heads: impl Fn(&CaseSummaries<'_>) -> Vec<String>,
-    line: impl Fn(&CaseSummaries<'_>) -> String,
+    cases: &[&[Summary]],
+    heads: impl Fn(&[Summary]) -> Vec<String>,
+    line: impl Fn(&[Summary]) -> String,
     columns: &str,
     to: &mut dyn Write,
 ) -> io::Result<()> {
@@ -43,12 +40,12 @@ pub(crate) fn write(
 }
 
 /// The summary of a quantity.
-pub(crate) fn find<'a>(case: &CaseSummaries<'a>, quantity: &str) -> Option<&'a Summary> {
-    case.iter().copied().find(|summary| summary.quantity == quantity)
+pub(crate) fn find<'a>(case: &'a [Summary], quantity: &str) -> Option<&'a Summary> {
+    case.iter().find(|summary| summary.quantity == quantity)
 }
 
 /// The mean of a quantity.
-pub(crate) fn mean(case: &CaseSummaries<'_>, quantity: &str) -> Option<f64> {
+pub(crate) fn mean(case: &[Summary], quantity: &str) -> Option<f64> {
     find(case, quantity).and_then(|summary| summary.mean)
 }
 
@@ -58,7 +55,7 @@ pub(crate) fn dash() -> String {
 }
 
 /// Method and parameters of a case.
-fn name(case: &CaseSummaries<'_>) -> String {
+fn name(case: &[Summary]) -> String {
     let first = case.first();
     first.map(|s| format!("{} {}", s.method, label(&s.parameters)).trim_end().to_owned()).unwrap_or_default()
 }

@@ -1,10 +1,10 @@
 use super::measure::{MEAN, MEAN_98, PACKETS, STD, STD_BY_PAPER};
 use crate::metrics::Summary;
-use crate::table::{self, CaseSummaries, find, mean, percent};
+use crate::table::{self, find, mean, percent};
 use std::io::{self, Write};
 
 /// Writes the cases of an experiment on one-way delays.
-pub(crate) fn write(cases: &[CaseSummaries<'_>], to: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn write(cases: &[&[Summary]], to: &mut dyn Write) -> io::Result<()> {
     table::write(
         cases,
         |_| heads(),
@@ -24,7 +24,7 @@ fn heads() -> Vec<String> {
     ]
 }
 
-fn line(case: &CaseSummaries<'_>) -> String {
+fn line(case: &[Summary]) -> String {
     let shown = |quantity: &str, of: fn(&Summary) -> Option<f64>, digits: usize| {
         percent(find(case, quantity).and_then(of), digits)
     };

@@ -2,14 +2,14 @@ use super::LARGEST;
 use super::measure::OCTAVE;
 use crate::case::Scale;
 use crate::metrics::Summary;
-use crate::table::{self, CaseSummaries, number, percent};
+use crate::table::{self, number, percent};
 use std::io::{self, Write};
 
 /// Number of standard errors from which on an error counts as bias.
 const BIASED: f64 = 3.0;
 
 /// Writes the cases of an experiment on response times.
-pub(crate) fn write(cases: &[CaseSummaries<'_>], to: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn write(cases: &[&[Summary]], to: &mut dyn Write) -> io::Result<()> {
     let columns = format!(
         "median, rms: of |log2(estimate/truth)| over single runs; ten: rms after averaging the estimates of ten seeds.\n\
          bias: mean of log2(estimate/truth). in 95%: share of intervals that contain the truth. none: runs without an\n\
@@ -20,11 +20,11 @@ pub(crate) fn write(cases: &[CaseSummaries<'_>], to: &mut dyn Write) -> io::Resu
 }
 
 /// The summaries of errors in octaves.
-fn errors<'a>(case: &'a CaseSummaries<'a>) -> impl Iterator<Item = &'a Summary> {
-    case.iter().copied().filter(|summary| summary.scale == Scale::Log2)
+fn errors(case: &[Summary]) -> impl Iterator<Item = &Summary> {
+    case.iter().filter(|summary| summary.scale == Scale::Log2)
 }
 
-fn heads(case: &CaseSummaries<'_>) -> Vec<String> {
+fn heads(case: &[Summary]) -> Vec<String> {
     let quantities: String = errors(case).map(|summary| format!("  {:^20}", summary.quantity)).collect();
     let of_each = errors(case).map(|summary| match is_largest(summary) {
         true => format!("  {:>6} {:>6} {:>6}", "median", "rms", "ten"),
@@ -38,7 +38,7 @@ fn is_largest(summary: &Summary) -> bool {
     summary.quantity == LARGEST
 }
 
-fn line(case: &CaseSummaries<'_>) -> String {
+fn line(case: &[Summary]) -> String {
     let of_each = errors(case).map(|s| {
         let [median, rms, ten] = [s.median_error, s.rms_error, s.ten_rms_error].map(|error| number(error, false));
         if is_largest(s) {

@@ -1,7 +1,8 @@
 use super::measure::{
     COVERED, ERROR, FROM_1_000, FROM_10_000, FROM_100, NONE, OF_1_000, OF_10, OF_100, OF_500, class_name, quantity,
 };
-use crate::table::{self, CaseSummaries, mean, percent};
+use crate::metrics::Summary;
+use crate::table::{self, mean, percent};
 use std::io::{self, Write};
 
 /// Groups of flows by size, and their column headings.
@@ -17,17 +18,17 @@ const SIZES: [(&str, &str); 6] = [
 const CLASSES: usize = 3;
 
 /// Writes the cases of an experiment on the delays of flows.
-pub(crate) fn write(cases: &[CaseSummaries<'_>], to: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn write(cases: &[&[Summary]], to: &mut dyn Write) -> io::Result<()> {
     let of_class = quantity(ERROR, &class_name(0));
-    let has_classes = cases.iter().flatten().any(|summary| summary.quantity == of_class);
+    let has_classes = cases.iter().copied().flatten().any(|summary| summary.quantity == of_class);
     let classes = (0..if has_classes { CLASSES } else { 0 }).map(|class| (class_name(class), format!("class {class}")));
     let sizes = SIZES.into_iter().map(|(size, head)| (size.to_owned(), head.to_owned()));
     let columns: Vec<(String, String)> = sizes.chain(classes).collect();
-    let heads = |_: &CaseSummaries<'_>| {
+    let heads = |_: &[Summary]| {
         let heads: String = columns.iter().map(|(_, head)| format!(" {head:>9}")).collect();
         vec![format!("{heads}  {:>6} {:>6}", "in 95%", "none")]
     };
-    let line = |case: &CaseSummaries<'_>| {
+    let line = |case: &[Summary]| {
         let errors: String = columns.iter().map(|(group, _)| format!(" {:>9}", share(case, ERROR, group, 3))).collect();
         format!("{errors}  {:>6} {:>6}", share(case, COVERED, FROM_100, 0), share(case, NONE, FROM_1_000, 1))
     };
@@ -41,6 +42,6 @@ pub(crate) fn write(cases: &[CaseSummaries<'_>], to: &mut dyn Write) -> io::Resu
     )
 }
 
-fn share(case: &CaseSummaries<'_>, what: &str, group: &str, digits: usize) -> String {
+fn share(case: &[Summary], what: &str, group: &str, digits: usize) -> String {
     percent(mean(case, &quantity(what, group)), digits)
 }

@@ -1,5 +1,6 @@
 use super::measure::{ALARM, FALSE_ALARM, FIRST, FIRST_OF_PATH};
-use crate::table::{self, CaseSummaries, mean, percent};
+use crate::metrics::Summary;
+use crate::table::{self, mean, percent};
 use std::io::{self, Write};
 
 /// The quantities shown, with their column headings.
@@ -7,11 +8,10 @@ const COLUMNS: [(&str, &str); 4] =
     [(FIRST, "named"), (FIRST_OF_PATH, "of its path"), (ALARM, "in alarm"), (FALSE_ALARM, "false alarm")];
 
 /// Writes the cases of an experiment on faulty links.
-pub(crate) fn write(cases: &[CaseSummaries<'_>], to: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn write(cases: &[&[Summary]], to: &mut dyn Write) -> io::Result<()> {
     let heads = COLUMNS.map(|(_, head)| format!("  {head:>12}")).concat();
-    let line = |case: &CaseSummaries<'_>| {
-        COLUMNS.map(|(quantity, _)| format!("  {:>12}", percent(mean(case, quantity), 1))).concat()
-    };
+    let line =
+        |case: &[Summary]| COLUMNS.map(|(quantity, _)| format!("  {:>12}", percent(mean(case, quantity), 1))).concat();
     table::write(
         cases,
         |_| vec![heads.clone()],

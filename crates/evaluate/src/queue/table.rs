@@ -1,11 +1,12 @@
 use super::measure::facts::{BITS_PER_SECOND, CULPRITS, FLOWS, LONGEST_DELAY, WAITED};
 use super::measure::{INCOMPLETE, MEDIAN_SIZE_ERROR, PRECISION, RECALL, SIZE_ERROR};
 use crate::case::STATE_BYTES;
-use crate::table::{self, CaseSummaries, dash, find, mean, percent};
+use crate::metrics::Summary;
+use crate::table::{self, dash, find, mean, percent};
 use std::io::{self, Write};
 
 /// Writes the cases of an experiment on queues.
-pub(crate) fn write(cases: &[CaseSummaries<'_>], to: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn write(cases: &[&[Summary]], to: &mut dyn Write) -> io::Result<()> {
     let heads = || {
         let errors = format!("{:>17}  {:>17}  {:>17}", "precision", "recall", "error of sizes");
         vec![format!("  {errors}  {:>10}  {:>7}", "incomplete", "bytes")]
@@ -21,7 +22,7 @@ pub(crate) fn write(cases: &[CaseSummaries<'_>], to: &mut dyn Write) -> io::Resu
 }
 
 /// The accuracy of a sketch.
-fn line(case: &CaseSummaries<'_>) -> Option<String> {
+fn line(case: &[Summary]) -> Option<String> {
     let state = mean(case, STATE_BYTES)?;
     let [precision, recall] = [PRECISION, RECALL].map(|quantity| with_error(case, quantity));
     let [error, median] = [SIZE_ERROR, MEDIAN_SIZE_ERROR].map(|quantity| kilobytes(mean(case, quantity)));
@@ -31,7 +32,7 @@ fn line(case: &CaseSummaries<'_>) -> Option<String> {
 }
 
 /// Properties of the stream, by the exact reference method.
-fn facts(case: &CaseSummaries<'_>) -> String {
+fn facts(case: &[Summary]) -> String {
     let of = |quantity| mean(case, quantity).unwrap_or(0.0);
     format!(
         "  {:.2} Gb/s, longest delay {:.2} ms, {:.1}% of the packets waited, {:.1} flows and {:.1} culprits in a queue",
@@ -43,7 +44,7 @@ fn facts(case: &CaseSummaries<'_>) -> String {
     )
 }
 
-fn with_error(case: &CaseSummaries<'_>, quantity: &str) -> String {
+fn with_error(case: &[Summary], quantity: &str) -> String {
     let Some((mean, error)) = find(case, quantity).and_then(|summary| summary.mean.zip(summary.standard_error)) else {
         return dash();
     };

@@ -1,9 +1,10 @@
 use super::measure::{ERROR, FALSE_SHARE, WRONG_SHARE};
-use crate::table::{self, CaseSummaries, dash, find, mean, percent};
+use crate::metrics::Summary;
+use crate::table::{self, dash, find, mean, percent};
 use std::io::{self, Write};
 
 /// Writes the cases of an experiment on rings of Bloom filters.
-pub(crate) fn write(cases: &[CaseSummaries<'_>], to: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn write(cases: &[&[Summary]], to: &mut dyn Write) -> io::Result<()> {
     table::write(
         cases,
         |_| vec![format!("  {:>17}  {:>8}  {:>8}", "error, ms", "wrong", "false")],
@@ -14,7 +15,7 @@ pub(crate) fn write(cases: &[CaseSummaries<'_>], to: &mut dyn Write) -> io::Resu
     )
 }
 
-fn line(case: &CaseSummaries<'_>) -> String {
+fn line(case: &[Summary]) -> String {
     let [wrong_share, false_share] = [WRONG_SHARE, FALSE_SHARE].map(|quantity| percent(mean(case, quantity), 2));
     let error = find(case, ERROR).and_then(|summary| Some((summary.mean?, summary.standard_error)));
     let error = match error {

@@ -1,9 +1,10 @@
 use super::measure::{LARGE_DROPPED, LARGE_MARKED, PEAK, SMALL_DELAY, SMALL_DROPPED, SMALL_MARKED};
-use crate::table::{self, CaseSummaries, find, mean};
+use crate::metrics::Summary;
+use crate::table::{self, find, mean};
 use std::io::{self, Write};
 
 /// Writes the cases of an experiment on actions at a queue.
-pub(crate) fn write(cases: &[CaseSummaries<'_>], to: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn write(cases: &[&[Summary]], to: &mut dyn Write) -> io::Result<()> {
     table::write(
         cases,
         |_| heads(),
@@ -21,7 +22,7 @@ fn heads() -> Vec<String> {
     ]
 }
 
-fn line(case: &CaseSummaries<'_>) -> String {
+fn line(case: &[Summary]) -> String {
     let mean = |quantity: &str| mean(case, quantity).unwrap_or(0.0);
     let error = find(case, PEAK).and_then(|summary| summary.standard_error).unwrap_or(0.0);
     let peak = format!("{:.2} ± {:.2} MB", mean(PEAK) / 1e6, error / 1e6);
