@@ -1,6 +1,6 @@
 //! Compares a fresh quick run with an earlier one's record, and lists what moved.
 
-use crate::case::{Scale, label};
+use crate::case::Scale;
 use crate::definition::Tolerance;
 use crate::metrics::Summary;
 use std::collections::BTreeMap;
@@ -45,8 +45,7 @@ pub fn compare(recorded: &[Summary], fresh: &[Summary], tolerance: &Tolerance) -
 }
 
 fn place(summary: &Summary) -> String {
-    let words = format!("{} {}", summary.method, label(&summary.parameters));
-    format!("{}, {}, {}", summary.workload, words.trim_end(), summary.quantity)
+    format!("{}, {}, {}", summary.workload, summary.configuration(), summary.quantity)
 }
 
 fn existence(place: String, recorded: Option<f64>, fresh: Option<f64>) -> Moved {

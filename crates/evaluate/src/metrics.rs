@@ -11,7 +11,7 @@
 //! A run without an estimate counts as missing and is excluded from all means. An estimate that is not above zero has
 //! no logarithm: such a run is missing, too. If the truth is not above zero, there is no error, and none is missing.
 
-use crate::case::{Case, Measurement, Run, Scale, Shown};
+use crate::case::{Case, Measurement, Run, Scale, Shown, label};
 use dwell_sketch::estimate::Z95;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -76,6 +76,11 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// Method and parameters as text.
+    pub(crate) fn configuration(&self) -> String {
+        format!("{} {}", self.method, label(&self.parameters)).trim_end().to_owned()
+    }
+
     /// How many standard errors the mean ratio is from one: infinitely many if every run has the same wrong ratio, such
     /// as zero when nothing was ever sampled. `None` for other scales, or without a standard error.
     pub(crate) fn deviations_from_one(&self) -> Option<f64> {

@@ -1,7 +1,6 @@
 //! What tables of results have in common: one block per workload, one line per case. What the blocks and lines show is
 //! beside the measures of each kind.
 
-use crate::case::label;
 use crate::metrics::Summary;
 use dwell_report::text;
 use std::io::{self, Write};
@@ -25,7 +24,8 @@ pub(crate) fn write(
     columns: &str,
     to: &mut dyn Write,
 ) -> io::Result<()> {
-    let width = cases.iter().map(|case| text::width(&name(case))).max().unwrap_or(0);
+    let widths = cases.iter().filter_map(|case| case.first()).map(|first| text::width(&first.configuration()));
+    let width = widths.max().unwrap_or(0);
     let mut workload = None;
     for case in cases {
         let Some(first) = case.first() else { continue };
@@ -33,7 +33,7 @@ pub(crate) fn write(
             writeln!(to, "\n{}", first.workload)?;
             heads(case).iter().try_for_each(|head| writeln!(to, "  {}{head}", text::blanks("", width)))?;
         }
-        let name = name(case);
+        let name = first.configuration();
         writeln!(to, "  {name}{}{}", text::blanks(&name, width), line(case))?;
     }
     writeln!(to, "\n{columns}")
@@ -52,12 +52,6 @@ pub(crate) fn mean(case: &[Summary], quantity: &str) -> Option<f64> {
 /// Stands for a missing value.
 pub(crate) fn dash() -> String {
     "–".to_owned()
-}
-
-/// Method and parameters of a case.
-fn name(case: &[Summary]) -> String {
-    let first = case.first();
-    first.map(|s| format!("{} {}", s.method, label(&s.parameters)).trim_end().to_owned()).unwrap_or_default()
 }
 
 /// A share in percent, or a dash if there is none.
