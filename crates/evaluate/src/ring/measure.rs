@@ -54,10 +54,9 @@ impl Measured for Configuration {
     fn run(stream: &Stream, configurations: &[&Self], seed: u64) -> Result<Vec<Vec<Measurement>>, Problem> {
         let mut workload = ExchangeWorkload::new(&stream.settings, seed)?;
         let seed = methods_seed(seed);
-        let judged = configurations.iter().map(|configuration| {
-            let course = stream.course.map(Course::new);
-            Ok(Judged { course, ..Judged::new(configuration.ring(stream, seed)?) })
-        });
+        let judged = configurations
+            .iter()
+            .map(|configuration| Ok(Judged::new(configuration.ring(stream, seed)?, stream.course.map(Course::new))));
         let mut judged: Vec<Judged> = judged.collect::<Result<_, Problem>>()?;
         while let Some(seen) = workload.next() {
             let (event, delay) = (Event::from(seen), workload.delay());
@@ -99,7 +98,7 @@ struct Course {
     stored: u64,
     slot: i64,
     /// At the end of each time slice, the number of requests and the share of set bits.
-    stretches: Vec<(u64, f64)>,
+    slices: Vec<(u64, f64)>,
 }
 
 impl Course {
@@ -107,16 +106,16 @@ impl Course {
     const FILTER: i64 = 2;
 
     fn new(length: f64) -> Self {
-        Self { length, stored: 0, slot: 0, stretches: Vec::new() }
+        Self { length, stored: 0, slot: 0, slices: Vec::new() }
     }
 
     /// Called before each request.
     fn follow(&mut self, at: Timestamp, ring: &TimeBloom) {
-        let stretch = (at.as_nanos() as f64 / (self.length * 1e6)) as usize;
-        if stretch > self.stretches.len() {
+        let slice = (at.as_nanos() as f64 / (self.length * 1e6)) as usize;
+        if slice > self.slices.len() {
             let set = ring.occupancy_of_slot(Self::FILTER);
             // A turn without a request in this filter's slot has emptied it nevertheless.
-            self.stretches.resize(stretch, (if set > 0.0 { self.stored } else { 0 }, set));
+            self.slices.resize(slice, (if set > 0.0 { self.stored } else { 0 }, set));
         }
         let slot = at.as_nanos().div_euclid(ring.slot_width().get());
         if slot.rem_euclid(ring.filters().into()) == Self::FILTER {
@@ -127,7 +126,7 @@ impl Course {
 }
 
 impl Judged {
-    fn new(ring: TimeBloom) -> Self {
+    fn new(ring: TimeBloom, course: Option<Course>) -> Self {
         Self {
             ring,
             samples: Vec::new(),
@@ -140,7 +139,7 @@ impl Judged {
             wrong: 0,
             orphans: 0,
             found_orphans: 0,
-            course: None,
+            course,
         }
     }
 
@@ -198,11 +197,12 @@ impl Judged {
             Measurement::plain(FALSE_OF_EXPECTED, Scale::Ratio, Some(found), false_share),
             Measurement::value(STATE_BYTES, self.ring.state_bytes() as f64),
         ];
-        for (course, i) in self.course.iter().flat_map(|course| (0..course.stretches.len()).map(move |i| (course, i))) {
-            let (stored, set) = course.stretches[i];
-            let end = (i + 1) as f64 * course.length;
-            measured.push(Measurement::value(format!("{STORED_AT}{end}"), stored as f64));
-            measured.push(Measurement::value(format!("{OCCUPANCY_AT}{end}"), set));
+        if let Some(course) = &self.course {
+            for (i, &(stored, set)) in course.slices.iter().enumerate() {
+                let end = (i + 1) as f64 * course.length;
+                measured.push(Measurement::value(format!("{STORED_AT}{end}"), stored as f64));
+                measured.push(Measurement::value(format!("{OCCUPANCY_AT}{end}"), set));
+            }
         }
         measured
     }

@@ -123,17 +123,17 @@ impl Tally {
     }
 
     /// Records the queue's length in a time slice.
-    fn follow(&mut self, stretch: usize, bytes: u64) {
-        self.course.resize(self.course.len().max(stretch + 1), 0);
-        self.course[stretch] = self.course[stretch].max(bytes);
+    fn follow(&mut self, slice: usize, bytes: u64) {
+        self.course.resize(self.course.len().max(slice + 1), 0);
+        self.course[slice] = self.course[slice].max(bytes);
     }
 
     fn measurements(&self, course: Option<f64>) -> Vec<Measurement> {
         let [small, large] = self.bytes;
-        let of_stretch = |(stretch, &bytes): (usize, &u64)| {
-            Measurement::value(format!("{QUEUE_AT}{}", stretch as f64 * course.unwrap_or(1.0)), bytes as f64)
+        let of_slice = |(slice, &bytes): (usize, &u64)| {
+            Measurement::value(format!("{QUEUE_AT}{}", slice as f64 * course.unwrap_or(1.0)), bytes as f64)
         };
-        let course = self.course.iter().enumerate().map(of_stretch);
+        let course = self.course.iter().enumerate().map(of_slice);
         let whole = [
             Measurement::value(PEAK, self.peak as f64),
             Measurement::value(SMALL_DROPPED, share(small.dropped, small.came)),
