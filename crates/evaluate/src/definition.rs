@@ -184,13 +184,14 @@ impl Definition {
         let (kind, build) = only(kinds).map_err(value)?;
         let file = File::deserialize(table.into_deserializer()).map_err(form)?;
         let build = |share| build(share).map_err(|error| error.within(kind.name()));
-        Ok(Self { inputs, ..Self::check(kind, file, text, build).map_err(value)? })
+        Self::check(kind, file, text, inputs, build).map_err(value)
     }
 
     fn check(
         kind: Kind,
         file: File,
         text: &str,
+        inputs: Vec<PathBuf>,
         build: impl Fn(f64) -> Result<Arc<dyn Experiment>, Invalid>,
     ) -> Result<Self, Invalid> {
         let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
@@ -220,7 +221,7 @@ impl Definition {
             tolerance: file.tolerance,
             figure: file.figure,
             text: text.to_owned(),
-            inputs: Vec::new(),
+            inputs,
         })
     }
 

@@ -112,9 +112,7 @@ impl<C: Measured> Grid<C> {
         }
         Ok(Self { streams, configurations, write_table })
     }
-}
 
-impl<C: Measured> Grid<C> {
     fn find(&self, case: &Case) -> Option<&C> {
         self.configurations.iter().find(|c| c.name() == case.method && c.parameters() == case.parameters)
     }

@@ -219,15 +219,6 @@ impl Number {
     }
 }
 
-impl fmt::Display for Number {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Value(value) => value.fmt(f),
-            Self::Auto => f.write_str("auto"),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -79,24 +79,22 @@ impl Entry for MethodEntry {
             return Err(Invalid::new("method", format!("'{}': expected one of {names}", self.method)));
         };
         let method = name.method();
+        let &Self { fingerprint_bits, stages, rate, .. } = self;
         let expiry = self.expiry_ms.map(|ms| span("expiry_ms", ms)).transpose()?;
         let longest = self.longest_ms.map(|ms| span("longest_ms", ms)).transpose()?;
-        self.rate.map(|rate| within("rate", rate, RATES)).transpose()?;
+        rate.map(|rate| within("rate", rate, RATES)).transpose()?;
         if longest.is_some() && !method.has(Parameter::Longest) {
             return Err(Invalid::new("longest_ms", format!("{} needs no such knowledge", self.method)));
         }
-        if self.stages.is_some() && !method.has(Parameter::Stages) && name != MethodName::Staged {
+        if stages.is_some() && !method.has(Parameter::Stages) && name != MethodName::Staged {
             return Err(Invalid::new("stages", format!("{} has none", self.method)));
         }
-        if self.rate.is_some() && !method.has(Parameter::Rate) {
+        if rate.is_some() && !method.has(Parameter::Rate) {
             return Err(Invalid::new("rate", format!("{} needs no such knowledge", self.method)));
         }
         let mut configurations = Vec::new();
         for size in self.sizes(method)? {
             for entering in self.entering(size)? {
-                let fingerprint_bits = self.fingerprint_bits;
-                let rate = self.rate;
-                let stages = self.stages;
                 let configuration =
                     Configuration { name, size, entering, fingerprint_bits, expiry, stages, longest, rate };
                 configuration.meter(0, 1).map_err(|problem| {
