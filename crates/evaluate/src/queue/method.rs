@@ -112,6 +112,13 @@ impl Configured for Configuration {
     }
 }
 
+/// A sketch that looks for the culprits of a stream, if there is memory for it.
+pub(super) fn sketch(stream: &Stream, params: Params) -> Result<Conquest, Problem> {
+    let params = Params { culprit: stream.culprit, ..params };
+    available("counters", Conquest::bytes(&params) as f64).map_err(|error| Problem(error.problem))?;
+    Ok(Conquest::new(&params)?)
+}
+
 impl Configuration {
     /// Whether it says what the stream is like.
     pub(super) fn is_exact(&self) -> bool {
@@ -133,9 +140,7 @@ impl Configuration {
                 self.params(stream, seed, snapshots, steps.min(most) as u32 * step)
             }
         };
-        let params = Params { culprit: stream.culprit, ..params };
-        available("counters", Conquest::bytes(&params) as f64).map_err(|error| Problem(error.problem))?;
-        Ok(Conquest::new(&params).map(Some)?)
+        sketch(stream, params).map(Some)
     }
 
     fn params(&self, stream: &Stream, seed: u64, snapshots: u32, counters: u32) -> Params {

@@ -1,8 +1,7 @@
 use super::method::{Configuration, MethodName};
 use crate::experiment::Problem;
-use crate::queue::method::ROWS;
+use crate::queue::method::{ROWS, sketch};
 use crate::queue::workload::Stream;
-use crate::value::available;
 use dwell_simulate::queue::{Arrival, Passage, Queue};
 use dwell_sketch::conquest::{Conquest, Params};
 use dwell_types::{FlowId, Nanos, hash};
@@ -107,11 +106,8 @@ impl Culprits {
             Some(counters) => Params::new(SNAPSHOTS, stream.span, counters / ROWS, seed),
             None => Params::budget(Self::BYTES, stream.span, seed)?,
         };
-        let params = Params { culprit: stream.culprit, ..params };
-        available("counters", Conquest::bytes(&params) as f64).map_err(|error| Problem(error.problem))?;
-        let sketch = Conquest::new(&params)?;
         Ok(Self {
-            sketch,
+            sketch: sketch(stream, params)?,
             method: configuration.method,
             weight: configuration.parameter.unwrap_or(0.0),
             threshold: stream.culprit.delay,
