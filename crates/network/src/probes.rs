@@ -28,7 +28,7 @@ pub struct Overlap {
 }
 
 /// Bits per second of an aggregator that sends 72 kbit each second [kompella12 §IV].
-pub const AGGREGATOR_BPS: u64 = 72_000;
+const AGGREGATOR_BPS: u64 = 72_000;
 
 impl Probes {
     /// The probes of a network with these segments.

@@ -41,7 +41,6 @@ fn draw(map: &Map, segments: &Segments, shade: impl Fn(&[u32]) -> Option<Shade>)
             }
         }
     }
-    let graph = map.topology.graph();
     let link = |(from, to): (u32, u32)| {
         let known = over.get(&(from, to));
         MapLink {
@@ -51,7 +50,6 @@ fn draw(map: &Map, segments: &Segments, shade: impl Fn(&[u32]) -> Option<Shade>)
             alarm: known.is_some_and(|(_, shade)| shade.alarm),
         }
     };
-    let ends = graph.edge_indices().filter_map(|edge| graph.edge_endpoints(edge));
     let routers = (0..).zip(places).map(|(router, place)| MapRouter {
         name: map.topology.name(router).to_owned(),
         place,
@@ -62,7 +60,7 @@ fn draw(map: &Map, segments: &Segments, shade: impl Fn(&[u32]) -> Option<Shade>)
         title: network.source.rsplit('/').next().unwrap_or(&network.source).to_owned(),
         subtitle: format!("{} routers, {} links, {} segments", network.routers, network.links, segments.len()),
         routers: routers.collect(),
-        links: ends.map(|(from, to)| link((from.index() as u32, to.index() as u32))).collect(),
+        links: map.topology.ends().map(link).collect(),
     })
 }
 

@@ -11,7 +11,7 @@ use dwell_report::net::Probe;
 use dwell_report::text::of;
 use dwell_simulate::network::{Fault, Harm, LinkSettings, Network, Settings};
 use dwell_types::Nanos;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -68,11 +68,7 @@ struct Links(BTreeMap<(u32, u32), u32>);
 
 impl Links {
     fn of(map: &Map) -> Self {
-        let graph = map.topology.graph();
-        let ends = graph.edge_indices().filter_map(|link| graph.edge_endpoints(link));
-        let mut links: Vec<_> = ends.map(|(from, to)| (from.index() as u32, to.index() as u32)).collect();
-        links.sort_unstable();
-        links.dedup();
+        let links: BTreeSet<_> = map.topology.ends().collect();
         Self(links.into_iter().zip(0..).collect())
     }
 

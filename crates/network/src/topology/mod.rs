@@ -2,6 +2,7 @@
 
 use crate::millionths::{self, MILLION};
 use petgraph::graph::{DiGraph, NodeIndex};
+use petgraph::visit::EdgeRef;
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::sync::Arc;
@@ -27,33 +28,25 @@ pub struct Topology {
 
 /// A router.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Router {
+pub(crate) struct Router {
     /// Unique name.
-    pub name: Arc<str>,
+    pub(crate) name: Arc<str>,
     /// Latitude and longitude in degrees, if the file has them.
-    pub place: Option<(f64, f64)>,
+    pub(crate) place: Option<(f64, f64)>,
 }
 
 /// The routing weight of one direction of a link; paths minimise its sum. In millionths, so that sums of decimal
 /// fractions compare exactly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Weight(pub u64);
+pub(crate) struct Weight(pub(crate) u64);
 
 impl Weight {
     /// The weight of a link for which the file has none.
-    pub const ONE: Self = Self(MILLION);
+    pub(crate) const ONE: Self = Self(MILLION);
 }
 
 /// With this limit no path of fewer than 18 million links overflows; costs of OSPF are at most 65,535.
 const MOST_MILLIONTHS: u64 = 1_000_000 * MILLION;
-
-impl std::ops::Add for Weight {
-    type Output = Self;
-
-    fn add(self, other: Self) -> Self {
-        Self(self.0.saturating_add(other.0))
-    }
-}
 
 impl std::str::FromStr for Weight {
     type Err = String;
@@ -181,8 +174,8 @@ impl Topology {
 
     /// The number of links without one in the opposite direction.
     pub fn one_way(&self) -> usize {
-        let ends = self.graph.edge_indices().filter_map(|link| self.graph.edge_endpoints(link));
-        ends.filter(|&(from, to)| self.graph.find_edge(to, from).is_none()).count()
+        let edges = self.graph.edge_references();
+        edges.filter(|link| self.graph.find_edge(link.target(), link.source()).is_none()).count()
     }
 
     /// Adds to every one-way link one in the opposite direction with the same weight.
@@ -231,7 +224,7 @@ impl Topology {
     }
 
     /// The graph of routers and links; each link is its weight.
-    pub fn graph(&self) -> &DiGraph<Router, Weight> {
+    pub(crate) fn graph(&self) -> &DiGraph<Router, Weight> {
         &self.graph
     }
 
@@ -243,6 +236,11 @@ impl Topology {
     /// The number of links, counting each direction.
     pub fn links(&self) -> usize {
         self.graph.edge_count()
+    }
+
+    /// The routers at the ends of each link, in its direction.
+    pub fn ends(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.graph.edge_references().map(|link| (link.source().index() as u32, link.target().index() as u32))
     }
 
     /// The name of a router, by its number.
@@ -317,10 +315,10 @@ mod tests {
 
     #[test]
     fn weights_are_exact() {
-        let weight = |text: &str| text.parse::<Weight>();
+        let weight = |text: &str| text.parse::<Weight>().map(|weight| weight.0);
         assert_eq!(weight("2.5").unwrap() + weight("6.5").unwrap(), weight("9").unwrap());
-        let tenths = (0..10).fold(Weight(0), |sum, _| sum + weight("0.1").unwrap());
-        assert_eq!(tenths, Weight::ONE);
+        let tenths: u64 = (0..10).map(|_| weight("0.1").unwrap()).sum();
+        assert_eq!(tenths, Weight::ONE.0);
         assert!(weight("65535").unwrap() < weight("1000000").unwrap());
         for wrong in ["", ".", "0", "-1", "0.0000001", "1e3", "nan", "1.5.2", "99999999999", "1000001"] {
             assert!(weight(wrong).is_err(), "{wrong}");
