@@ -39,8 +39,7 @@ pub(crate) fn record(recording: &Recording, folder: &Path, scratch: &Path) -> Re
     writeln!(text)?;
     readme::files(&mut text, folder, &[&names[0], &names[1], "truth.csv.zst"])?;
     readme::made_with(&mut text, &["tshark", "dig", "chronyd"])?;
-    let path = folder.join("README.md");
-    fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    readme::save(&text, folder)?;
     eprintln!("{}: {} packets between the points", recording.name, rows.len());
     Ok(())
 }

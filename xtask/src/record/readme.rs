@@ -36,9 +36,13 @@ const TOOLS: [(&str, &[&str]); 10] = [
     ("ping", &["-V"]),
 ];
 
-/// Writes `README.md` into the folder.
+/// Writes `README.md` into the folder of a recording at one point.
 pub(crate) fn write(folder: &Path, facts: &Facts<'_>) -> Result<()> {
-    let text = text(folder, facts)?;
+    save(&text(folder, facts)?, folder)
+}
+
+/// Writes this text as `README.md` into the folder.
+pub(crate) fn save(text: &str, folder: &Path) -> Result<()> {
     let path = folder.join("README.md");
     fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
 }

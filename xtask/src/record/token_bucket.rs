@@ -207,6 +207,5 @@ fn describe(folder: &Path, frames: [usize; 2], bursts: usize, samples: usize) ->
     );
     readme::files(&mut text, folder, &["ingress.pcap.xz", "egress.pcap.xz", "truth.csv", "backlog.csv"])?;
     readme::made_with(&mut text, &["tshark", "dnsmasq", "dig", "kdig", "getent", "chronyd", "ping"])?;
-    let path = folder.join("README.md");
-    fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
+    readme::save(&text, folder)
 }
