@@ -43,8 +43,8 @@ pub(super) fn picture(map: &MapPicture) -> Picture {
         }
     }
     let names = names(map, &places);
-    for &Name { frame: [left, top, right, bottom], .. } in &names {
-        picture.area(vec![(left, top), (right, top), (right, bottom), (left, bottom)], WHITE, 0.7);
+    for name in &names {
+        picture.rectangle(name.frame, WHITE, 0.7);
     }
     for (router, &place) in map.routers.iter().zip(&places) {
         picture.mark(place, if router.instrumented { INSTRUMENTED } else { OTHER });

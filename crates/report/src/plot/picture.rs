@@ -133,6 +133,10 @@ impl Picture {
         self.shapes.push(Shape::Area { places, colour, opacity });
     }
 
+    pub(super) fn rectangle(&mut self, [left, top, right, bottom]: [f64; 4], colour: Colour, opacity: f64) {
+        self.area(vec![(left, top), (right, top), (right, bottom), (left, bottom)], colour, opacity);
+    }
+
     pub(super) fn mark(&mut self, at: Place, look: Look) {
         self.shapes.push(Shape::Mark { at, marker: look.marker, colour: look.colour });
     }

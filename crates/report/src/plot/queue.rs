@@ -60,14 +60,10 @@ fn legend(picture: &mut Picture) {
     {
         let left = right - text_width(name, SIZE);
         picture.text((left, 52.0), name, SIZE, QUIET, Align::Left);
-        let corner = (left - BOX - 6.0, 52.0 - BOX / 2.0);
-        picture.area(rectangle(corner, (corner.0 + BOX, corner.1 + BOX)), colour, opacity);
-        right = corner.0 - 18.0;
+        let (x, y) = (left - BOX - 6.0, 52.0 - BOX / 2.0);
+        picture.rectangle([x, y, x + BOX, y + BOX], colour, opacity);
+        right = x - 18.0;
     }
-}
-
-fn rectangle((left, top): Place, (right, bottom): Place) -> Vec<Place> {
-    vec![(left, top), (right, top), (right, bottom), (left, bottom)]
 }
 
 fn queue(report: &QueueReport, time: &TimeScale, (top, bottom): Place, picture: &mut Picture) {
@@ -82,7 +78,7 @@ fn queue(report: &QueueReport, time: &TimeScale, (top, bottom): Place, picture: 
     for episode in &report.episodes {
         // At least 1.5 points wide, so that even the shortest episode is visible.
         let (left, right) = (time.place(episode.start_ns), time.place(episode.end_ns));
-        picture.area(rectangle((left, top - 6.0), (right.max(left + 1.5), top - 1.0)), EPISODE, 0.9);
+        picture.rectangle([left, top - 6.0, right.max(left + 1.5), top - 1.0], EPISODE, 0.9);
     }
 }
 
