@@ -19,6 +19,7 @@ pub use arrivals::{Arrival, Arrivals};
 // Scheduling disciplines: which waiting packet leaves next.
 mod discipline;
 pub use discipline::Discipline;
+// The queue: offers and departures.
 mod buffer;
 pub use buffer::{Passage, Queue};
 // The whole simulation: arrivals and departures.
