@@ -49,19 +49,14 @@ pub(crate) fn mean(case: &[Summary], quantity: &str) -> Option<f64> {
     find(case, quantity).and_then(|summary| summary.mean)
 }
 
-/// Stands for a missing value.
-pub(crate) fn dash() -> String {
-    "–".to_owned()
-}
-
 /// A share in percent, or a dash if there is none.
 pub(crate) fn percent(share: Option<f64>, digits: usize) -> String {
-    share.map_or_else(dash, |share| format!("{:.digits$}%", share * 100.0))
+    text::or_dash(share, |share| format!("{:.digits$}%", share * 100.0))
 }
 
 /// `.021`, `1.32`, or a dash if there is no value.
 pub(crate) fn number(value: Option<f64>, signed: bool) -> String {
-    let Some(value) = value else { return dash() };
+    let Some(value) = value else { return text::DASH.to_owned() };
     let text = if signed { format!("{value:+.3}") } else { format!("{value:.3}") };
     match text.replacen("0.", ".", 1) {
         short if value.abs() < 1.0 && text.trim_start_matches(['+', '-']).starts_with("0.") => short,

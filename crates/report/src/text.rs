@@ -135,9 +135,17 @@ pub(crate) fn time(nanos: f64) -> String {
     Nanos::new(nanos.round() as i64).to_string()
 }
 
+/// Stands for a value that is not known.
+pub const DASH: &str = "–";
+
+/// A value as text, or a dash if it is not known.
+pub fn or_dash<T>(value: Option<T>, text: impl FnOnce(T) -> String) -> String {
+    value.map_or_else(|| DASH.into(), text)
+}
+
 /// `12.3 ms`, or a dash if not known.
 pub(crate) fn delay(estimate: Option<Estimate<i64>>) -> String {
-    estimate.map_or_else(|| "–".into(), |e| Nanos::new(e.value).to_string())
+    or_dash(estimate, |e| Nanos::new(e.value).to_string())
 }
 
 /// The interval of a delay in the unit of its value, `[11.9–12.8]`, or in units of its own if it had too many digits there;

@@ -2,7 +2,7 @@
 
 use super::{Errors, LARGEST, LegResult, Line, MatchResult, MethodFacts, Results};
 use crate::delay::SINGLE;
-use crate::table::{dash, percent};
+use crate::table::percent;
 use dwell_report::text::{self, exact_bytes};
 use dwell_types::Nanos;
 use std::io::{self, Write};
@@ -131,7 +131,7 @@ fn recommendation(matched: &MatchResult, seeds: u64) -> String {
 
 /// Octaves as a percentage of the smaller of estimate and true value, or as a factor from two on.
 fn error(octaves: Option<f64>) -> String {
-    let Some(octaves) = octaves else { return dash() };
+    let Some(octaves) = octaves else { return text::DASH.to_owned() };
     let factor = octaves.exp2();
     let percent = (factor - 1.0) * 100.0;
     match percent {

@@ -1,13 +1,13 @@
 use super::method::{LEFT, MEAN_HOPS, PROBE_HOPS};
 use crate::metrics::Summary;
 use crate::table::{self, mean, percent};
+use dwell_report::text;
 use std::io::{self, Write};
 
 /// Writes the cases of an experiment on plans.
 pub(crate) fn write(cases: &[&[Summary]], to: &mut dyn Write) -> io::Result<()> {
     let line = |case: &[Summary]| {
-        let number =
-            |quantity: &str, digits| mean(case, quantity).map_or_else(table::dash, |value| format!("{value:.digits$}"));
+        let number = |quantity: &str, digits| text::or_dash(mean(case, quantity), |value| format!("{value:.digits$}"));
         format!("  {:>12}  {:>8}  {:>11}", number(PROBE_HOPS, 0), percent(mean(case, LEFT), 2), number(MEAN_HOPS, 2))
     };
     table::write(

@@ -2,7 +2,8 @@ use super::measure::facts::{BITS_PER_SECOND, CULPRITS, FLOWS, LONGEST_DELAY, WAI
 use super::measure::{INCOMPLETE, MEDIAN_SIZE_ERROR, PRECISION, RECALL, SIZE_ERROR};
 use crate::case::STATE_BYTES;
 use crate::metrics::Summary;
-use crate::table::{self, dash, find, mean, percent};
+use crate::table::{self, find, mean, percent};
+use dwell_report::text;
 use std::io::{self, Write};
 
 /// Writes the cases of an experiment on queues.
@@ -45,12 +46,10 @@ fn facts(case: &[Summary]) -> String {
 }
 
 fn with_error(case: &[Summary], quantity: &str) -> String {
-    let Some((mean, error)) = find(case, quantity).and_then(|summary| summary.mean.zip(summary.standard_error)) else {
-        return dash();
-    };
-    format!("{mean:.4} ± {error:.4}")
+    let found = find(case, quantity).and_then(|summary| summary.mean.zip(summary.standard_error));
+    text::or_dash(found, |(mean, error)| format!("{mean:.4} ± {error:.4}"))
 }
 
 fn kilobytes(bytes: Option<f64>) -> String {
-    bytes.map_or_else(dash, |bytes| format!("{:.1}", bytes / 1e3))
+    text::or_dash(bytes, |bytes| format!("{:.1}", bytes / 1e3))
 }

@@ -1,6 +1,7 @@
 use super::measure::{ERROR, FALSE_SHARE, WRONG_SHARE};
 use crate::metrics::Summary;
-use crate::table::{self, dash, find, mean, percent};
+use crate::table::{self, find, mean, percent};
+use dwell_report::text;
 use std::io::{self, Write};
 
 /// Writes the cases of an experiment on rings of Bloom filters.
@@ -21,7 +22,7 @@ fn line(case: &[Summary]) -> String {
     let error = match error {
         Some((mean, Some(error))) => format!("{mean:.1} ± {error:.1}"),
         Some((mean, None)) => format!("{mean:.1}"),
-        None => dash(),
+        None => text::DASH.to_owned(),
     };
     format!("  {error:>17}  {wrong_share:>8}  {false_share:>8}")
 }

@@ -25,8 +25,8 @@ pub fn write_plan(report: &PlanReport, to: &mut impl Write) -> io::Result<()> {
             text::count(point.probe_hops),
             text::percent(point.probe_hops as f64 / all as f64),
             text::count(point.segments as u64),
-            point.granularity.map_or_else(|| "–".into(), |g| format!("{:.2}", g.mean)),
-            point.granularity.map_or_else(|| "–".into(), |g| g.max.to_string()),
+            text::or_dash(point.granularity, |g| format!("{:.2}", g.mean)),
+            text::or_dash(point.granularity, |g| g.max.to_string()),
         ]);
         grid.row(cells);
     }
@@ -186,7 +186,7 @@ fn delays(segments: &[SegmentLine], times: Times, to: &mut impl Write) -> io::Re
             text::time(d.excess_ns),
             format!("{:.1}", d.score),
             chance(d.p_value),
-            line.probability.map_or_else(|| "–".into(), text::percent),
+            text::or_dash(line.probability, text::percent),
             times.text(d.since_ns),
         ]);
     }

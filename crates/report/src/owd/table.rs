@@ -57,10 +57,10 @@ fn row(grid: &mut Grid, name: &str, line: &Line, estimated: bool) {
     let d = &line.delay_ns;
     let [mean, deviation] = [d.mean, d.std].map(|e| e.map(whole));
     let delays = || [mean, deviation].into_iter().chain(MAIN.map(|q| d.quantiles[q])).chain([d.max]);
-    let loss = line.loss_rate.map_or_else(|| "–".into(), |e| text::percent(e.value));
+    let loss = text::or_dash(line.loss_rate, |e| text::percent(e.value));
     // If no packet could be compared, or none was sampled, the number of losses is not known.
     let is_known = line.received + line.lost > 0 || line.sent == 0;
-    let lost = if is_known { text::count(line.lost) } else { "–".into() };
+    let lost = if is_known { text::count(line.lost) } else { text::DASH.into() };
     let mut cells = vec![name.to_owned(), text::count(line.sent), lost, loss];
     cells.extend(delays().map(text::delay));
     grid.row(cells);

@@ -158,7 +158,6 @@ fn footing(report: &QueueReport, to: &mut impl Write) -> io::Result<()> {
 
 /// How accurate snapshots are, by the exact queue.
 fn compared(scores: &AgainstExact, unit: Unit) -> String {
-    let share = |share: Option<f64>| share.map_or_else(|| "–".to_owned(), text::percent);
     let size = |size: f64| match unit {
         Unit::Bytes => text::bytes(size.round() as u64),
         Unit::Packets => format!("{size:.1} packets"),
@@ -170,9 +169,9 @@ fn compared(scores: &AgainstExact, unit: Unit) -> String {
     format!(
         "{} over the threshold: precision {}, recall {}, mean error of sizes {}{unknown}",
         text::count_of(scores.packets, "packet"),
-        share(scores.precision),
-        share(scores.recall),
-        scores.mean_error.map_or_else(|| "–".to_owned(), size),
+        text::or_dash(scores.precision, text::percent),
+        text::or_dash(scores.recall, text::percent),
+        text::or_dash(scores.mean_error, size),
     )
 }
 

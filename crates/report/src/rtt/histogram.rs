@@ -24,7 +24,8 @@ pub(crate) fn write(line: &ResultLine, to: &mut impl Write) -> io::Result<()> {
         return Ok(());
     }
     let left = if axis.has_none { " (left: zero and less)" } else { "" };
-    writeln!(to, "{}, {} exchanges by delay{left}", text::plain(&line.name()), text::count(exchanges(line)))?;
+    let answered = text::count(line.answered().round() as u64);
+    writeln!(to, "{}, {answered} exchanges by delay{left}", text::plain(&line.name()))?;
     let steps = (LINES * 8) as f64;
     let heights: Vec<usize> =
         shares.iter().map(|&s| if s > 0.0 { ((s / highest * steps).round() as usize).max(1) } else { 0 }).collect();
@@ -77,10 +78,6 @@ fn quantiles(line: &ResultLine, axis: &Axis) -> Vec<(usize, String)> {
     }
     marks.reverse();
     marks
-}
-
-fn exchanges(line: &ResultLine) -> u64 {
-    line.answered().round() as u64
 }
 
 /// Maps logarithmic time to columns. If there are delays of zero and less, the first column is theirs.

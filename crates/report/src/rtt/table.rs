@@ -169,7 +169,7 @@ fn answered(line: &ResultLine, report: &RttReport) -> String {
     match line.exchanges {
         Some(exchanges) => text::count(exchanges.value.round() as u64),
         None if is_none => "0".into(),
-        None => "–".into(),
+        None => text::DASH.into(),
     }
 }
 
@@ -187,7 +187,7 @@ fn flows(flows: &[Flow], to: &mut impl Write) -> io::Result<()> {
         for line in &flow.results {
             let d = &line.delay_ns;
             let estimates = || OF_FLOWS.map(|q| d.quantiles[q]).into_iter().chain([d.mean]);
-            let exchanges = line.exchanges.map_or_else(|| "–".into(), |e| text::count(e.value.round() as u64));
+            let exchanges = text::or_dash(line.exchanges, |e| text::count(e.value.round() as u64));
             let mut row = vec![format!("  {}", rtt::rule(line.matching, line.leg)), exchanges];
             row.extend(estimates().chain([d.min, d.max]).map(text::delay));
             grid.row(row);
@@ -253,7 +253,7 @@ fn series(result: &Course<'_>, reports: &[RttReport], times: text::Times, to: &m
         if estimated {
             row.push(match line.coverage() {
                 Some(_) if line.is_complete() => "all".into(),
-                share => share.map_or_else(|| "–".into(), text::percent),
+                share => text::or_dash(share, text::percent),
             });
             row.extend(MAIN.map(|q| text::delay_with_interval(d.quantiles[q])));
         } else {

@@ -7,10 +7,6 @@ use dwell_types::Nanos;
 use std::io::{self, Write};
 
 /// Writes the answer to a question.
-///
-/// # Errors
-///
-/// Those of the writer.
 pub fn write(report: &SizeReport, to: &mut impl Write) -> io::Result<()> {
     match &report.traffic {
         Traffic::Rtt { .. } => write_rtt(report, to),
@@ -143,7 +139,7 @@ fn write_queue(report: &SizeReport, to: &mut impl Write) -> io::Result<()> {
                 ("culprit recall", line.recall),
             ];
             for (name, share) in parts {
-                grid.row([name.into(), share.map_or_else(none, precise)]);
+                grid.row([name.into(), text::or_dash(share, precise)]);
             }
         }
         writeln!(to)?;
@@ -165,16 +161,12 @@ fn whole(number: f64) -> String {
     text::count(number.round() as u64)
 }
 
-fn none() -> String {
-    "–".into()
-}
-
 /// An error in percent, or as a factor from twice on; a dash without samples, or where rates are absurd.
 fn error(line: &SizeError) -> String {
     match line.error {
         Some(share) if share < 1.0 => precise(share),
         Some(share) if share.is_finite() => format!("×{:.1}", 1.0 + share),
-        _ => none(),
+        _ => text::DASH.into(),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::results::QUANTITIES;
 use super::{Errors, Line, MethodFacts, Results};
 use crate::crossing::LOSS;
-use crate::table::{dash, percent};
+use crate::table::percent;
 use dwell_report::text::{self, exact_bytes};
 use dwell_types::Nanos;
 use std::io::{self, Write};
@@ -114,7 +114,7 @@ fn recommendation(results: &Results) -> String {
 
 /// A share as a percentage, or as a multiple of the true value from ten on.
 fn error(share: Option<f64>) -> String {
-    let Some(share) = share else { return dash() };
+    let Some(share) = share else { return text::DASH.to_owned() };
     match share.abs() * 100.0 {
         0.0 => "0%".to_owned(),
         p if p < 0.995 => format!("{p:.2}%"),
