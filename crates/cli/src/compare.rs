@@ -18,7 +18,6 @@ use dwell_capture::{CaptureFiles, FrameSource};
 use dwell_evaluate::compare::{Comparison, MethodFacts, Results, SCHEMA, Settings, table};
 use dwell_logs::EventLog;
 use dwell_observe::Observer;
-use dwell_observe::parse::Key;
 use dwell_report::json;
 use dwell_report::plot::{self, Image, Sweep};
 use dwell_sketch::distribution::Ambiguous;
@@ -353,13 +352,6 @@ fn check_sum(memories: &[usize], copies: usize, what: &str) -> Result<(), Failur
 }
 
 fn observer(arguments: &Arguments, matches: Vec<Match>, ids: IdForm) -> Observer {
-    Observer::new(dwell_observe::Settings {
-        matches,
-        key: Key::Inner,
-        inside: arguments.inside.clone(),
-        group: None,
-        max_groups: 1,
-        seed: 0,
-        ids,
-    })
+    let inside = arguments.inside.clone();
+    Observer::new(dwell_observe::Settings { matches, inside, ids, ..Default::default() })
 }
