@@ -52,7 +52,16 @@ fn text(folder: &Path, facts: &Facts<'_>) -> Result<String> {
     let mut text = head(recording)?;
     writeln!(text, "{} frames, cut at {} bytes, nanosecond timestamps.\n", clocks.frames, recording.snap)?;
     files(&mut text, folder, &[capture, "truth.csv.zst", "frames.csv.zst"])?;
+    exchanges(&mut text, truth)?;
+    handshakes(&mut text, truth, *echoes)?;
+    accuracy(&mut text, clocks)?;
+    by_tshark(&mut text, tshark)?;
+    made_with(&mut text, &[])?;
+    Ok(text)
+}
 
+/// The exchanges of each pairing rule, and their delays.
+fn exchanges(text: &mut String, truth: &Truth) -> Result<()> {
     writeln!(text, "\n## What is in it, by the truth\n")?;
     writeln!(text, "Exchanges as seen from the point of observation. *Repeats* are requests that repeat an open one;")?;
     writeln!(
@@ -81,8 +90,11 @@ fn text(folder: &Path, facts: &Facts<'_>) -> Result<String> {
             rows.iter().filter(|row| row.delay_ns.is_none()).count(),
         )?;
     }
-    handshakes(&mut text, truth, *echoes)?;
+    Ok(())
+}
 
+/// How close the timestamps of the capture are to the clock readings of the delay line.
+fn accuracy(text: &mut String, clocks: &Clocks) -> Result<()> {
     writeln!(text, "\n## How good the truth is\n")?;
     let [median, most, max] = clocks.distance_ns.map(Nanos::new);
     let share = 100.0 * clocks.inside as f64 / clocks.frames.max(1) as f64;
@@ -102,7 +114,11 @@ fn text(folder: &Path, facts: &Facts<'_>) -> Result<String> {
         "The line released frames later than drawn by {median} (median), {most} (p99), {max} (max); the truth"
     )?;
     writeln!(text, "uses the real times.")?;
+    Ok(())
+}
 
+/// What tshark finds, and how far its delays are from the true ones.
+fn by_tshark(text: &mut String, tshark: &Tshark) -> Result<()> {
     writeln!(text, "\n## What tshark says\n\n| display filter | frames |\n|---|---:|")?;
     for (filter, count) in tshark.counts.iter().filter(|(_, count)| *count > 0) {
         writeln!(text, "| `{}` | {count} |", filter.replace("||", "or").replace("&&", "and"))?;
@@ -122,9 +138,7 @@ fn text(folder: &Path, facts: &Facts<'_>) -> Result<String> {
             line.field, line.rule, line.both, line.apart,
         )?;
     }
-
-    made_with(&mut text, &[])?;
-    Ok(text)
+    Ok(())
 }
 
 /// Title, description, and source.
