@@ -73,39 +73,8 @@ impl<C: Measured> Grid<C> {
         share: f64,
         write_table: WriteTable,
     ) -> Result<Self, Invalid> {
-        let mut streams: Vec<(String, C::Stream)> = Vec::new();
-        for (i, entry) in workloads.iter().enumerate() {
-            for (name, stream) in entry.items(share).map_err(|error| error.within(format!("workloads[{i}]")))? {
-                if name.trim().is_empty() {
-                    return Err(Invalid::new(format!("workloads[{i}].name"), "empty"));
-                }
-                if streams.iter().any(|(other, _)| *other == name) {
-                    return Err(Invalid::new(format!("workloads[{i}].name"), format!("'{name}' a second time")));
-                }
-                streams.push((name, stream));
-            }
-        }
-        let mut configurations: Vec<C> = Vec::new();
-        for (i, entry) in methods.iter().enumerate() {
-            let within = |error: Invalid| error.within(format!("methods[{i}]"));
-            let found = entry.items(share).map_err(within)?;
-            let all_suit = || {
-                found.iter().flat_map(|c| streams.iter().map(move |(_, s)| (c, s))).try_for_each(|(c, s)| c.suits(s))
-            };
-            all_suit().map_err(|problem| within(Invalid::new("method", problem)))?;
-            for configuration in found {
-                // Records and checks know a configuration by its label.
-                let is_same = |other: &C| {
-                    other.name() == configuration.name()
-                        && label(&other.parameters()) == label(&configuration.parameters())
-                };
-                if configurations.iter().any(is_same) {
-                    let problem = "the same configuration a second time, to four digits";
-                    return Err(Invalid::new(format!("methods[{i}]"), problem));
-                }
-                configurations.push(configuration);
-            }
-        }
+        let streams = streams(workloads, share)?;
+        let configurations = configurations(methods, &streams, share)?;
         if streams.is_empty() || configurations.is_empty() {
             let key = if streams.is_empty() { "workloads" } else { "methods" };
             return Err(Invalid::new(key, "empty: expected at least one"));
@@ -116,6 +85,53 @@ impl<C: Measured> Grid<C> {
     fn find(&self, case: &Case) -> Option<&C> {
         self.configurations.iter().find(|c| c.name() == case.method && c.parameters() == case.parameters)
     }
+}
+
+/// The streams that these entries define, with their names, each of which is unique.
+fn streams<S>(workloads: &[impl Entry<Item = (String, S)>], share: f64) -> Result<Vec<(String, S)>, Invalid> {
+    let mut streams: Vec<(String, S)> = Vec::new();
+    for (i, entry) in workloads.iter().enumerate() {
+        for (name, stream) in entry.items(share).map_err(|error| error.within(format!("workloads[{i}]")))? {
+            if name.trim().is_empty() {
+                return Err(Invalid::new(format!("workloads[{i}].name"), "empty"));
+            }
+            if streams.iter().any(|(other, _)| *other == name) {
+                return Err(Invalid::new(format!("workloads[{i}].name"), format!("'{name}' a second time")));
+            }
+            streams.push((name, stream));
+        }
+    }
+    Ok(streams)
+}
+
+/// The configurations that these entries define, none of them twice, each of which suits every stream.
+fn configurations<C: Measured>(
+    methods: &[impl Entry<Item = C>],
+    streams: &[(String, C::Stream)],
+    share: f64,
+) -> Result<Vec<C>, Invalid> {
+    let mut configurations: Vec<C> = Vec::new();
+    for (i, entry) in methods.iter().enumerate() {
+        let within = |error: Invalid| error.within(format!("methods[{i}]"));
+        let found = entry.items(share).map_err(within)?;
+        for configuration in &found {
+            for (_, stream) in streams {
+                configuration.suits(stream).map_err(|problem| within(Invalid::new("method", problem)))?;
+            }
+        }
+        for configuration in found {
+            // Records and checks know a configuration by its label.
+            let is_same = |other: &C| {
+                other.name() == configuration.name() && label(&other.parameters()) == label(&configuration.parameters())
+            };
+            if configurations.iter().any(is_same) {
+                let problem = "the same configuration a second time, to four digits";
+                return Err(Invalid::new(format!("methods[{i}]"), problem));
+            }
+            configurations.push(configuration);
+        }
+    }
+    Ok(configurations)
 }
 
 impl<C: Measured> Experiment for Grid<C> {
