@@ -254,10 +254,9 @@ impl Taps {
                 }
             }
             overdue => {
-                if let Some(at) = overdue {
-                    self.meet_overdue(at, crossing.at);
+                if !overdue.is_some_and(|at| self.meet_overdue(at, crossing.at)) {
+                    self.remember_departed(crossing);
                 }
-                self.remember_departed(crossing);
             }
         }
         self.counts.unknown += 1;
@@ -272,17 +271,18 @@ impl Taps {
         arrived
     }
 
-    /// Counts a packet that departs after the longest delay, if it was seen arriving.
-    fn meet_overdue(&mut self, at: usize, departed: Timestamp) {
+    /// Counts a packet that departs after the longest delay, if it was seen arriving. Returns whether it was.
+    fn meet_overdue(&mut self, at: usize, departed: Timestamp) -> bool {
         let slot = std::mem::replace(&mut self.slots[at], Slot::EMPTY);
         if slot.has_departed() {
-            return;
+            return false;
         }
         let wait = departed - Timestamp::from_nanos(slot.at);
         let counts = &mut self.counts;
         counts.overdue_waits = with(counts.overdue, counts.overdue_waits, wait);
         counts.expired += 1;
         counts.overdue += 1;
+        true
     }
 
     /// Remembers a departure without an arrival, unless that would evict a waiting packet, to recognise an arrival that
@@ -501,12 +501,25 @@ mod tests {
         let mut taps = Taps::new(Some(2 * Taps::SLOT_BYTES), 2, Nanos::new(100));
         (0..2).for_each(|packet| taps.insert(&crossing(packet, 0)));
         assert_eq!(taps.take(&crossing(0, 150)), None);
-        taps.insert(&crossing(2, 160));
-        assert_eq!(taps.take(&crossing(1, 170)), None, "packet 2 has taken its slot");
+        (2..4).for_each(|packet| taps.insert(&crossing(packet, 160)));
+        assert_eq!(taps.take(&crossing(1, 170)), None, "packet 3 has taken its slot");
         let counts = taps.counts();
         assert_conserved(&counts);
-        assert_eq!((counts.expired, counts.overdue, counts.forgotten, counts.waiting), (2, 1, 1, 1));
+        assert_eq!((counts.expired, counts.overdue, counts.forgotten, counts.waiting), (2, 1, 1, 2));
         assert_eq!((counts.unknown, counts.overdue_waits), (2, (Nanos::new(150), Nanos::new(150))));
+    }
+
+    /// A late departure belongs to the arrival before it: an equal packet that arrives after it did not depart first.
+    #[test]
+    fn a_late_departure_is_not_one_before_arriving() {
+        let mut taps = Taps::new(None, Taps::WAYS, Nanos::new(100));
+        taps.insert(&crossing(0, 0));
+        assert_eq!(taps.take(&crossing(0, 150)), None);
+        taps.insert(&crossing(0, 160));
+        assert_eq!(taps.take(&crossing(0, 170)), Some(Timestamp::from_nanos(160)));
+        let counts = taps.counts();
+        assert_conserved(&counts);
+        assert_eq!((counts.overdue, counts.backwards, counts.unknown, counts.matched), (1, 0, 1, 1));
     }
 
     /// Without a limit no packet is evicted, and those that have expired take no memory from others for long.
@@ -630,6 +643,8 @@ mod tests {
                         None => { map.insert(packet, Ok(vec![(now, false)])); }
                     }
                 } else {
+                    let overdue = large.overdue();
+                    let taken = large.take(&seen);
                     let expected = match map.get_mut(&packet) {
                         Some(Ok(waiting)) => {
                             let (at, is_shared) = waiting.remove(0);
@@ -638,9 +653,11 @@ mod tests {
                             (!is_shared).then_some(Timestamp::from_nanos(at))
                         }
                         Some(Err(_)) => None,
+                        // Departs late.
+                        None if large.overdue() > overdue => None,
                         None => { map.insert(packet, Err(now)); None }
                     };
-                    prop_assert_eq!(large.take(&seen), expected);
+                    prop_assert_eq!(taken, expected);
                     prop_assert_eq!(small.take(&seen), growing.take(&seen));
                 }
                 assert_conserved(&large.counts());
