@@ -230,3 +230,85 @@ impl Combined {
         Some(Estimate::root(self.variance(), (self.variance_error + between).sqrt() / self.weight))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lda::OneWay;
+    use crate::moments::Moments;
+    use dwell_types::Timestamp;
+
+    const MILLI: f64 = 1e6;
+
+    /// An interval of 50 ms. Times are in milliseconds; the skewness of delays is 1.5.
+    fn interval([sent, received, apart, sampled]: [u64; 4], mean: f64, std: f64, log_std_error: f64) -> Joined {
+        let std_ns = std * MILLI;
+        let delays = Moments {
+            packets: sampled,
+            population: received,
+            mean_ns: mean * MILLI,
+            std_ns,
+            log_std_error,
+            freedom: u64::MAX,
+        };
+        let answer = OneWay {
+            sent,
+            received,
+            cells: 100,
+            usable_cells: 50,
+            apart: apart as f64,
+            apart_variance: 0.0,
+            has_surplus: false,
+            elsewhere: 0.0,
+            unused_banks: 0,
+            delays: Some(delays),
+            third_ns3: 1.5 * std_ns.powi(3),
+            neighbours: (0.0, 0),
+        };
+        let [start, end] = [0, 50_000_000].map(Timestamp::from_nanos);
+        Joined { start, end, sent, answer: Ok(answer), flows: None }
+    }
+
+    fn assert_near(a: f64, b: f64) {
+        assert!((a - b * MILLI).abs() < 1e-6 * b.abs() * MILLI, "{} and {b}", a / MILLI);
+    }
+
+    /// 100 packets of 5 ± 1 ms and 300 of 9 ± 2 ms, all in the sample: what is told is exact.
+    #[test]
+    fn intervals_add_up() {
+        let mut combined = Combined::default();
+        combined.add(&interval([100, 100, 0, 100], 5.0, 1.0, 0.0));
+        combined.add(&interval([300, 300, 0, 300], 9.0, 2.0, 0.0));
+        let (mean, std) = (combined.mean().unwrap(), combined.std().unwrap());
+        [mean.low, mean.value, mean.high].iter().for_each(|&end| assert_near(end, 8.0));
+        // Within the intervals and between their means.
+        assert_near(std.value, ((99.0 + 299.0 * 4.0 + 100.0 * 9.0 + 300.0) / 400f64).sqrt());
+    }
+
+    /// The same with a quarter and a third in the sample, whose chance is no variance of the delays. Four packets are lost,
+    /// and two are missing at a border.
+    #[test]
+    fn chance_and_missing_packets_widen_intervals() {
+        let mut combined = Combined::default();
+        combined.add(&interval([104, 100, 8, 25], 5.0, 1.0, 0.0));
+        combined.add(&interval([300, 300, 4, 100], 9.0, 2.0, 0.1));
+        // Σ (weight · standard error)².
+        let errors = [100.0f64.powi(2) * 0.03, 300.0f64.powi(2) * 4.0 / 150.0];
+        let error = Z95 * (errors[0] + errors[1]).sqrt() / 400.0;
+        assert_near(combined.error(), error);
+        // E|D − Dʹ| is half a millisecond.
+        let missing = SQRT_2 * 0.6 * (4.0 * 0.5f64).powi(2) / 50.0;
+        let mean = combined.mean().unwrap();
+        assert_near(mean.low, 8.0 - error);
+        assert_near(mean.high, 8.0 + error + missing);
+        let chance = [3f64, 8.0];
+        let squares = 99.0 + 299.0 * 4.0 + 100.0 * 9.0 + 300.0 - (chance[0] + chance[1]);
+        let variance = (squares + (100.0 * chance[0] + 300.0 * chance[1]) / 400.0) / 400.0;
+        let std = combined.std().unwrap();
+        assert_near(std.value, variance.sqrt());
+        let within = (300.0 * 2.0 * 2.0 * (Z95 * 0.1).sinh() * 2.0 / Z95).powi(2);
+        let between = 4.0 * (9.0 * errors[0] + errors[1]);
+        let factor = (Z95 * (within + between).sqrt() / 400.0 / (2.0 * variance)).exp();
+        assert_near(std.high, variance.sqrt() * factor);
+    }
+}

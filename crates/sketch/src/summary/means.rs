@@ -205,4 +205,25 @@ mod tests {
             }
         }
     }
+
+    /// Means vary between intervals as in the flows that have several, or, if none has, as between flows.
+    #[test]
+    fn the_variance_between_intervals_is_that_of_all_flows() {
+        let flow = |intervals: &[(f64, f64)]| {
+            let mut sums = Sums { sent: 400, ..Sums::default() };
+            intervals.iter().for_each(|&(packets, mean)| sums.tell(packets, mean, 1.0));
+            sums
+        };
+        let between = |flows: &[Sums]| FlowMeans { flows: flows.to_vec(), ..FlowMeans::default() }.between();
+        let once = [flow(&[(100.0, 10.0)]), flow(&[(300.0, 14.0)]), flow(&[])];
+        assert_eq!((between(&once), between(&once[2..])), (1_200.0 / 400.0, 0.0));
+        let several =
+            [flow(&[(100.0, 10.0), (100.0, 13.0), (100.0, 16.0)]), flow(&[(50.0, 20.0), (50.0, 26.0)]), once[0]];
+        let pooled = (1_800.0 + 900.0) / (200.0 + 50.0);
+        assert!((between(&several) - pooled).abs() < 1e-9, "{}", between(&several));
+        // A quarter of its packets is in other intervals.
+        let mean = several[0].answer(400, pooled, Estimate::exact(0.0)).mean.unwrap();
+        let reach = Z95 * 1f64.hypot((0.25 * (1_800.0 / 300.0 + pooled / 3.0) / 3.0).sqrt());
+        assert!((mean.value - 13.0).abs() < 1e-9 && (mean.high - 13.0 - reach).abs() < 1e-9, "{mean:?}");
+    }
 }
