@@ -486,6 +486,17 @@ fn equal_packets_do_not_begin_a_capture() {
     assert_eq!(total.tally.lost().value, 1.0, "one of the equal two, nobody knows which");
 }
 
+/// But what is sent after one of them has arrived would have been seen: it is lost, also before any packet with a delay.
+#[test]
+fn an_equal_packet_that_arrived_begins_a_capture() {
+    let equal = |sent: i64, delay| Packet { id: 1_000, sent, delay };
+    let mut packets = vec![equal(0, None), equal(MILLI, Some(9 * MILLI))];
+    packets.extend([5, 10, 20, 30].map(|at| Packet { id: at as u64, sent: at * MILLI, delay: None }));
+    packets.push(Packet { id: 40, sent: 40 * MILLI, delay: Some(MILLI) });
+    let total = measure(&EXACT, &packets).total();
+    assert_eq!((total.tally.uncovered().value, total.tally.lost().value), (2.0, 3.0));
+}
+
 /// A mirror port duplicates every packet: none has a delay, but losses are still known, except for packets at the edges
 /// that the receiver could not see.
 #[test]

@@ -57,16 +57,26 @@ impl Lowest {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::collections::BTreeMap;
 
     proptest! {
-        /// Each span has its smallest delay, however long the time.
+        /// Each span has its smallest delay, however long the time, and the first and the last delay are known.
         #[test]
         fn the_smallest_of_each_span(delays in proptest::collection::vec((0i64..1 << 45, -1_000i64..1_000), 1..200)) {
             let mut lowest = Lowest::default();
-            delays.iter().for_each(|&(at, delay)| lowest.add(Timestamp::from_nanos(at), Nanos::new(delay)));
-            let least = delays.iter().map(|&(_, delay)| delay).min();
-            prop_assert_eq!(lowest.points().map(|(_, delay)| delay.get()).min(), least);
-            prop_assert!(lowest.points().all(|(at, delay)| delays.contains(&(at.as_nanos(), delay.get()))));
+            let delays: Vec<_> =
+                delays.into_iter().map(|(at, delay)| (Timestamp::from_nanos(at), Nanos::new(delay))).collect();
+            delays.iter().for_each(|&(at, delay)| lowest.add(at, delay));
+            let span = |at: Timestamp| (at - delays[0].0).get().max(0) >> lowest.exponent;
+            let mut least = BTreeMap::new();
+            for &(at, delay) in &delays {
+                let least = least.entry(span(at)).or_insert(delay);
+                *least = delay.min(*least);
+            }
+            let points: Vec<_> = lowest.points().collect();
+            prop_assert!(points.iter().all(|point| delays.contains(point)));
+            prop_assert!(points.iter().map(|&(at, delay)| (span(at), delay)).eq(least));
+            prop_assert!(lowest.ends().eq([delays[0], delays[delays.len() - 1]]));
         }
     }
 }
