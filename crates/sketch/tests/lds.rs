@@ -133,6 +133,19 @@ fn alone_in_its_cells_a_flow_is_exact() {
     assert_eq!((are_exact(100_000), are_exact(50)), ([true; 3], [false; 3]));
 }
 
+/// Of two flows in one cell, the number of packets of one is known: the other has the rest.
+#[test]
+fn what_is_known_leaves_the_rest() {
+    let mut sender = Lds::new(Params::new(1, 1, 1)).unwrap();
+    for packet in 0..42 {
+        let flow = FlowId(u64::from(packet < 12));
+        sender.update(&Crossing { packet: PacketId(packet), flow, at: Timestamp::from_nanos(0), bytes: 0 });
+    }
+    let listed = [(0, Some(30)), (1, None)].map(|(flow, packets)| Listed { flow: FlowId(flow), class: 0, packets });
+    let found = Comparison::new(&sender, &sender).unwrap().joint(&listed);
+    assert_eq!(found.iter().map(|flow| flow.packets.unwrap().value.round()).collect::<Vec<_>>(), [30.0, 12.0]);
+}
+
 /// 20,000 flows in 2,400 columns, 8.3 per cell as in the paper. Medians over 60 or more flows vary by 15 to 20% between
 /// seeds: .94%, .33%, .13% and .05%. The bounds are six of these standard deviations above (10⁻⁹); the order, on the
 /// same streams, would change at most once in 10⁵ seeds. The mean of all packets must fail.

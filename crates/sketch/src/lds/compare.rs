@@ -163,3 +163,44 @@ pub(crate) fn least(rows: impl Iterator<Item = (f64, f64)> + Clone) -> Figure {
 pub(super) fn upper(sampled: f64, rate: f64, z: f64) -> f64 {
     (sampled + (1.0 - rate).sqrt() * (z * (sampled + 1.0).sqrt() + 0.5 * z * z - 0.2)) / rate
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lds::Params;
+    use dwell_types::{Crossing, PacketId, Timestamp};
+
+    /// Without sampling counts are upper bounds themselves. If nothing was sampled at a low rate, the bound is Poisson's.
+    #[test]
+    fn the_row_with_the_lowest_bound_counts() {
+        let figure = |rows: &[(f64, f64)]| least(rows.iter().copied());
+        assert_eq!(figure(&[(20.0, 1.0), (7.0, 1.0), (9.0, 1.0)]), Figure::within(7.0, 0.0, 7.0));
+        assert_eq!(figure(&[(-2.0, 1.0)]), Figure::within(0.0, 0.0, 0.0));
+        let high = (3.0 + 0.5f64.sqrt() * (2.0 * Z95 + 0.5 * Z95 * Z95 - 0.2)) / 0.5;
+        assert_eq!(figure(&[(20.0, 1.0), (3.0, 0.5)]), Figure::within(6.0, 0.0, high));
+        assert_eq!(figure(&[(13.0, 1.0), (3.0, 0.5)]), Figure::within(13.0, 0.0, 13.0));
+        let none = upper(0.0, 1e-6, Z95) * 1e-6;
+        assert!((none + 0.025f64.ln()).abs() < 0.02, "{none}");
+    }
+
+    /// Ten packets of a flow that was not sent arrive as packets of the class that weighs most; losses of other flows do
+    /// not make up for them.
+    #[test]
+    fn what_arrives_without_being_sent_is_astray() {
+        let params = Params { weights: vec![1, 3], ..Params::new(2, 1 << 16, 1) };
+        let [mut sender, mut receiver] = [(); 2].map(|()| Lds::new(params.clone()).unwrap());
+        let put = |lds: &mut Lds, flow: u64, class: u8, packets: u64| {
+            for packet in 0..packets {
+                let packet = PacketId(flow << 32 | packet);
+                lds.update_class(
+                    &Crossing { packet, flow: FlowId(flow), at: Timestamp::from_nanos(0), bytes: 0 },
+                    class,
+                );
+            }
+        };
+        put(&mut sender, 1, 0, 50);
+        put(&mut receiver, 1, 0, 20);
+        put(&mut receiver, 2, 1, 10);
+        assert_eq!(Comparison::new(&sender, &receiver).unwrap().astray(), 10.0);
+    }
+}
