@@ -234,6 +234,24 @@ mod tests {
         flows
     }
 
+    /// Flows of 1 to 200 bytes.
+    #[test]
+    fn sizes_of_flows_are_ranked() {
+        let mut episodes = Episodes::new(params(200));
+        for flow in 1..=200 {
+            let departure = Departure {
+                arrived: Some(Timestamp::from_nanos(0)),
+                departed: Timestamp::from_nanos(THRESHOLD.get()),
+                flow: FlowId(flow),
+                bytes: flow as u32,
+            };
+            episodes.update(&departure, None, || format!("f{flow}"));
+        }
+        episodes.end();
+        let sizes = FlowSizes { flows: 200, p50: 100, p90: 180, p99: 198, max: 200 };
+        assert_eq!(episodes.take()[0].sizes, Some(sizes));
+    }
+
     proptest! {
         #[test]
         fn episodes_are_what_they_are_defined_as(packets in any_packets()) {
