@@ -999,8 +999,8 @@ mod tests {
         _ = DelayStore::unbounded(DelayStore::MOST_SERIES + 1);
     }
 
-    /// Samples that are moved to other bands are the same as if added there, also where equal ones meet, and those of other
-    /// series stay.
+    /// Samples that are moved to other bands are the same as if added there, also where equal ones meet, and those of
+    /// other series stay.
     #[test]
     fn samples_move_to_other_bands() {
         let bands = NewBands::of_twice(false, 1);
@@ -1008,7 +1008,7 @@ mod tests {
             let [mut moved, direct] = [true, false].map(|is_moved| {
                 let mut store = empty.clone();
                 for i in 0..1_000 {
-                    let (series, band) = (i % 3, (i % 28) as u8 + 1);
+                    let (series, band) = (i % 3, (i / 3 % 28) as u8 + 1);
                     let band = if is_moved || series != 1 { band } else { bands.of(band) };
                     store.update(series, &Sample { band, ..sample(i as i64 / 20, weight) });
                 }

@@ -62,10 +62,12 @@ mod tests {
     proptest! {
         /// Each span has its smallest delay, however long the time, and the first and the last delay are known.
         #[test]
-        fn the_smallest_of_each_span(delays in proptest::collection::vec((0i64..1 << 45, -1_000i64..1_000), 1..200)) {
+        fn the_smallest_of_each_span(
+            delays in proptest::collection::vec((0i64..1 << 45, 0u32..20, -1_000i64..1_000), 1..200),
+        ) {
             let mut lowest = Lowest::default();
-            let delays: Vec<_> =
-                delays.into_iter().map(|(at, delay)| (Timestamp::from_nanos(at), Nanos::new(delay))).collect();
+            let of = |(at, early, delay): (i64, u32, i64)| (Timestamp::from_nanos(at >> early), Nanos::new(delay));
+            let delays: Vec<(Timestamp, Nanos)> = delays.into_iter().map(of).collect();
             delays.iter().for_each(|&(at, delay)| lowest.add(at, delay));
             let span = |at: Timestamp| (at - delays[0].0).get().max(0) >> lowest.exponent;
             let mut least = BTreeMap::new();

@@ -285,8 +285,8 @@ mod tests {
         assert_near(std.value, ((99.0 + 299.0 * 4.0 + 100.0 * 9.0 + 300.0) / 400f64).sqrt());
     }
 
-    /// The same with a quarter and a third in the sample, whose chance is no variance of the delays. Four packets are lost,
-    /// and two are missing at a border.
+    /// The same with a quarter and a third in the sample, whose chance is no variance of the delays. Four packets are
+    /// lost, and two are missing at a border.
     #[test]
     fn chance_and_missing_packets_widen_intervals() {
         let mut combined = Combined::default();
