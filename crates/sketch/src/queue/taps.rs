@@ -614,12 +614,16 @@ mod tests {
             let (mut small, mut growing) = (small(16), small(2));
             // When equal packets arrived, or that one departed.
             let mut map: BTreeMap<u64, Result<Vec<(i64, bool)>, i64>> = BTreeMap::new();
+            // How many of each waited for longer than the longest delay, and have not departed late.
+            let mut late: BTreeMap<u64, usize> = BTreeMap::new();
             let (mut now, mut passed) = (0, i64::MIN);
             for (packet, arrives, gap) in steps {
                 now += gap * 10_000;
-                map.retain(|_, seen| match seen {
+                map.retain(|&packet, seen| match seen {
                     Ok(waiting) => {
+                        let before = waiting.len();
                         waiting.retain(|(at, _)| now - at <= 2_000_000);
+                        *late.entry(packet).or_default() += before - waiting.len();
                         !waiting.is_empty()
                     }
                     Err(at) => now - *at <= 2_000_000,
@@ -653,8 +657,13 @@ mod tests {
                             (!is_shared).then_some(Timestamp::from_nanos(at))
                         }
                         Some(Err(_)) => None,
-                        // Departs late.
-                        None if large.overdue() > overdue => None,
+                        // Departs late, if its slot has not been used since.
+                        None if large.overdue() > overdue => {
+                            let late = late.entry(packet).or_default();
+                            prop_assert!(*late > 0);
+                            *late -= 1;
+                            None
+                        }
                         None => { map.insert(packet, Err(now)); None }
                     };
                     prop_assert_eq!(taken, expected);
