@@ -260,7 +260,12 @@ impl DelayStore {
         if weight == 1.0 && self.push_one(series, part, band, delay) {
             return;
         }
-        let cell = Cell::new(self.series[series].key(series, part, band, delay), weight);
+        self.put(series, Cell::new(self.series[series].key(series, part, band, delay), weight));
+    }
+
+    /// Adds a cell of a series to its bin, or to the recent cells.
+    #[inline]
+    fn put(&mut self, series: usize, cell: Cell) {
         if !self.add_to_bin(series, cell) {
             self.push(cell);
         }

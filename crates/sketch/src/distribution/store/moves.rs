@@ -48,10 +48,7 @@ impl DelayStore {
             let (low, _) = code::range(cell.code(), other.series[cell.series()].bits);
             let series = cell.series();
             let key = self.series[series].key(series, cell.part(), cell.band(), low);
-            let cell = Cell { key, ..cell };
-            if !self.add_to_bin(series, cell) {
-                self.push(cell);
-            }
+            self.put(series, Cell { key, ..cell });
         }
     }
 
