@@ -127,6 +127,42 @@ fn other_blocks_are_skipped_however_long() {
     assert_eq!(read(file.bytes.as_slice()).frames, [frame(7_000, 1, 1, b"a")]);
 }
 
+/// Some writers pad their blocks as they must, but do not count the padding.
+#[test]
+fn a_block_length_may_lack_its_padding() {
+    for big_endian in [false, true] {
+        let mut file = Pcapng::new(big_endian);
+        let lengths_of_last = |file: &mut Pcapng, start: usize, length: u32| {
+            let length = if big_endian { length.to_be_bytes() } else { length.to_le_bytes() };
+            let end = file.bytes.len();
+            file.bytes[start + 4..start + 8].copy_from_slice(&length);
+            file.bytes[end - 4..].copy_from_slice(&length);
+        };
+        file.interface(1, 0, &[]).enhanced(0, 7, 1, b"a");
+        for (bytes, simple) in [(&b"abcde"[..], false), (b"abc", true)] {
+            let start = file.bytes.len();
+            let header = if simple { 16 } else { 32 };
+            if simple {
+                file.simple(3, bytes)
+            } else {
+                file.enhanced(0, 8, 9, bytes)
+            };
+            lengths_of_last(&mut file, start, header + bytes.len() as u32);
+        }
+        let start = file.bytes.len();
+        file.block(0xbad, &[0; 8]);
+        lengths_of_last(&mut file, start, 17);
+        file.enhanced(0, 9, 1, b"a");
+        let outcome = read(file.bytes.as_slice());
+        let simple = Owned { at_ns: None, link: 1, wire_length: 3, bytes: b"abc".to_vec() };
+        assert_eq!(
+            outcome.frames,
+            [frame(7_000, 1, 1, b"a"), frame(8_000, 1, 9, b"abcde"), simple, frame(9_000, 1, 1, b"a")]
+        );
+        assert!(outcome.cut.is_none() && outcome.error.is_none(), "{:?}", outcome.error);
+    }
+}
+
 /// A block of 4 GiB without a packet is skipped without being buffered.
 #[test]
 fn a_block_of_four_gigabytes_takes_no_memory() {
@@ -157,7 +193,7 @@ fn blocks_that_contradict_themselves_are_damage() {
     file.bytes[end] += 4;
     assert_eq!(damage(&file), (end as u64, 1, "expected the block's length of 36 again, found 40".to_owned()));
 
-    for length in [0u32, 8, 13, 0xffff_ffff] {
+    for length in [0u32, 8, 0x0909_0909, 0xffff_ffff] {
         file.bytes[offset + 4..offset + 8].copy_from_slice(&length.to_le_bytes());
         let words = format!("expected a block length of at least 12 in steps of 4, found {length}");
         assert_eq!(damage(&file), (offset as u64 + 4, 1, words));

@@ -105,7 +105,9 @@ impl Pcapng {
     /// Whether these bytes begin with a whole block of a packet.
     pub(super) fn has_packet(&self, held: &[u8]) -> bool {
         let words = first_words::<2>(held).map(|words| self.order.words(words));
-        words.is_some_and(|[kind, whole]| is_packet(kind) && whole as usize <= held.len())
+        words.is_some_and(|[kind, length]| {
+            is_packet(kind) && padded(length).is_none_or(|whole| whole as usize <= held.len())
+        })
     }
 
     /// The next packet of any kind, with every check; skips blocks without a packet.
@@ -120,9 +122,13 @@ impl Pcapng {
                 return Err(window.cut(offset, format!("a block of at least {FRAME_BYTES} bytes")));
             }
             let Some(words) = first_words::<2>(window.held()) else { return Ok(None) };
-            let [kind, whole] = self.order.words(words);
+            let [kind, length] = self.order.words(words);
+            if kind == SECTION_HEADER {
+                self.section(window)?;
+                continue;
+            }
+            let whole = whole(offset, length)?;
             match kind {
-                SECTION_HEADER => self.section(window)?,
                 INTERFACE_DESCRIPTION => {
                     let body = self.block(window, offset, whole)?;
                     let interface = Interface::parse(self.order, &window.held()[8..8 + body]).map_err(|wrong| {
@@ -221,11 +227,12 @@ impl Pcapng {
             let found = format!("pcapng {major}.{minor}");
             return Err(Trouble::Version { offset: offset + 12, expected: "pcapng 1.x", found });
         }
-        let [_, whole, ..] = order.words(&words);
-        if whole < 28 {
+        let [_, length, ..] = order.words(&words);
+        if length < 28 {
             let expected = "a section header block of at least 28 bytes".to_owned();
-            return Err(Trouble::Damaged { offset: offset + 4, expected, found: format!("{whole} bytes") });
+            return Err(Trouble::Damaged { offset: offset + 4, expected, found: format!("{length} bytes") });
         }
+        let whole = whole(offset, length)?;
         self.order = order;
         self.close();
         self.direct = NO_INTERFACE;
@@ -249,7 +256,6 @@ impl Pcapng {
 
     /// Skips a block of `whole` bytes, however long.
     fn skip<R: Read>(&self, window: &mut Window<R>, offset: u64, whole: u32) -> Result<(), Trouble> {
-        check_length(offset, whole)?;
         if !window.skip(u64::from(whole) - 4)? || !window.hold(4)? {
             return Err(window.cut(offset, format!("a block of {whole} bytes")));
         }
@@ -260,7 +266,6 @@ impl Pcapng {
 
     /// Buffers a block of `whole` bytes and returns the length of its body.
     fn block<R: Read>(&self, window: &mut Window<R>, offset: u64, whole: u32) -> Result<usize, Trouble> {
-        check_length(offset, whole)?;
         if whole > MAX_BLOCK {
             let expected = format!("a block of at most {MAX_BLOCK} bytes");
             return Err(Trouble::Damaged { offset: offset + 4, expected, found: format!("{whole} bytes") });
@@ -274,7 +279,7 @@ impl Pcapng {
 
     fn check_trailer(&self, offset: u64, whole: u32, trailer: &[u8]) -> Result<(), Trouble> {
         match first_words::<1>(trailer).map(|words| self.order.words(words)) {
-            Some([length]) if length != whole => Err(Trouble::Damaged {
+            Some([length]) if padded(length) != Some(whole) => Err(Trouble::Damaged {
                 offset: offset + u64::from(whole) - 4,
                 expected: format!("the block's length of {whole} again"),
                 found: length.to_string(),
@@ -343,10 +348,16 @@ fn is_packet(kind: u32) -> bool {
     matches!(kind, OBSOLETE_PACKET | SIMPLE_PACKET | ENHANCED_PACKET)
 }
 
-fn check_length(offset: u64, whole: u32) -> Result<(), Trouble> {
-    if whole < FRAME_BYTES || !whole.is_multiple_of(4) {
+/// How many bytes a block takes that says it has this length.
+fn whole(offset: u64, length: u32) -> Result<u32, Trouble> {
+    padded(length).filter(|whole| *whole >= FRAME_BYTES).ok_or_else(|| {
         let expected = format!("a block length of at least {FRAME_BYTES} in steps of 4");
-        return Err(Trouble::Damaged { offset: offset + 4, expected, found: whole.to_string() });
-    }
-    Ok(())
+        Trouble::Damaged { offset: offset + 4, expected, found: length.to_string() }
+    })
+}
+
+/// A block's length with its padding, which some writers do not count. Unless it is too long to be a packet's: that is
+/// damage rather.
+fn padded(length: u32) -> Option<u32> {
+    length.checked_next_multiple_of(4).filter(|whole| *whole == length || *whole <= MAX_BLOCK)
 }
