@@ -3,7 +3,7 @@
 use crate::disorder::Disorder;
 use crate::frames::undecoded;
 use crate::messages::FEW;
-use crate::units::{one_of, whole};
+use crate::units::{one_of, seed, whole};
 use anyhow::Result;
 use clap::Args;
 use dwell_capture::file::Stop;
@@ -42,8 +42,8 @@ pub(crate) struct NamingArguments {
     #[arg(long, value_name = "N", default_value_t = Settings::PAYLOAD_BYTES, value_parser = whole::<usize>, help_heading = "What is measured")]
     payload_bytes: usize,
     /// Seed of all hashes: the same seed gives the same result. Whoever knows it can craft packets that evade or slow
-    /// down the measurement: choose a secret one on untrusted traffic.
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole::<u64>, help_heading = "Method and memory")]
+    /// down the measurement: on untrusted traffic choose a secret one, or `random`; the report names it.
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = seed, help_heading = "Method and memory")]
     pub(crate) seed: u64,
 }
 

@@ -6,6 +6,7 @@ use dwell_report::text::size_flag;
 use dwell_sketch::Exchanges;
 use dwell_types::Nanos;
 use std::ffi::OsStr;
+use std::hash::{BuildHasher, RandomState};
 use std::ops::RangeInclusive;
 
 /// One of the given values, by its name. Help and errors list all names.
@@ -83,6 +84,16 @@ pub(crate) fn whole<T: TryFrom<u64>>(text: &str) -> Result<T, String> {
 /// A whole number from 0 on that fits 32 bits.
 pub(crate) fn whole_u32(text: &str) -> Result<u32, String> {
     between(0..=u32::MAX.into())(text)
+}
+
+/// A seed: a whole number, or `random` for one that nobody knows before the report says it.
+pub(crate) fn seed(text: &str) -> Result<u64, String> {
+    /// More bits than readers of JSON preserve in a number.
+    const TOO_MANY: u32 = 64 - 53;
+    match text {
+        "random" => Ok(RandomState::new().hash_one(text) >> TOO_MANY),
+        _ => whole(text).map_err(|expected| format!("{expected}, or random")),
+    }
 }
 
 /// A whole number above 0.
@@ -315,6 +326,15 @@ mod tests {
         for text in ["", "0", "0.5", "-1K", "64KB2", "64kb", "1mb", "many", "1e30G", "NaN", "1.1TiB"] {
             assert!(bytes(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn seeds() {
+        assert_eq!(seed("18446744073709551615"), Ok(u64::MAX));
+        let drawn = [(); 8].map(|()| seed("random").unwrap());
+        assert_eq!(distinct(drawn).len(), drawn.len(), "{drawn:?}");
+        assert!(drawn.iter().all(|&seed| seed < 1 << 53), "{drawn:?}");
+        assert!(seed("-1").unwrap_err().ends_with("or random"));
     }
 
     #[test]

@@ -97,8 +97,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SIZE", value_parser = crate::units::memory, default_value = crate::units::MEMORY, help_heading = "Method and memory")]
     pub(super) memory: usize,
     /// Seed of all hashes: the same seed gives the same result. Whoever knows it can craft packets that evade or slow
-    /// down the measurement: choose a secret one on untrusted traffic.
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = crate::units::whole::<u64>, help_heading = "Method and memory")]
+    /// down the measurement: on untrusted traffic choose a secret one, or `random`; the report names it.
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = crate::units::seed, help_heading = "Method and memory")]
     pub(super) seed: u64,
 
     /// Slots of the table of each match, of --method fridge, km, hash-sample (rounded down), simple, stages and mis (of all
