@@ -253,8 +253,10 @@ pub(crate) fn xz(plain: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// As the zstd tool compresses a file: with its size at the beginning and a checksum at the end.
 pub(crate) fn zstd(plain: &[u8]) -> Vec<u8> {
     let mut encoder = zstd::Encoder::new(Vec::new(), 3).unwrap();
+    encoder.set_pledged_src_size(Some(plain.len() as u64)).unwrap();
     encoder.include_checksum(true).unwrap();
     encoder.write_all(plain).unwrap();
     encoder.finish().unwrap()
