@@ -408,11 +408,13 @@ mod tests {
         for weights in [[1.0, 1.0], [4.0, 4.0], [2.0, 8.0]] {
             let all = packets(weights);
             let sent = all.iter().map(|passed| passed.weight).sum::<f64>() as u64;
-            let one = tally(all.iter().copied());
+            // A part, so that equal packets count for the intervals of losses.
+            let tally = |packets: &[Passed]| Tally { is_part: true, ..tally(packets.iter().copied()) };
+            let one = tally(&all);
             for parts in [2, 200, 2_000] {
                 let mut merged = Tally::default();
                 for part in all.chunks(all.len() / parts) {
-                    merged.merge(&tally(part.iter().copied()));
+                    merged.merge(&tally(part));
                 }
                 let fates = |t: &Tally| [t.received(), t.lost(), t.uncovered(), t.ambiguous()];
                 assert_eq!(fates(&merged), fates(&one));
@@ -482,13 +484,40 @@ mod tests {
         assert!((0.93..0.97).contains(&shares[0]) && shares[1] < 0.6, "{shares:?}");
     }
 
-    /// One packet that stands for itself alone has no deviation; one that stands for several has an unknown one.
+    /// Of the packets sampled none was lost, but of the others some may have been.
+    #[test]
+    fn lossless_samples_do_not_exclude_losses() {
+        let received = packets([4.0; 2]).into_iter().filter(|passed| matches!(passed.fate, Fate::Received(_)));
+        let sampled = tally(received.take(10));
+        // As if 40²/(10 · 4 · 3) packets had been compared.
+        assert_eq!(sampled.loss_rate(40), Some(wilson(0.0, 1_600.0 / 120.0)));
+        let all = Tally { received: Total { weight: 40.0, excess: 0.0 }, ..Tally::default() };
+        assert_eq!(all.loss_rate(40), Some(Estimate::exact(0.0)));
+    }
+
+    /// In a part, other packets may have been lost, or have arrived, instead of equal ones: as many, the rate is unsure by.
+    #[test]
+    fn equal_packets_elsewhere_widen_the_loss_rate() {
+        for weight in [1.0, 4.0] {
+            let whole = tally(packets([weight; 2]).into_iter().take(1_930));
+            let part = Tally { is_part: true, ..whole.clone() };
+            let [of_whole, of_part] = [&whole, &part].map(|tally| tally.loss_rate(1_930 * weight as u64).unwrap());
+            let share = |packets: f64| packets * weight / (whole.received.weight + whole.lost.weight);
+            assert!((of_whole.low - of_part.low - share(48.0)).abs() < 1e-12, "{of_whole:?} {of_part:?}");
+            assert!((of_part.high - of_whole.high - share(49.0)).abs() < 1e-12, "{of_whole:?} {of_part:?}");
+        }
+    }
+
+    /// One packet that stands for itself alone has no deviation; one that stands for several has an unknown one, and its
+    /// mean is as unsure as if the three others could differ by as much as it is long.
     #[test]
     fn one_packet_does_not_deviate() {
         let one = |weight: f64| tally(packets([weight; 2]).into_iter().skip(4).take(1));
         assert_eq!(one(1.0).standard_deviation(1), Some(Estimate::exact(0.0)));
         assert!(one(1.0).mean(1).is_some_and(|mean| mean.is_exact() && mean.value > 0.0));
-        assert!(one(4.0).standard_deviation(4).is_none() && one(4.0).mean(4).is_some_and(|mean| !mean.is_exact()));
+        assert!(one(4.0).standard_deviation(4).is_none());
+        let mean = one(4.0).mean(4).unwrap();
+        assert!(((mean.value - mean.low) / mean.value / Z95 - 12f64.sqrt() / 4.0).abs() < 1e-12, "{mean:?}");
     }
 
     /// Packets without a delay of their own say nothing about delays: the interval of the mean is as wide with as without.
