@@ -95,6 +95,12 @@ impl Failure {
     }
 }
 
+/// Rejects a command line of which any of these is true, in the words for the first that is.
+fn reject<'a>(mistakes: impl IntoIterator<Item = (bool, &'a str)>) -> Result<(), Failure> {
+    let made = mistakes.into_iter().find(|&(is_made, _)| is_made);
+    made.map_or(Ok(()), |(_, words)| Err(Failure::usage(words)))
+}
+
 impl<E: Into<anyhow::Error>> From<E> for Failure {
     fn from(error: E) -> Self {
         Self::Run(error.into())

@@ -6,7 +6,7 @@ use super::Pair;
 use crate::output::{LabelArguments, ReportArguments};
 use crate::points::{NamingArguments, Reading};
 use crate::units::time_flag;
-use crate::{Failure, output};
+use crate::{Failure, output, reject};
 use clap::{Args, Subcommand, ValueEnum};
 use dwell_observe::group::Grouping;
 use dwell_report::facts::Parameter;
@@ -325,47 +325,42 @@ impl Arguments {
         }
         let pair = self.pair();
         pair.check()?;
-        let weights = self.point.weights.as_ref();
-        if self.reverse && self.point.from.is_empty() {
-            return Err(Failure::usage("--reverse requires --from, which tells the directions apart"));
-        }
-        if (self.sketch_bytes.is_some() || self.flow_bytes.is_some()) && self.method != Method::Lda {
-            return Err(Failure::usage("--sketch-bytes and --flow-bytes apply only to --method lda"));
-        }
-        if self.flow_bytes.is_some() && !self.wants_flows() {
-            return Err(Failure::usage("--flow-bytes requires --flows or --flow"));
-        }
+        let (is_lda, wants_flows) = (self.method == Method::Lda, self.wants_flows());
         let ExpectedArguments { packets_per_interval, loss } = &self.expected;
-        if (packets_per_interval.is_some() || loss.is_some()) && self.method != Method::Lda {
-            return Err(Failure::usage("--packets-per-interval and --loss apply only to --method lda"));
-        }
-        if self.method == Method::Lda && self.reverse {
-            return Err(Failure::usage("--method lda measures one direction only: omit --reverse"));
-        }
-        if self.group.is_some() && !self.wants_flows() {
-            return Err(Failure::usage("--group defines flows: it requires --flows or --flow"));
-        }
-        if self.point.weights.is_some() && !(self.method == Method::Lda && self.wants_flows()) {
-            return Err(Failure::usage("--weights applies only to --method lda with --flows"));
-        }
-        if self.point.weights.is_some() && self.group.is_some() {
-            return Err(Failure::usage("--weights refers to addresses: omit --group"));
-        }
-        if self.point.naming.nat && self.method == Method::Lda && self.wants_flows() && self.group.is_none() {
-            return Err(Failure::usage(
+        let PointArguments { weights, naming, .. } = &self.point;
+        reject([
+            (self.reverse && self.point.from.is_empty(), "--reverse requires --from, which tells the directions apart"),
+            (
+                (self.sketch_bytes.is_some() || self.flow_bytes.is_some()) && !is_lda,
+                "--sketch-bytes and --flow-bytes apply only to --method lda",
+            ),
+            (self.flow_bytes.is_some() && !wants_flows, "--flow-bytes requires --flows or --flow"),
+            (
+                (packets_per_interval.is_some() || loss.is_some()) && !is_lda,
+                "--packets-per-interval and --loss apply only to --method lda",
+            ),
+            (is_lda && self.reverse, "--method lda measures one direction only: omit --reverse"),
+            (self.group.is_some() && !wants_flows, "--group defines flows: it requires --flows or --flow"),
+            (weights.is_some() && !(is_lda && wants_flows), "--weights applies only to --method lda with --flows"),
+            (weights.is_some() && self.group.is_some(), "--weights refers to addresses: omit --group"),
+            (
+                naming.nat && is_lda && wants_flows && self.group.is_none(),
                 "--method lda: with --nat flows have other addresses at the other point: compare packets (--method \
                  auto), or define flows with --group by what is not translated, such as dst-port",
-            ));
-        }
-        if self.output.report.format() == Format::Openmetrics && self.point.interval.is_some() {
-            return Err(Failure::usage("--format openmetrics does not support --interval: use jsonl or csv"));
-        }
-        if self.samples.is_some() && self.method == Method::Lda {
-            return Err(Failure::usage("--samples does not apply to --method lda, which does not know single packets"));
-        }
-        if self.plot_cdf.is_some() && self.method == Method::Lda {
-            return Err(Failure::usage("--plot-cdf does not apply to --method lda, which does not know distributions"));
-        }
+            ),
+            (
+                self.output.report.format() == Format::Openmetrics && self.point.interval.is_some(),
+                "--format openmetrics does not support --interval: use jsonl or csv",
+            ),
+            (
+                is_lda && self.samples.is_some(),
+                "--samples does not apply to --method lda, which does not know single packets",
+            ),
+            (
+                is_lda && self.plot_cdf.is_some(),
+                "--plot-cdf does not apply to --method lda, which does not know distributions",
+            ),
+        ])?;
         let others = self.samples.iter().chain(self.plot_cdf.as_ref().map(|(path, _)| path));
         self.output.check(pair.paths.iter().chain(weights), others)
     }

@@ -4,7 +4,7 @@
 
 use crate::output::{LabelArguments, ReportArguments};
 use crate::units::{described, one_of};
-use crate::{Failure, output};
+use crate::{Failure, output, reject};
 use clap::builder::TypedValueParser;
 use clap::{ArgGroup, Args, ValueEnum};
 use dwell_observe::group::Grouping;
@@ -269,12 +269,10 @@ impl Arguments {
 
     /// Checks combinations of flags that their parsers cannot check.
     pub(super) fn check(&self) -> Result<(), Failure> {
-        if self.interface.is_some() || self.filter.is_some() {
-            return Err(Failure::usage(BY_TCPDUMP));
-        }
-        if self.events.is_none() && self.paths().is_empty() {
-            return Err(Failure::usage("expected a capture to read, or - for standard input"));
-        }
+        reject([
+            (self.interface.is_some() || self.filter.is_some(), BY_TCPDUMP),
+            (self.events.is_none() && self.paths().is_empty(), "expected a capture to read, or - for standard input"),
+        ])?;
         let inputs = || self.paths().into_iter().chain(&self.events).chain(&self.prior);
         output::check_stdin(inputs())?;
         for &parameter in Method::ALL.iter().flat_map(|method| method.parameters()) {
@@ -284,31 +282,28 @@ impl Arguments {
                 return Err(Failure::usage(format!("{flag} applies only to --method {others}")));
             }
         }
-        let writing = self.report.format().writing();
-        if self.flows && writing == Writing::Samples {
-            return Err(Failure::usage("--format ppviz does not support --flows: it writes samples only"));
-        }
-        if self.flows && matches!(self.report.format(), Format::Table | Format::Openmetrics) && self.interval.is_some()
-        {
-            let format = self.report.format().to_possible_value().expect("no format is hidden");
-            let name = format.get_name();
-            return Err(Failure::usage(format!(
-                "--format {name} does not support --flows with --interval: use json, jsonl or csv"
-            )));
-        }
-        match writing {
-            Writing::Samples if self.interval.is_some() => {
-                return Err(Failure::usage("--format ppviz does not support --interval: it writes samples only"));
-            }
-            Writing::Anew if self.interval.is_some() && !output::is_replaceable(self.report.path()) => {
-                return Err(Failure::usage(
-                    "--format openmetrics with --interval replaces a file as each interval ends: expected -o FILE, not a \
-                     pipe or device",
-                ));
-            }
-            _ => {}
-        }
-        self.metrics.check(self.report.format() == Format::Openmetrics)?;
+        let (format, has_intervals) = (self.report.format(), self.interval.is_some());
+        reject([
+            (format == Format::Ppviz && self.flows, "--format ppviz does not support --flows: it writes samples only"),
+            (
+                format == Format::Ppviz && has_intervals,
+                "--format ppviz does not support --interval: it writes samples only",
+            ),
+            (
+                format == Format::Table && self.flows && has_intervals,
+                "--format table does not support --flows with --interval: use json, jsonl or csv",
+            ),
+            (
+                format == Format::Openmetrics && self.flows && has_intervals,
+                "--format openmetrics does not support --flows with --interval: use json, jsonl or csv",
+            ),
+            (
+                format == Format::Openmetrics && has_intervals && !output::is_replaceable(self.report.path()),
+                "--format openmetrics with --interval replaces a file as each interval ends: expected -o FILE, not a \
+                 pipe or device",
+            ),
+        ])?;
+        self.metrics.check(format == Format::Openmetrics)?;
         self.report.check(inputs(), self.plot.as_ref(), self.samples.as_ref())
     }
 }

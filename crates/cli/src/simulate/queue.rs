@@ -3,7 +3,7 @@
 use super::sides::{self, START};
 use crate::messages;
 use crate::output::Output;
-use crate::{Failure, units};
+use crate::{Failure, reject, units};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use dwell_capture::PcapWriter;
@@ -126,22 +126,19 @@ fn check(arguments: &super::Arguments, settings: &Settings) -> Result<(), Failur
         }
         return Ok(());
     }
-    if queue.discipline == Order::Priority {
-        return Err(Failure::usage(
-            "--discipline priority does not support --arrivals: its flows are not classified as small or large",
-        ));
-    }
-    if queue.load.is_some() {
-        return Err(Failure::usage("--load does not support --arrivals: change their rate with --speed-up"));
-    }
-    if arguments.seed.is_some() {
-        return Err(Failure::usage("--seed does not support --arrivals with --queue, where nothing is random"));
-    }
     let is_log = queue.queue == Some(Traffic::Log);
-    if is_log && (arguments.write.is_some() || sides.egress.is_some()) {
-        return Err(Failure::usage("--queue log: only --truth can be written, since a log holds no frames"));
-    }
-    Ok(())
+    reject([
+        (
+            queue.discipline == Order::Priority,
+            "--discipline priority does not support --arrivals: its flows are not classified as small or large",
+        ),
+        (queue.load.is_some(), "--load does not support --arrivals: change their rate with --speed-up"),
+        (arguments.seed.is_some(), "--seed does not support --arrivals with --queue, where nothing is random"),
+        (
+            is_log && (arguments.write.is_some() || sides.egress.is_some()),
+            "--queue log: only --truth can be written, since a log holds no frames",
+        ),
+    ])
 }
 
 fn refuse(error: SettingsError) -> Failure {
