@@ -133,7 +133,7 @@ fn draw(chart: &Chart<'_>) -> Picture {
     }
     for (curve, &look) in curves.iter().zip(&LOOKS).rev() {
         let marks = plane.marks(curve.quantiles);
-        picture.curve(plane.course(curve.cdf, &marks), look, 2.0);
+        picture.curve(plane.course(curve.cdf, &marks), look);
         marks.into_iter().for_each(|mark| picture.mark(mark, look));
     }
     legend(chart, plane.bottom + 60.0, &mut picture);
@@ -192,7 +192,7 @@ impl Plane {
         }
         let middle = ((LEFT + RIGHT) / 2.0, (TOP + bottom) / 2.0);
         picture.text((middle.0, bottom + 36.0), chart.time, 12.5, INK, Align::Centre);
-        picture.upright((20.0, middle.1), &format!("share of {}", chart.counted), 12.5, INK);
+        picture.upright((20.0, middle.1), format!("share of {}", chart.counted), 12.5);
     }
 
     /// The places of the quantiles.
@@ -268,7 +268,7 @@ fn legend(Chart { curves, of, counted, .. }: &Chart<'_>, top: f64, picture: &mut
     for (i, row) in rows.iter().enumerate() {
         let y = top + ROW * i as f64;
         if let Some(&look) = i.checked_sub(1).and_then(|i| LOOKS.get(i)) {
-            picture.curve(vec![(LEFT, y), (LEFT + SAMPLE - 8.0, y)], look, 2.0);
+            picture.curve(vec![(LEFT, y), (LEFT + SAMPLE - 8.0, y)], look);
             picture.mark((LEFT + (SAMPLE - 8.0) / 2.0, y), look);
         }
         let colour = if i == 0 { QUIET } else { INK };
@@ -283,7 +283,7 @@ fn legend(Chart { curves, of, counted, .. }: &Chart<'_>, top: f64, picture: &mut
 
 #[cfg(test)]
 mod tests {
-    use super::super::picture::Shape;
+    use super::super::picture::{Shape, Text};
     use super::*;
     use dwell_sketch::estimate::Estimate;
 
@@ -316,9 +316,9 @@ mod tests {
     /// The end of whatever reaches farthest to the right.
     fn right_end(picture: Picture) -> f64 {
         let right = |shape| match shape {
-            Shape::Text { at, text, size, align: Align::Left, .. } => at.0 + text_width(&text, size),
-            Shape::Text { at, text, size, align: Align::Centre, .. } => at.0 + text_width(&text, size) / 2.0,
-            Shape::Text { at, .. } => at.0,
+            Shape::Text(Text { at, text, size, align: Align::Left, .. }) => at.0 + text_width(&text, size),
+            Shape::Text(Text { at, text, size, align: Align::Centre, .. }) => at.0 + text_width(&text, size) / 2.0,
+            Shape::Text(Text { at, .. }) => at.0,
             _ => 0.0,
         };
         picture.shapes.into_iter().map(right).fold(0.0, f64::max)

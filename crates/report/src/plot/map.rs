@@ -226,7 +226,7 @@ fn legend(map: &MapPicture, bounds: Option<(f64, f64)>, picture: &mut Picture) {
 #[cfg(test)]
 mod tests {
     use super::super::MapRouter;
-    use super::super::picture::Shape;
+    use super::super::picture::{Shape, Text};
     use super::*;
 
     fn line(routers: usize) -> MapPicture {
@@ -247,7 +247,7 @@ mod tests {
     fn texts(picture: &Picture) -> Vec<&str> {
         let mut texts = Vec::new();
         for shape in &picture.shapes {
-            if let Shape::Text { text, .. } = shape {
+            if let Shape::Text(Text { text, .. }) = shape {
                 texts.push(text.as_str());
             }
         }

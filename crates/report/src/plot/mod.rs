@@ -290,7 +290,7 @@ fn bands<'a>(mut lines: impl Iterator<Item = &'a ResultLine> + Clone) -> &'stati
 #[cfg(test)]
 mod tests {
     use super::*;
-    use picture::Shape;
+    use picture::{Shape, Text};
 
     #[test]
     fn subtitles_stay_within_the_picture() {
@@ -299,7 +299,7 @@ mod tests {
             let sentences: Vec<String> = sentences.iter().map(|&sentence| sentence.to_owned()).collect();
             subtitle(&sentences, 72.0, &mut picture);
             let written = picture.shapes.into_iter().map(|shape| match shape {
-                Shape::Text { at, text, size, .. } => {
+                Shape::Text(Text { at, text, size, .. }) => {
                     assert!(at.0 + text_width(&text, size) <= WIDTH - MARGIN, "{text}");
                     (at.1, text)
                 }
@@ -321,7 +321,7 @@ mod tests {
             let mut picture = Picture::default();
             title(&name, 72.0, &mut picture);
             for shape in picture.shapes {
-                let Shape::Text { at, text, size, .. } = shape else { panic!("{shape:?}") };
+                let Shape::Text(Text { at, text, size, .. }) = shape else { panic!("{shape:?}") };
                 assert!(at.0 + WIDEST * text_width(&text, size) <= WIDTH - MARGIN + 0.1, "{text} of size {size}");
             }
             let short = |end: char| shortened(&format!("{name}{end}"), 91, 13.0, 700.0);

@@ -1,5 +1,7 @@
 //! The shapes that make up a picture. Positions are in points from the upper left corner.
 
+use crate::text::plain;
+
 /// A position: points to the right and down.
 pub(super) type Place = (f64, f64);
 
@@ -96,22 +98,20 @@ pub(super) enum Shape {
         marker: Marker,
         colour: Colour,
     },
-    /// Text, vertically centred on the position.
-    Text {
-        at: Place,
-        text: String,
-        size: f64,
-        colour: Colour,
-        align: Align,
-        weight: Weight,
-    },
-    /// Text that reads from bottom to top, centred on the position.
-    Upright {
-        at: Place,
-        text: String,
-        size: f64,
-        colour: Colour,
-    },
+    Text(Text),
+}
+
+/// A text on one line, vertically centred on its position.
+#[derive(Clone, Debug)]
+pub(super) struct Text {
+    pub(super) at: Place,
+    pub(super) text: String,
+    pub(super) size: f64,
+    pub(super) colour: Colour,
+    pub(super) align: Align,
+    pub(super) weight: Weight,
+    /// Whether it reads from bottom to top.
+    pub(super) is_upright: bool,
 }
 
 /// Shapes, in drawing order.
@@ -125,8 +125,8 @@ impl Picture {
         self.shapes.push(Shape::Line { places: vec![from, to], colour, width, dashes: &[] });
     }
 
-    pub(super) fn curve(&mut self, places: Vec<Place>, look: Look, width: f64) {
-        self.shapes.push(Shape::Line { places, colour: look.colour, width, dashes: look.dashes });
+    pub(super) fn curve(&mut self, places: Vec<Place>, look: Look) {
+        self.shapes.push(Shape::Line { places, colour: look.colour, width: 2.0, dashes: look.dashes });
     }
 
     pub(super) fn area(&mut self, places: Vec<Place>, colour: Colour, opacity: f64) {
@@ -147,15 +147,21 @@ impl Picture {
 
     pub(super) fn text(&mut self, at: Place, text: impl Into<String>, size: f64, colour: Colour, align: Align) {
         let weight = Weight::Regular;
-        self.shapes.push(Shape::Text { at, text: text.into(), size, colour, align, weight });
+        self.write(Text { at, text: text.into(), size, colour, align, weight, is_upright: false });
     }
 
     pub(super) fn heading(&mut self, at: Place, text: impl Into<String>, size: f64) {
         let (colour, align, weight) = (INK, Align::Left, Weight::Semibold);
-        self.shapes.push(Shape::Text { at, text: text.into(), size, colour, align, weight });
+        self.write(Text { at, text: text.into(), size, colour, align, weight, is_upright: false });
     }
 
-    pub(super) fn upright(&mut self, at: Place, text: &str, size: f64, colour: Colour) {
-        self.shapes.push(Shape::Upright { at, text: text.into(), size, colour });
+    /// Centred on the position in both directions.
+    pub(super) fn upright(&mut self, at: Place, text: impl Into<String>, size: f64) {
+        let (colour, align, weight) = (INK, Align::Centre, Weight::Regular);
+        self.write(Text { at, text: text.into(), size, colour, align, weight, is_upright: true });
+    }
+
+    fn write(&mut self, text: Text) {
+        self.shapes.push(Shape::Text(Text { text: plain(&text.text).into_owned(), ..text }));
     }
 }

@@ -80,10 +80,10 @@ fn draw(
 ) {
     let x = |routers: usize| across.place(routers as f64);
     let hops = report.curve.iter().map(|point| (x(point.routers), height(point.probe_hops as f64)));
-    picture.curve(hops.collect(), look, 2.0);
+    picture.curve(hops.collect(), look);
     let mean =
         report.curve.iter().filter_map(|point| Some((x(point.routers), granularity.place(point.granularity?.mean))));
-    picture.curve(mean.collect(), look, 2.0);
+    picture.curve(mean.collect(), look);
 }
 
 /// The band between the shortest and the longest segment of the first plan.
@@ -102,7 +102,7 @@ fn band(report: &PlanReport, across: &LinearScale, granularity: &LinearScale, pi
 fn legend(reports: &[PlanReport], picture: &mut Picture) {
     let mut x = LEFT + 170.0;
     for (report, look) in reports.iter().zip(LOOKS) {
-        picture.curve(vec![(x, TOP + 18.0), (x + 34.0, TOP + 18.0)], look, 2.0);
+        picture.curve(vec![(x, TOP + 18.0), (x + 34.0, TOP + 18.0)], look);
         picture.text((x + 42.0, TOP + 18.0), report.strategy, 13.0, INK, Align::Left);
         x += 130.0;
     }

@@ -1,7 +1,7 @@
 //! Renders pictures to files with the backends of `plotters`.
 
 use super::letters::{self, Letters};
-use super::picture::{Align, Colour, Marker, Picture, Place, Polygon, Shape, WHITE, Weight};
+use super::picture::{Align, Colour, Marker, Picture, Place, Polygon, Shape, Text, WHITE, Weight};
 use super::{HEIGHT, Image, WIDTH};
 use crate::text;
 use plotters::backend::{BitMapBackend, DrawingBackend, SVGBackend};
@@ -73,22 +73,11 @@ fn io_error(error: png::EncodingError) -> io::Error {
     }
 }
 
-/// A text to draw, in points; `upright` reads from bottom to top.
-struct Text<'a> {
-    at: Place,
-    text: &'a str,
-    size: f64,
-    colour: Colour,
-    align: Align,
-    weight: Weight,
-    upright: bool,
-}
-
 /// Draws every shape; the backends differ in how they draw text.
 fn draw<B: DrawingBackend>(
     picture: &Picture,
     to: &mut B,
-    text: impl Fn(&mut B, &Text<'_>) -> Result<(), String>,
+    text: fn(&mut B, &Text) -> Result<(), String>,
 ) -> Result<(), String> {
     to.draw_rect((0, 0), (size().0 as i32, size().1 as i32), &rgb(WHITE), true).map_err(words)?;
     for shape in &picture.shapes {
@@ -107,15 +96,7 @@ fn draw<B: DrawingBackend>(
                 to.fill_polygon(without_repeats(places), &style).map_err(words)?;
             }
             Shape::Mark { at, marker, colour } => mark(to, *at, *marker, *colour)?,
-            &Shape::Text { at, text: ref letters, size, colour, align, weight } => {
-                let letters = &text::plain(letters);
-                text(to, &Text { at, text: letters, size, colour, align, weight, upright: false })?;
-            }
-            &Shape::Upright { at, text: ref letters, size, colour } => {
-                let letters = &text::plain(letters);
-                let (align, weight) = (Align::Centre, Weight::Regular);
-                text(to, &Text { at, text: letters, size, colour, align, weight, upright: true })?;
-            }
+            Shape::Text(words) => text(to, words)?,
         }
     }
     Ok(())
@@ -123,9 +104,9 @@ fn draw<B: DrawingBackend>(
 
 /// Writes the text itself; the viewer chooses the font. The backend divides sizes by 1.24 and centres on the middle
 /// of lowercase letters without ascenders.
-fn svg_text(to: &mut SVGBackend<'_>, text: &Text<'_>) -> Result<(), String> {
+fn svg_text(to: &mut SVGBackend<'_>, text: &Text) -> Result<(), String> {
     let style = if text.weight == Weight::Semibold { FontStyle::Bold } else { FontStyle::Normal };
-    let transform = if text.upright { FontTransform::Rotate270 } else { FontTransform::None };
+    let transform = if text.is_upright { FontTransform::Rotate270 } else { FontTransform::None };
     let font = (FONTS, text.size * 1.24 * UNITS, style).into_font().transform(transform);
     let h_pos = match text.align {
         Align::Left => HPos::Left,
@@ -135,14 +116,14 @@ fn svg_text(to: &mut SVGBackend<'_>, text: &Text<'_>) -> Result<(), String> {
     let colour = rgb(text.colour);
     let style = TextStyle::from(font).color(&colour).pos(Pos::new(h_pos, VPos::Center));
     let lower = letters::BELOW_MIDDLE - 0.27;
-    let at = if text.upright { text.at } else { (text.at.0, text.at.1 + lower * text.size) };
-    to.draw_text(text.text, &style, units(at)).map_err(words)
+    let at = if text.is_upright { text.at } else { (text.at.0, text.at.1 + lower * text.size) };
+    to.draw_text(&text.text, &style, units(at)).map_err(words)
 }
 
 /// Draws the glyphs, because the backend ignores the left side bearing of a letter.
-fn bitmap_text(to: &mut BitMapBackend<'_>, text: &Text<'_>) -> Result<(), String> {
+fn bitmap_text(to: &mut BitMapBackend<'_>, text: &Text) -> Result<(), String> {
     let letters = Letters::new(text.weight, text.size * UNITS)?;
-    let width = letters.width(text.text);
+    let width = letters.width(&text.text);
     let (x, y) = (text.at.0 * UNITS, text.at.1 * UNITS);
     let start = match text.align {
         Align::Left => 0.0,
@@ -150,9 +131,9 @@ fn bitmap_text(to: &mut BitMapBackend<'_>, text: &Text<'_>) -> Result<(), String
         Align::Right => -width,
     };
     let mut failed = None;
-    letters.draw(text.text, |along, down, coverage| {
+    letters.draw(&text.text, |along, down, coverage| {
         let (along, down) = (start + f64::from(along), f64::from(down));
-        let (x, y) = if text.upright { (x + down, y - along) } else { (x + along, y + down) };
+        let (x, y) = if text.is_upright { (x + down, y - along) } else { (x + along, y + down) };
         let colour = rgb(text.colour).mix(coverage).to_backend_color();
         if let Err(error) = to.draw_pixel((x.round() as i32, y.round() as i32), colour) {
             failed = Some(words(error));
@@ -294,7 +275,7 @@ mod tests {
         let mut picture = Picture::default();
         let name = "<&>\"'\0\u{1b}[31m\u{7f}\u{fffe}\r\n";
         picture.text((9.0, 9.0), name, 12.0, (0, 0, 0), Align::Left);
-        picture.upright((9.0, 9.0), name, 12.0, (0, 0, 0));
+        picture.upright((9.0, 9.0), name, 12.0);
         let text = svg(&picture).unwrap();
         assert!(!text.contains(|c: char| c.is_control() && c != '\n' || c == '\u{fffe}'));
         let texts: Vec<&str> = text.lines().filter(|line| line.contains("[31m")).map(str::trim).collect();

@@ -60,7 +60,7 @@ pub(super) fn draw<T: Copy + PartialEq>(
             picture.area(band, look.colour, 0.2);
         }
         if missing == 0.0 {
-            picture.curve(edge(|e| e.value), look, 2.0);
+            picture.curve(edge(|e| e.value), look);
             continue;
         }
         for (span, value) in &run {
@@ -146,7 +146,7 @@ pub(super) fn names(mut placed: Vec<(f64, &str, Colour)>, (top, bottom): Place, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plot::picture::Shape;
+    use crate::plot::picture::{Shape, Text};
     use crate::plot::scale::LinearScale;
 
     /// Of 1000 intervals, one alone and two alone are narrower than three points, and ten are not.
@@ -198,7 +198,7 @@ mod tests {
             let mut picture = Picture::default();
             grid(&LinearScale::new(least, greatest, 400.0, 100.0).delay_ticks(), &[], (100.0, 400.0), &mut picture);
             let texts = picture.shapes.into_iter().filter_map(|shape| match shape {
-                Shape::Text { at, text, size, .. } => Some((at.0 - text_width(&text, size), size)),
+                Shape::Text(Text { at, text, size, .. }) => Some((at.0 - text_width(&text, size), size)),
                 _ => None,
             });
             texts.collect::<Vec<_>>()

@@ -186,7 +186,7 @@ impl Plane {
         }
         let places: Vec<Place> = known().map(|(x, value)| (x, scale.place(value.value))).collect();
         if places.len() > 1 {
-            picture.curve(places.clone(), look, 2.0);
+            picture.curve(places.clone(), look);
         }
         if !self.is_dense() {
             places.into_iter().for_each(|place| picture.mark(place, look));
@@ -310,7 +310,7 @@ fn legend(panels: &[SweepPanel]) -> Vec<Entry<'_>> {
 impl Entry<'_> {
     fn draw(&self, last_row: usize, look: Look, picture: &mut Picture) {
         let (x, y) = (self.x, HEIGHT - 24.0 - ROW * (last_row - self.row) as f64);
-        picture.curve(vec![(x, y), (x + SAMPLE - 8.0, y)], look, 2.0);
+        picture.curve(vec![(x, y), (x + SAMPLE - 8.0, y)], look);
         picture.mark((x + (SAMPLE - 8.0) / 2.0, y), look);
         picture.text((x + SAMPLE, y), self.name, LETTERS, INK, Align::Left);
     }
@@ -318,7 +318,7 @@ impl Entry<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::picture::{Shape, Weight};
+    use super::super::picture::{Shape, Text, Weight};
     use super::*;
 
     fn sweep(y: YScale, places: &[&str], curves: &[&[Estimate<f64>]]) -> Sweep {
@@ -334,7 +334,7 @@ mod tests {
     /// The texts with this alignment, with their places.
     fn texts(sweep: &Sweep, aligned: Align) -> Vec<(Place, String)> {
         let text = |shape| match shape {
-            Shape::Text { at, text, align, .. } if align == aligned => Some((at, text)),
+            Shape::Text(Text { at, text, align, .. }) if align == aligned => Some((at, text)),
             _ => None,
         };
         picture(sweep).shapes.into_iter().filter_map(text).filter(|(_, text)| !text.is_empty()).collect()
@@ -380,7 +380,7 @@ mod tests {
             let panel = |name: &str| SweepPanel { name: name.to_owned(), ..sweep.panels[0].clone() };
             sweep.panels = names.into_iter().map(panel).collect();
             let text = |shape| match shape {
-                Shape::Text { at, text, size, weight: Weight::Semibold, .. } if !text.is_empty() => {
+                Shape::Text(Text { at, text, size, weight: Weight::Semibold, .. }) if !text.is_empty() => {
                     Some((at.1, size, text))
                 }
                 _ => None,
