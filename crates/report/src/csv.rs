@@ -76,25 +76,25 @@ pub(crate) fn ends<T: ToString>(estimate: Option<Estimate<T>>) -> [String; 3] {
 }
 
 /// The columns of a row with delays: `first`, then `ends` and the quantiles in nanoseconds, three each, then `last`.
-pub(crate) struct Columns<R, const FIRST: usize, const ENDS: usize, const LAST: usize> {
-    pub(crate) first: [Column<R>; FIRST],
-    pub(crate) ends: [Column<R, [String; 3]>; ENDS],
+pub(crate) struct Columns<'a, R> {
+    pub(crate) first: &'a [Column<R>],
+    pub(crate) ends: &'a [Column<R, [String; 3]>],
     pub(crate) quantiles: fn(&R) -> Quantiles,
-    pub(crate) last: [Column<R>; LAST],
+    pub(crate) last: &'a [Column<R>],
 }
 
-impl<R, const FIRST: usize, const ENDS: usize, const LAST: usize> Columns<R, FIRST, ENDS, LAST> {
+impl<R> Columns<'_, R> {
     pub(crate) fn names(&self) -> Vec<String> {
         let names = |columns: &[Column<R>]| columns.iter().map(|(name, _)| (*name).to_owned()).collect::<Vec<_>>();
         let estimates = self.ends.iter().map(|&(name, _)| name).chain(quantiles::names());
         let ends = estimates.flat_map(|name| ["", "_low", "_high"].map(|end| format!("{name}{end}_ns")));
-        [names(&self.first), ends.collect(), names(&self.last)].concat()
+        [names(self.first), ends.collect(), names(self.last)].concat()
     }
 
     pub(crate) fn cells(&self, row: &R) -> Vec<String> {
         let cells = |columns: &[Column<R>]| columns.iter().map(|(_, cell)| cell(row)).collect::<Vec<_>>();
         let quantiles = (self.quantiles)(row).map(ends);
         let ends = self.ends.iter().map(|(_, ends)| ends(row)).chain(quantiles);
-        [cells(&self.first), ends.flatten().collect(), cells(&self.last)].concat()
+        [cells(self.first), ends.flatten().collect(), cells(self.last)].concat()
     }
 }

@@ -17,10 +17,10 @@ struct Row<'a> {
     sources: &'a [String; 2],
 }
 
-impl Row<'_> {
+impl<'a> Row<'a> {
     /// Times in nanoseconds.
-    const COLUMNS: Columns<Self, 17, 2, 8> = Columns {
-        first: [
+    const COLUMNS: Columns<'a, Self> = Columns {
+        first: &[
             ("kind", |row| row.kind.to_owned()),
             ("start_ns", |row| text(row.span.map(|span| span.start))),
             ("end_ns", |row| text(row.span.map(|span| span.end))),
@@ -39,9 +39,9 @@ impl Row<'_> {
             ("unusable", |row| text(row.line.unusable.as_ref())),
             ("effective_samples", |row| row.line.effective_samples.to_string()),
         ],
-        ends: [("mean", |row| ends(row.line.delay_ns.mean)), ("std", |row| ends(row.line.delay_ns.std))],
+        ends: &[("mean", |row| ends(row.line.delay_ns.mean)), ("std", |row| ends(row.line.delay_ns.std))],
         quantiles: |row| row.line.delay_ns.quantiles,
-        last: [
+        last: &[
             ("min_ns", |row| text(row.line.delay_ns.min.map(|min| min.value))),
             ("max_ns", |row| text(row.line.delay_ns.max.map(|max| max.value))),
             ("jitter_ns", |row| text(row.line.jitter_ns)),

@@ -15,10 +15,10 @@ struct Row<'a> {
     delays: Option<FlowResult>,
 }
 
-impl Row<'_> {
+impl<'a> Row<'a> {
     /// Times in nanoseconds.
-    const COLUMNS: Columns<Self, 21, 1, 9> = Columns {
-        first: [
+    const COLUMNS: Columns<'a, Self> = Columns {
+        first: &[
             ("start_ns", |row| text(row.report.span_ns.map(|span| span.start))),
             ("end_ns", |row| text(row.report.span_ns.map(|span| span.end))),
             ("match", |row| text(row.delays.as_ref().map(|delays| delays.matching))),
@@ -41,9 +41,9 @@ impl Row<'_> {
             ("exchanges_low", |row| text(row.exchanges().map(|exchanges| exchanges.low))),
             ("exchanges_high", |row| text(row.exchanges().map(|exchanges| exchanges.high))),
         ],
-        ends: [("mean", |row| ends(row.delay_ns().mean))],
+        ends: &[("mean", |row| ends(row.delay_ns().mean))],
         quantiles: |row| row.delay_ns().quantiles,
-        last: [
+        last: &[
             ("min_ns", |row| text(row.delay_ns().min.map(|min| min.value))),
             ("max_ns", |row| text(row.delay_ns().max.map(|max| max.value))),
             ("method", |row| row.report.method.name.to_owned()),
