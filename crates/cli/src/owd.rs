@@ -156,6 +156,7 @@ trait Comparer {
 }
 
 /// The result of a comparer.
+#[derive(Default)]
 struct Answer {
     total: Line,
     reverse: Option<Line>,

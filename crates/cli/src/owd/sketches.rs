@@ -206,21 +206,16 @@ impl Comparer for Sketches<'_> {
         }
         Answer {
             total,
-            reverse: None,
-            clock_offset: None,
-            clock_drift: None,
             flows,
             unsent: [None, Some(self.join.unjoined())],
-            duplicates: [None; 2],
-            are_duplicates_many: [false; 2],
-            surplus: 0,
-            is_exact: false,
             state_bytes: self.points.iter().map(Cutter::state_bytes).sum::<usize>()
                 + self.flows.state_bytes()
                 + self.join.most_bytes(),
             parameters,
             has_all_flows: unlisted.is_none(),
             warnings: surplus(&all).into_iter().chain(unlisted).chain(renamed).collect(),
+            // One direction, estimated, of packets that are not told apart.
+            ..Answer::default()
         }
     }
 }

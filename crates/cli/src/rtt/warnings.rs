@@ -15,6 +15,7 @@ use dwell_types::{Match, Series};
 use std::collections::BTreeMap;
 
 /// What all reports so far contain, as far as it gives cause for doubt.
+#[derive(Default)]
 pub(super) struct Doubts {
     /// The matches that packets are examined for.
     matches: Vec<Match>,
@@ -43,18 +44,11 @@ impl Doubts {
     pub(super) fn new(arguments: &Arguments) -> Self {
         Self {
             matches: arguments.matches(),
-            has_results: false,
-            shortest: None,
-            has_copies: false,
-            matched: 0,
-            unresolved: 0,
-            ungrouped: 0,
             is_max_chosen: arguments.max_groups != MAX_GROUPS,
             forgetful: (arguments.ambiguous == Ambiguous::Drop && forgets_repeats(arguments.method))
                 .then_some(arguments.method),
-            repeats: 0,
-            lost: BTreeMap::new(),
             is_longest_given: arguments.longest.is_some(),
+            ..Self::default()
         }
     }
 
