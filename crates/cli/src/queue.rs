@@ -60,21 +60,24 @@ pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
 /// The settings, and a meter with them.
 fn meter(arguments: &Arguments) -> Result<(Settings, QueueMeter), Failure> {
     let settings = settings(arguments, arguments.limit())?;
-    let error = match QueueMeter::new(&settings) {
-        Ok(meter) => return Ok((settings, meter)),
-        Err(error) => error,
-    };
-    let SettingsError::Memory { .. } = error else { return Err(Failure::usage(error)) };
+    match QueueMeter::new(&settings) {
+        Ok(meter) => Ok((settings, meter)),
+        Err(SettingsError::Memory { .. }) => Err(too_small(arguments)),
+        Err(error) => Err(Failure::usage(error)),
+    }
+}
+
+/// The error for a memory that is too small, with one that is enough.
+fn too_small(arguments: &Arguments) -> Failure {
     let memory = arguments.memory;
     let enough = units::enough(memory, |memory| {
-        let meter = self::settings(arguments, Some(memory)).map(|settings| QueueMeter::new(&settings));
-        match meter {
+        match settings(arguments, Some(memory)).map(|settings| QueueMeter::new(&settings)) {
             Ok(Err(SettingsError::Memory { needed })) => needed + arguments.shares(Some(memory)).taps.unwrap_or(0),
             _ => memory,
         }
     });
     let hint = if arguments.sketch_bytes.is_some() { "" } else { " (--sketch-bytes limits the snapshots alone)" };
-    Err(Failure::usage(format!("--memory of {memory} bytes is too small: {enough} is enough{hint}")))
+    Failure::usage(format!("--memory of {memory} bytes is too small: {enough} is enough{hint}"))
 }
 
 fn settings(arguments: &Arguments, memory: Option<usize>) -> Result<Settings, Failure> {
@@ -166,6 +169,7 @@ impl Source {
                 Packets {
                     ambiguous: counts.ambiguous,
                     backwards: counts.backwards,
+                    overlong: sides.overlong(),
                     elsewhere: sides.elsewhere(),
                     arrivals: Some(Arrivals {
                         seen: counts.arrived,
@@ -188,15 +192,15 @@ impl Source {
 fn report(arguments: &Arguments, settings: &Settings, source: &Source, meter: &QueueMeter) -> QueueReport {
     let unit = settings.params.unit;
     let counts = meter.counts();
-    let overlong = if let Source::Sides(sides) = source { sides.overlong() } else { 0 };
+    let known = source.packets();
     let packets = Packets {
         departed: counts.packets,
         matched: counts.packets - counts.unknown,
         unknown: counts.unknown,
         incomplete: counts.incomplete,
         late: counts.late,
-        overlong: meter.overlong() + overlong,
-        ..source.packets()
+        overlong: meter.overlong() + known.overlong,
+        ..known
     };
     let (frames, between) = match source {
         Source::Sides(sides) => (sides.points.frames(), sides.state_bytes()),
