@@ -203,7 +203,7 @@ fn exchanges(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failu
         Read::Captures(source) => feed_captures(source, arguments, &settings, &mut comparison)?,
     };
     let code = signals.end(is_stopped, is_damaged);
-    warnings.extend(is_stopped.then(|| signals.warning()));
+    warnings.extend(signals.warning(is_stopped));
     messages::warn(&warnings);
     let facts = |method| MethodFacts::new(method, arguments.longest, arguments.rate);
     let results = Results {

@@ -2,12 +2,10 @@
 
 use crate::frames::frames;
 use crate::points::Point;
-use crate::signals::Signals;
 use anyhow::Result;
 use dwell_report::facts::{Frames, Span};
 use dwell_types::Timestamp;
 use std::ops::Index;
-use std::process::ExitCode;
 
 /// Points, each positioned at its next packet.
 pub(crate) struct Merged(Vec<Point>);
@@ -94,11 +92,6 @@ impl Merged {
 
     pub(crate) fn is_damaged(&self) -> bool {
         self.iter().any(Point::is_damaged)
-    }
-
-    /// The exit code of the run.
-    pub(crate) fn code(&self, signals: &Signals) -> ExitCode {
-        signals.end(self.is_stopped(), self.is_damaged())
     }
 
     /// A warning if segments are merged or split between two points.

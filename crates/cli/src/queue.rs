@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
     outputs.take(meter.take_episodes())?;
     let mut report = report(arguments, &settings, &source, &meter);
     report.warnings.extend(warnings::of(arguments, &settings.params, &meter, &report.packets));
-    report.warnings.extend(source.is_stopped().then(|| signals.warning()));
+    report.warnings.extend(signals.warning(source.is_stopped()));
     report.warnings.extend(outputs.packets.warning());
     let code = signals.end(source.is_stopped(), source.is_damaged() || outputs.packets.has_failed());
     outputs.finish(report)?;

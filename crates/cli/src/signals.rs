@@ -66,9 +66,9 @@ impl Signals {
         *self.state.last_words.lock().unwrap_or_else(PoisonError::into_inner) = words;
     }
 
-    /// The warning in the report of a run that was stopped.
-    pub(crate) fn warning(&self) -> String {
-        format!("stopped by {}: the rest of the input was not read", name(self.received()))
+    /// The warning in the report of a run, if it was stopped.
+    pub(crate) fn warning(&self, is_stopped: bool) -> Option<String> {
+        is_stopped.then(|| format!("stopped by {}: the rest of the input was not read", name(self.received())))
     }
 
     /// The exit code of a run whose input has been read; to be called before the report is written, since a signal ends

@@ -97,7 +97,7 @@ pub(super) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
         }
         Ok(ControlFlow::Continue(()))
     })?;
-    let code = points.code(signals);
+    let code = signals.end(points.is_stopped(), points.is_damaged());
     let (totals, packets, truth, lines) = comparison.finish();
     let mut warnings = points.warnings();
     warnings.extend(points.offloaded().or_else(|| of_comparison(&totals, settings.longest)));
@@ -108,7 +108,7 @@ pub(super) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
                  lost one"
         )
     }));
-    warnings.extend(points.is_stopped().then(|| signals.warning()));
+    warnings.extend(signals.warning(points.is_stopped()));
     warnings.extend(beginning.warnings());
     messages::warn(&warnings);
     let results = Results {

@@ -85,7 +85,7 @@ pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<E
     let doubt = if arguments.point.from.is_empty() { "" } else { ": is --from the sender's side?" };
     let empty = || format!("no packet was sketched, so that there is nothing to join{doubt}");
     messages::warn((packets == 0).then(empty));
-    messages::warn(point.is_stopped().then(|| signals.warning()));
+    messages::warn(signals.warning(point.is_stopped()));
     Ok(code)
 }
 

@@ -86,7 +86,7 @@ impl<'a> Reports<'a> {
 
     /// Records how reading ended; returns the exit code.
     pub(super) fn see_end(&mut self, is_stopped: bool, is_damaged: bool, signals: &Signals) -> ExitCode {
-        self.warn(is_stopped.then(|| signals.warning()));
+        self.warn(signals.warning(is_stopped));
         signals.end(is_stopped, is_damaged)
     }
 
