@@ -120,10 +120,7 @@ impl Output {
 
     /// Completes the file, and begins one that will replace it.
     pub(crate) fn finish_and_begin_anew(&mut self) -> Result<()> {
-        let path = match &self.to {
-            Place::Whole { path, .. } | Place::Direct(_, path) | Place::Growing { path, .. } => path.clone(),
-            Place::Stdout(_) | Place::Deserted => return Ok(self.flush()?),
-        };
+        let Some(path) = self.to.path().map(Path::to_owned) else { return Ok(self.flush()?) };
         let deserted = Self { to: Place::Deserted, is_plain: self.is_plain };
         std::mem::replace(self, deserted).finish()?;
         *self = Self::file(&path)?;
@@ -142,10 +139,7 @@ impl Output {
             self.to = Place::Deserted;
             return Ok(done);
         }
-        let name = match &self.to {
-            Place::Stdout(_) | Place::Deserted => "standard output".into(),
-            Place::Direct(_, path) | Place::Growing { path, .. } | Place::Whole { path, .. } => path.to_string_lossy(),
-        };
+        let name = self.to.path().map_or("standard output".into(), Path::to_string_lossy);
         Err(io::Error::new(error.kind(), format!("{name}: {error}")))
     }
 }
@@ -158,6 +152,16 @@ impl Write for Output {
 
     fn flush(&mut self) -> io::Result<()> {
         self.to.flush().or_else(|error| self.bear(&error, ()))
+    }
+}
+
+impl Place {
+    /// The path of a file, device or pipe that was opened by it.
+    fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Direct(_, path) | Self::Growing { path, .. } | Self::Whole { path, .. } => Some(path),
+            Self::Stdout(_) | Self::Deserted => None,
+        }
     }
 }
 
@@ -176,8 +180,7 @@ impl Write for Place {
             Self::Stdout(to) => to.flush(),
             Self::Direct(to, _) | Self::Whole { to, .. } => to.flush(),
             // Only whole pieces are written.
-            Self::Growing { .. } => Ok(()),
-            Self::Deserted => Ok(()),
+            Self::Growing { .. } | Self::Deserted => Ok(()),
         }
     }
 }
