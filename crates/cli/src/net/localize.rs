@@ -1,15 +1,16 @@
 //! `dwell net localize`: which segment is to blame for a slow path.
 
 use super::arguments::LocalizeArguments;
-use super::map::{Map, open};
+use super::map::Map;
 use super::picture::Shade;
 use super::{granularity, probe};
 use crate::Failure;
 use crate::messages;
 use crate::output;
 use crate::units::time_flag;
-use anyhow::anyhow;
+use anyhow::{Context, anyhow};
 use dwell_capture::Name;
+use dwell_capture::file::Decompressed;
 use dwell_network::localize::file::{self, Names};
 use dwell_network::localize::{
     Apart, Kind, Localization, LossVerdict, Reading, Readings, ReadingsError, Routes, Settings, Verdict,
@@ -128,7 +129,8 @@ fn read(
     let mut warnings = Vec::new();
     for (named, path) in files {
         let asked = named.map(|names| segment(map, routes, names)).transpose()?;
-        warnings.extend(file::read(path, BufReader::new(open(path)?), |row| {
+        let measurements = Decompressed::open(path, None).with_context(|| Name(path).to_string())?;
+        warnings.extend(file::read(path, BufReader::new(measurements), |row| {
             // The segment of the file if it has one, otherwise the one named in the row.
             let segment = asked.map_or_else(|| names.find(path, &row), Ok)?;
             read.push((segment, row.reading));

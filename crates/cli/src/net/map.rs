@@ -3,9 +3,8 @@
 use super::arguments::{ChosenArguments, RoutingArguments};
 use crate::Failure;
 use crate::units::distinct;
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow};
 use dwell_capture::Name;
-use dwell_capture::file::Decompressed;
 use dwell_logs::text;
 use dwell_network::Topology;
 use dwell_network::paths::{Mode, Paths};
@@ -158,9 +157,4 @@ fn routers(topology: &Topology, source: &str, flag: &str, names: &str) -> Result
             None => return Ok(routers),
         }
     }
-}
-
-/// Opens a file, compressed or not; `-` is standard input.
-pub(super) fn open(path: &Path) -> Result<Decompressed> {
-    Decompressed::open(path, None).with_context(|| Name(path).to_string())
 }
