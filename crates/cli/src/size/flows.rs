@@ -7,7 +7,7 @@ use crate::Failure;
 use crate::owd::{LOST, SKETCH_BYTES, memory_flag};
 use crate::units;
 use clap::Args;
-use dwell_report::size::{self, Parameters, Size, SizeError};
+use dwell_report::size::{self, ExpectedError, Parameters, Size};
 use dwell_simulate::crossing::flows::TwoPareto;
 use dwell_sketch::lda;
 use dwell_sketch::lds::{Forecast, Lds, Params, Traffic};
@@ -128,10 +128,10 @@ fn size(params: Params, traffic: &Traffic, known: bool, asked: Option<u64>) -> R
     let mut flows: Vec<u64> = SIZES.into_iter().chain(asked).collect();
     flows.sort_unstable();
     flows.dedup();
-    let error = |packets: u64| SizeError {
+    let error = |packets: u64| ExpectedError {
         flow_packets: Some(packets),
         error: forecast.error(packets as f64),
-        ..SizeError::default()
+        ..ExpectedError::default()
     };
     let errors = flows.into_iter().map(error).collect();
     let bytes =

@@ -7,7 +7,7 @@ use crate::Failure;
 use crate::owd::{LONGEST, longest_flag, memory_flag};
 use crate::units;
 use clap::Args;
-use dwell_report::size::{Bank, Parameters, Size, SizeError, Traffic};
+use dwell_report::size::{Bank, ExpectedError, Parameters, Size, Traffic};
 use dwell_sketch::lda::{Expected, Params};
 use dwell_types::Nanos;
 use std::ops::RangeInclusive;
@@ -68,11 +68,11 @@ fn size(params: &Params, expected: &Expected, arguments: &Arguments) -> Size {
     let (low, high) = (*expected.loss.start(), *expected.loss.end());
     let error = |loss: f64| {
         let lost = expected.packets as f64 * loss;
-        SizeError {
+        ExpectedError {
             loss_share: Some(loss),
             samples: Some(params.expected_packets(expected.packets as f64 - lost, lost)),
             error: Some(params.expected_error(expected.packets, loss, arguments.cv)),
-            ..SizeError::default()
+            ..ExpectedError::default()
         }
     };
     let bank = |bank: &dwell_sketch::lda::Bank| Bank { rows: bank.rows, probability: bank.probability };

@@ -6,7 +6,7 @@ use super::{Answer, Asked};
 use crate::Failure;
 use crate::units::{self, share, time_flag};
 use clap::Args;
-use dwell_report::size::{Parameters, Size, SizeError, Traffic};
+use dwell_report::size::{ExpectedError, Parameters, Size, Traffic};
 use dwell_simulate::queue::{Background, Bursts, Discipline, Passages, Settings};
 use dwell_sketch::conquest::{Conquest, Counter, Culprit, Expected, Params, Trial};
 use dwell_types::{Nanos, Timestamp};
@@ -175,7 +175,7 @@ fn size(params: &Params, expected: &Expected, culprit: Culprit, longest: Nanos) 
             rows,
             columns,
         },
-        errors: vec![SizeError {
+        errors: vec![ExpectedError {
             error: Some(expected.error),
             error_bytes: Some(expected.error_bytes),
             samples: Some(expected.packets as f64),
@@ -183,7 +183,7 @@ fn size(params: &Params, expected: &Expected, culprit: Culprit, longest: Nanos) 
             counters_error: Some((expected.error - expected.windows_error).max(0.0)),
             precision: expected.precision,
             recall: expected.recall,
-            ..SizeError::default()
+            ..ExpectedError::default()
         }],
     }
 }

@@ -8,7 +8,7 @@ use crate::rtt::matching;
 use crate::units::{self, share, time_flag};
 use clap::Args;
 use dwell_observe::Observer;
-use dwell_report::size::{self, Exact, Parameters, Size, SizeError};
+use dwell_report::size::{self, Exact, ExpectedError, Parameters, Size};
 use dwell_report::text::size_flag;
 use dwell_simulate::Distribution;
 use dwell_simulate::exchange::{Arrivals, End, ExchangeWorkload, Settings as Stream};
@@ -214,9 +214,14 @@ fn sampled(arguments: &Arguments, traffic: &Traffic, delays: &[Nanos]) -> Vec<Si
             let of_samples = traffic.quantile_error(slots, probability, quantile);
             let of_search = traffic.search_error(slots, probability, quantile);
             let error = (of_samples.hypot(of_search).exp2() - 1.0).hypot(bins);
-            SizeError { quantile: Some(quantile), error: Some(error), samples: Some(samples), ..SizeError::default() }
+            ExpectedError {
+                quantile: Some(quantile),
+                error: Some(error),
+                samples: Some(samples),
+                ..ExpectedError::default()
+            }
         };
-        let errors: Vec<SizeError> = QUANTILES.into_iter().zip(bins).map(error).collect();
+        let errors: Vec<ExpectedError> = QUANTILES.into_iter().zip(bins).map(error).collect();
         let is_enough = |asked: f64| errors.iter().filter_map(|line| line.error).all(|error| error <= asked);
         let is_last = arguments.asked.error.is_some_and(is_enough);
         sizes.push(Size {

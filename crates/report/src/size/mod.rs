@@ -95,7 +95,7 @@ pub struct Size {
     /// Its parameters.
     pub parameters: Parameters,
     /// Its expected errors.
-    pub errors: Vec<SizeError>,
+    pub errors: Vec<ExpectedError>,
 }
 
 /// The parameters of a sketch.
@@ -120,7 +120,7 @@ pub struct Bank {
 
 /// An expected error; all keys are present, and `null` where they do not apply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct SizeError {
+pub struct ExpectedError {
     /// The quantile of the delays that the error refers to.
     pub quantile: Option<f64>,
     /// The loss of the interval that the error refers to.

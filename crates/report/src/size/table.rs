@@ -1,6 +1,6 @@
 //! Human-readable answers: what was sized, and a table of its errors.
 
-use super::{Bank, Exact, Parameters, Size, SizeError, SizeReport, Traffic};
+use super::{Bank, Exact, ExpectedError, Parameters, Size, SizeReport, Traffic};
 use crate::grid::Grid;
 use crate::text;
 use dwell_types::Nanos;
@@ -162,7 +162,7 @@ fn whole(number: f64) -> String {
 }
 
 /// An error in percent, or as a factor from twice on; a dash without samples, or where rates are absurd.
-fn error(line: &SizeError) -> String {
+fn error(line: &ExpectedError) -> String {
     match line.error {
         Some(share) if share < 1.0 => precise(share),
         Some(share) if share.is_finite() => format!("×{:.1}", 1.0 + share),
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn errors_have_two_digits_and_become_factors() {
-        let error = |share| error(&SizeError { error: share, ..SizeError::default() });
+        let error = |share| error(&ExpectedError { error: share, ..ExpectedError::default() });
         let shares = [None, Some(0.0), Some(4e-6), Some(0.000_12), Some(0.0123), Some(0.42), Some(1.0), Some(11.04)];
         assert_eq!(shares.map(error), ["–", "0%", "<0.001%", "0.012%", "1.2%", "42%", "×2.0", "×12.0"]);
         assert_eq!([0.994, 0.996, 1.0, 1.5].map(precise), ["99%", ">99%", "100%", "150%"]);
