@@ -11,7 +11,7 @@ use dwell_network::plan::{self, Cost, Limits, Plan, State, Strategy};
 use dwell_network::probes::Probes;
 use dwell_network::segments::Segments;
 use dwell_report::net::{
-    self as report, Granularity, PATHS_SCHEMA, PLAN_SCHEMA, PathsReport, PlanReport, Point, Probe,
+    self as report, Granularity, PATHS_SCHEMA, PLAN_SCHEMA, PathsReport, PlanReport, Point, Route,
 };
 use dwell_report::{json, plot};
 use std::collections::HashMap;
@@ -101,7 +101,7 @@ fn list_paths(arguments: &PathsArguments) -> Result<ExitCode, Failure> {
         let overlap = Probes::new(&map.topology, &segments).since(&Probes::new(topology, &before));
         report::Overlap {
             added: overlap.added,
-            dropped: overlap.dropped.iter().map(|routers| probe(topology, routers)).collect(),
+            dropped: overlap.dropped.iter().map(|routers| route(topology, routers)).collect(),
             probe_hops: overlap.probe_hops,
             probe_hops_per_second: overlap.probe_hops as f64 * arguments.probes_per_second,
         }
@@ -120,7 +120,7 @@ fn list_paths(arguments: &PathsArguments) -> Result<ExitCode, Failure> {
         aggregator_bps: probes.aggregator_bps(),
         granularity: segments.granularity().map(granularity),
         overlap,
-        probes: probes.segments.iter().map(|routers| probe(&map.topology, routers)).collect(),
+        probes: probes.segments.iter().map(|routers| route(&map.topology, routers)).collect(),
         network: map.network.clone(),
     };
     messages::warn(&report.warnings);
@@ -171,9 +171,9 @@ fn granularity(hops: dwell_network::segments::Granularity) -> Granularity {
 }
 
 /// A part of a path, with the names of its routers.
-pub(crate) fn probe(topology: &Topology, routers: &[u32]) -> Probe {
+pub(crate) fn route(topology: &Topology, routers: &[u32]) -> Route {
     let name = |&router: &u32| topology.shared_name(router);
-    Probe {
+    Route {
         from: routers.first().map(name).unwrap_or_default(),
         to: routers.last().map(name).unwrap_or_default(),
         via: routers[1..routers.len() - 1].iter().map(name).collect(),

@@ -3,7 +3,7 @@
 use super::arguments::LocalizeArguments;
 use super::map::Map;
 use super::picture::Shade;
-use super::{granularity, probe};
+use super::{granularity, route};
 use crate::Failure;
 use crate::messages;
 use crate::output;
@@ -17,7 +17,7 @@ use dwell_network::localize::{
 };
 use dwell_report::json;
 use dwell_report::net::{
-    self as report, ChangeLine, DelayShift, Intervals, LOCALIZE_SCHEMA, LocalizeReport, LossShift, PathLine, Probe,
+    self as report, ChangeLine, DelayShift, Intervals, LOCALIZE_SCHEMA, LocalizeReport, LossShift, PathLine, Route,
     SegmentLine, SuspectLine,
 };
 use dwell_report::text::moment;
@@ -146,7 +146,7 @@ fn read(
     let step_ns = arguments.interval.map_or(1, Nanos::get);
     let readings = Readings::new(&read, step_ns).map_err(|error| {
         let ReadingsError::Twice(twice) = error else { return error.into() };
-        let Probe { from, to, .. } = probe(&map.topology, routes.routers(twice.segment));
+        let Route { from, to, .. } = route(&map.topology, routes.routers(twice.segment));
         let [(first, line), (second, other)] = twice.readings.map(|reading| places[reading]);
         let at = moment(twice.start_ns);
         let first = if first == second { String::new() } else { format!("{}: ", Name(first)) };
@@ -187,8 +187,8 @@ struct Answer<'a> {
 }
 
 impl Answer<'_> {
-    fn probe(&self, segment: u32) -> Probe {
-        probe(&self.map.topology, self.routes.routers(segment))
+    fn route(&self, segment: u32) -> Route {
+        route(&self.map.topology, self.routes.routers(segment))
     }
 
     /// Start of an interval.
@@ -235,7 +235,7 @@ impl Answer<'_> {
         let line = |segment: u32| {
             let delay = self.found.delays[segment as usize].as_ref();
             SegmentLine {
-                segment: self.probe(segment),
+                segment: self.route(segment),
                 intervals: self.readings.known(segment),
                 delay: delay.map(|verdict| self.delay(verdict, self.found.segment_alarm)),
                 probability: delay.map(|_| self.found.probabilities[segment as usize]),
@@ -257,13 +257,13 @@ impl Answer<'_> {
     fn path(&self, path: usize, verdict: Option<&Verdict>) -> PathLine {
         let state = self.found.path(self.routes, self.readings, path, verdict);
         let suspects = state.suspects.iter().map(|suspect| SuspectLine {
-            segment: self.probe(suspect.segment),
+            segment: self.route(suspect.segment),
             excess_ns: suspect.excess_ns,
             share: suspect.share,
             probability: suspect.probability,
         });
         PathLine {
-            path: probe(&self.map.topology, self.routes.path_routers(path)),
+            path: route(&self.map.topology, self.routes.path_routers(path)),
             delay_ns: state.delay.map(|(value, variance)| {
                 let half = Z95 * variance.sqrt();
                 Estimate { value, low: value - half, high: value + half }
@@ -271,14 +271,14 @@ impl Answer<'_> {
             std_ns: state.std_ns,
             loss: state.loss,
             delay: verdict.map(|verdict| self.delay(verdict, self.found.path_alarm)),
-            missing: state.missing.iter().map(|&segment| self.probe(segment)).collect(),
+            missing: state.missing.iter().map(|&segment| self.route(segment)).collect(),
             suspects: suspects.collect(),
         }
     }
 
     fn changes(&self) -> Vec<ChangeLine> {
         let line = |change: &dwell_network::localize::Change| ChangeLine {
-            segment: self.probe(change.segment),
+            segment: self.route(change.segment),
             kind: match change.kind {
                 Kind::Delay => "delay",
                 Kind::Loss => "loss",

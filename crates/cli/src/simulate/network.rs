@@ -2,12 +2,12 @@
 
 use super::sides::START;
 use crate::messages;
-use crate::net::{ChosenArguments, Map, RoutingArguments, probe};
+use crate::net::{ChosenArguments, Map, RoutingArguments, route};
 use crate::output::Output;
 use crate::{Failure, units};
 use clap::{ArgGroup, Args};
 use dwell_report::csv::Rows;
-use dwell_report::net::Probe;
+use dwell_report::net::Route;
 use dwell_report::text::of;
 use dwell_simulate::network::{Fault, Harm, LinkSettings, Network, Settings};
 use dwell_types::Nanos;
@@ -99,7 +99,7 @@ impl Links {
 
 /// A segment: its name, and its links.
 struct Segment {
-    name: Probe,
+    name: Route,
     links: Vec<u32>,
 }
 
@@ -128,7 +128,7 @@ pub(super) fn run(arguments: &super::Arguments, map: &Path, write: &Path) -> Res
     let slower = backbone.links.iter().map(|&link| LinkSettings { rate: 50e6, ..link }).collect();
     let settings = Settings { links: slower, interval: INTERVAL, ..backbone };
     let mut network = Network::new(&settings, &faults, arguments.seed()).map_err(Failure::usage)?;
-    let segment = |routers: &[u32]| Segment { name: probe(&map.topology, routers), links: links.along(routers) };
+    let segment = |routers: &[u32]| Segment { name: route(&map.topology, routers), links: links.along(routers) };
     let segments: Vec<Segment> = segments.iter().map(segment).collect();
 
     messages::warn(map.warnings());
@@ -141,7 +141,7 @@ pub(super) fn run(arguments: &super::Arguments, map: &Path, write: &Path) -> Res
             let arrived: Vec<f64> = delays.iter().flatten().map(|delay| delay.get() as f64).collect();
             let (received, lost) = (arrived.len(), delays.len() - arrived.len());
             let (mean, std) = moments(&arrived).unzip();
-            let Probe { from, to, via, .. } = &segment.name;
+            let Route { from, to, via, .. } = &segment.name;
             rows.write(&(from, to, via.join(" "), start.as_nanos(), received, lost, received, mean, std))?;
         }
     }

@@ -1,6 +1,6 @@
 //! CSV: one row per instrumented router, per probe, or per segment and path.
 
-use super::{DelayShift, LocalizeReport, LossShift, PathLine, PathsReport, PlanReport, Point, Probe, SegmentLine};
+use super::{DelayShift, LocalizeReport, LossShift, PathLine, PathsReport, PlanReport, Point, Route, SegmentLine};
 use crate::csv::{self, Column, Rows, text};
 use std::io::{self, Write};
 
@@ -40,7 +40,7 @@ fn chance(value: Option<f64>) -> String {
 /// The verdict on a segment or path.
 struct Verdict<'a> {
     kind: &'static str,
-    of: &'a Probe,
+    of: &'a Route,
     delay: Option<DelayShift>,
     probability: Option<f64>,
     loss: Option<LossShift>,

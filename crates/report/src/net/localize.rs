@@ -1,6 +1,6 @@
 //! Which segment is to blame: the schema `dwell.net-localize/1`.
 
-use super::{Granularity, Network, Probe};
+use super::{Granularity, Network, Route};
 use crate::facts::optional_estimate;
 use dwell_sketch::estimate::Estimate;
 use serde::Serialize;
@@ -62,7 +62,7 @@ pub struct Intervals {
 pub struct SegmentLine {
     /// Its identity.
     #[serde(flatten)]
-    pub segment: Probe,
+    pub segment: Route,
     /// Number of intervals in which it was measured.
     pub intervals: usize,
     /// `null` where it is not known well enough.
@@ -121,7 +121,7 @@ pub struct LossShift {
 pub struct PathLine {
     /// Its identity, with all routers in between.
     #[serde(flatten)]
-    pub path: Probe,
+    pub path: Route,
     /// Mean delay in its window, with a 95% interval; `null` where a segment is missing.
     #[serde(serialize_with = "optional_estimate")]
     pub delay_ns: Option<Estimate<f64>>,
@@ -132,7 +132,7 @@ pub struct PathLine {
     /// Shift against the baseline.
     pub delay: Option<DelayShift>,
     /// Segments whose delay is not known well enough.
-    pub missing: Vec<Probe>,
+    pub missing: Vec<Route>,
     /// The other segments, most probable first.
     pub suspects: Vec<SuspectLine>,
 }
@@ -142,7 +142,7 @@ pub struct PathLine {
 pub struct SuspectLine {
     /// Its identity.
     #[serde(flatten)]
-    pub segment: Probe,
+    pub segment: Route,
     /// Its excess delay in the window of the path.
     pub excess_ns: f64,
     /// Its share of the path's excess; `null` where that is not above zero.
@@ -156,7 +156,7 @@ pub struct SuspectLine {
 pub struct ChangeLine {
     /// Its identity.
     #[serde(flatten)]
-    pub segment: Probe,
+    pub segment: Route,
     /// `delay` or `loss`.
     pub kind: &'static str,
     /// Start of the window with the smallest p-value.

@@ -119,7 +119,7 @@ pub struct PathsReport {
     /// What is probed additionally until all routers know of a failure; `null` without failed links (`--failed`).
     pub overlap: Option<Overlap>,
     /// All probed segments, in the order of the map.
-    pub probes: Vec<Probe>,
+    pub probes: Vec<Route>,
 }
 
 /// The transition from old routes to new ones, during which both are probed.
@@ -128,21 +128,21 @@ pub struct Overlap {
     /// Number of new segments.
     pub added: usize,
     /// Segments of the old routes, which are still probed for a time.
-    pub dropped: Vec<Probe>,
+    pub dropped: Vec<Route>,
     /// Links that one probe of every old and new segment traverses in total.
     pub probe_hops: u64,
     /// Links that all these probes traverse per second.
     pub probe_hops_per_second: f64,
 }
 
-/// A segment: its first router probes its last one.
+/// A segment, whose first router probes its last one, or a whole path.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Probe {
+pub struct Route {
     /// Its first router.
     pub from: Arc<str>,
     /// Its last one.
     pub to: Arc<str>,
-    /// The routers in between, none of them instrumented.
+    /// The routers in between; in a segment none of them is instrumented.
     pub via: Vec<Arc<str>>,
     /// Number of links.
     pub hops: usize,

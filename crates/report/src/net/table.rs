@@ -1,6 +1,6 @@
 //! Human-readable tables.
 
-use super::{ChangeLine, LocalizeReport, Network, PathLine, PathsReport, PlanReport, Probe, SegmentLine};
+use super::{ChangeLine, LocalizeReport, Network, PathLine, PathsReport, PlanReport, Route, SegmentLine};
 use crate::footing::{self, item};
 use crate::grid::Grid;
 use crate::text::{self, Times};
@@ -140,9 +140,9 @@ pub fn write_localize(report: &LocalizeReport, to: &mut impl Write) -> io::Resul
 }
 
 /// `a1 → a3 via a2`.
-fn route(probe: &Probe) -> String {
-    let via = if probe.via.is_empty() { String::new() } else { format!(" via {}", probe.via.join(", ")) };
-    text::plain(&format!("{} → {}{via}", probe.from, probe.to)).into_owned()
+fn route(route: &Route) -> String {
+    let via = if route.via.is_empty() { String::new() } else { format!(" via {}", route.via.join(", ")) };
+    text::plain(&format!("{} → {}{via}", route.from, route.to)).into_owned()
 }
 
 /// `0.021`, `2e-5`; what is too small for a number, `<1e-300`.
@@ -349,7 +349,7 @@ mod tests {
     /// Names of files and routers are parts of one line, whatever is in them.
     #[test]
     fn names_do_not_break_lines() {
-        let path = Probe { from: "a\n1".into(), to: "a3".into(), via: vec!["a\t2".into()], hops: 2 };
+        let path = Route { from: "a\n1".into(), to: "a3".into(), via: vec!["a\t2".into()], hops: 2 };
         let nothing = PathLine {
             path: path.clone(),
             delay_ns: None,
