@@ -29,11 +29,8 @@ pub(crate) fn memory(memory: &Memory, to: &mut impl Write) -> io::Result<()> {
 }
 
 /// `method    auto, exact: every exchange was measured`, and the parameters; with the method `exact`, that word once.
-pub(crate) fn method(method: &MethodFacts, is_exact: &str, to: &mut impl Write) -> io::Result<()> {
-    let words = match is_exact.starts_with(method.name) {
-        true => is_exact.to_owned(),
-        false => format!("{}, {is_exact}", method.name),
-    };
+pub(crate) fn method(method: &MethodFacts, how: &str, to: &mut impl Write) -> io::Result<()> {
+    let words = if how.starts_with(method.name) { how.to_owned() } else { format!("{}, {how}", method.name) };
     item("method", &words, to)?;
     parameters(&method.parameters, "", to)
 }

@@ -104,12 +104,12 @@ fn footing(report: &OwdReport, to: &mut impl Write) -> io::Result<()> {
     point("sender", &report.points.sender, unsent, to)?;
     point("receiver", &report.points.receiver, unsent, to)?;
     footing::memory(&report.memory, to)?;
-    let exact = match total.delay_ns.max {
+    let how = match total.delay_ns.max {
         _ if report.method.exact => "exact: every packet was compared",
         Some(_) => "estimated, with 95% intervals; max is that of the sample",
         None => "estimated, with 95% intervals",
     };
-    footing::method(&report.method, exact, to)?;
+    footing::method(&report.method, how, to)?;
     footing::warnings(&report.warnings, to)
 }
 

@@ -147,12 +147,12 @@ fn footing(report: &QueueReport, to: &mut impl Write) -> io::Result<()> {
         footing::frames(frames, to)?;
     }
     footing::memory(&report.memory, to)?;
-    let exact = match report.method.exact {
+    let how = match report.method.exact {
         true => "exact: every departure was recorded",
         false if report.method.parameters.contains_key("snapshots") => "estimated by snapshots",
         false => "not exact: see the warnings",
     };
-    footing::method(&report.method, exact, to)?;
+    footing::method(&report.method, how, to)?;
     footing::warnings(&report.warnings, to)
 }
 

@@ -276,7 +276,7 @@ fn footing(reports: &[RttReport], extremes: &str, to: &mut impl Write) -> io::Re
     }
     let state_bytes = reports.iter().map(|r| r.memory.state_bytes).max().unwrap_or_default();
     footing::memory(&Memory { state_bytes, ..last.memory }, to)?;
-    let exact = match reports.iter().all(|r| r.method.exact) {
+    let how = match reports.iter().all(|r| r.method.exact) {
         true if reports.iter().flat_map(|r| &r.results).any(|l| l.ambiguous_samples > 0) => {
             "exact, except unresolved exchanges (requests repeated before the response)".to_owned()
         }
@@ -285,7 +285,7 @@ fn footing(reports: &[RttReport], extremes: &str, to: &mut impl Write) -> io::Re
     };
     let mut method = last.method.clone();
     reports.iter().for_each(|report| coarsest(&mut method.parameters, &report.method.parameters));
-    footing::method(&method, &exact, to)?;
+    footing::method(&method, &how, to)?;
     footing::warnings(reports.iter().flat_map(|r| &r.warnings), to)
 }
 
