@@ -11,7 +11,7 @@ use dwell_report::facts::Parameter;
 use dwell_report::owd::samples::Sample;
 use dwell_report::owd::{ClockDrift, ClockOffset, Drifts, Flow, Interval, Line};
 use dwell_sketch::distribution::Distribution;
-use dwell_sketch::owd::{Drift, Latest, OwdMeter, Passed, Sent, Settings, SettingsError, Side, Totals};
+use dwell_sketch::owd::{Drift, FlowAnswer, Latest, OwdMeter, Passed, Sent, Settings, SettingsError, Side, Totals};
 use dwell_types::{Crossing, FlowKey, Nanos, Series, Timestamp};
 use std::collections::BTreeMap;
 
@@ -24,8 +24,7 @@ pub(super) struct Packets<'a> {
     ahead: Nanos,
     /// The latest delays of the forward direction and of the reverse one.
     latest: [Latest; 2],
-    /// Names of the flows, by their numbers.
-    flows: Vec<Box<str>>,
+    names: Names,
     directions: Directions,
     /// The packets whose fate became known, if all are to be written.
     samples: Option<Vec<Sample>>,
@@ -66,6 +65,32 @@ impl Meters {
     }
 }
 
+/// Names of flows, by their numbers from 1 on; 0 is the number of all others.
+struct Names(Vec<Box<str>>);
+
+impl Names {
+    /// Gives a number to a flow, in place of the one that had it before.
+    fn set(&mut self, number: usize, name: Box<str>) {
+        match self.0.get_mut(number - 1) {
+            Some(before) => *before = name,
+            None => self.0.push(name),
+        }
+    }
+
+    fn get(&self, number: usize) -> Option<&str> {
+        self.0.get(number.checked_sub(1)?).map(|name| &**name)
+    }
+
+    /// The name in a report.
+    fn shown(&self, number: usize) -> String {
+        self.get(number).map_or(Series::OTHER.to_owned(), told_apart)
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.0.capacity() * size_of::<Box<str>>() + self.0.iter().map(|name| name.len()).sum::<usize>()
+    }
+}
+
 /// Duplicates among the packets of one direction, sent and received, and whether they are too many to be chance.
 #[derive(Default)]
 struct Duplicates {
@@ -101,34 +126,23 @@ impl<'a> Packets<'a> {
         let forward = forward.with_receiver_set_back(ahead);
         // The receiver of this direction is the sender of the other.
         let reverse = reverse.map(|reverse| reverse.with_receiver_set_back(Nanos::new(-ahead.get())));
-        let flows = Vec::with_capacity(memory.map_or(0, |_| flows));
+        let names = Names(Vec::with_capacity(memory.map_or(0, |_| flows)));
         let latest = [Latest::default(); 2];
         let samples = arguments.samples.is_some().then(Vec::new);
-        Ok(Self { forward, reverse, ahead, latest, flows, directions: directions.clone(), samples, arguments })
-    }
-
-    /// Gives a number to a flow, in place of the one that had it before.
-    fn name(&mut self, number: usize, name: Box<str>) {
-        match self.flows.get_mut(number - 1) {
-            Some(before) => *before = name,
-            None => self.flows.push(name),
-        }
+        Ok(Self { forward, reverse, ahead, latest, names, directions: directions.clone(), samples, arguments })
     }
 
     fn flows(&mut self) -> Vec<Flow> {
         let arguments = self.arguments;
         let most = if arguments.flow.is_some() { usize::MAX } else { arguments.top };
         let answers = self.forward.flows(most);
-        let name = |number: usize| self.flows.get(number.checked_sub(1)?);
-        let named = answers.iter().map(|answer| (answer, name(answer.number)));
-        named
-            .filter(|(_, name)| arguments.is_wanted(name.map_or(Series::OTHER, |name| name)))
-            .map(|(answer, name)| {
-                let name = name.map_or(Series::OTHER.to_owned(), |name| told_apart(name));
-                let flow = Flow::new(answer, name);
-                Flow { line: self.drawn(flow.line, &answer.distribution), ..flow }
-            })
-            .collect()
+        let name = |answer: &FlowAnswer| self.names.get(answer.number).unwrap_or(Series::OTHER);
+        let wanted = answers.iter().filter(|answer| arguments.is_wanted(name(answer)));
+        let flow = |answer: &FlowAnswer| {
+            let flow = Flow::new(answer, self.names.shown(answer.number));
+            Flow { line: self.drawn(flow.line, &answer.distribution), ..flow }
+        };
+        wanted.map(flow).collect()
     }
 
     /// A line with its distribution function, if that is drawn.
@@ -156,14 +170,10 @@ impl<'a> Packets<'a> {
     }
 }
 
-/// Keeps a packet, if all are to be written; `names` are those of the flows, by their numbers, if flows are counted.
-fn keep(samples: &mut Option<Vec<Sample>>, passed: &Passed, is_reverse: bool, names: Option<&[Box<str>]>) {
+/// Keeps a packet, if all are to be written; `names` are those of the flows, if flows are counted.
+fn keep(samples: &mut Option<Vec<Sample>>, passed: &Passed, is_reverse: bool, names: Option<&Names>) {
     let Some(samples) = samples else { return };
-    let name = |names: &[Box<str>]| {
-        let at = (passed.sent.flow as usize).checked_sub(1)?;
-        names.get(at).map(|name| told_apart(name))
-    };
-    let flow = names.map(|names| name(names).unwrap_or(Series::OTHER.to_owned()));
+    let flow = names.map(|names| names.shown(passed.sent.flow as usize));
     samples.push(Sample { passed: *passed, is_reverse, flow });
 }
 
@@ -175,10 +185,10 @@ fn by_receiver(passed: &Passed, ahead: Nanos) -> Passed {
 impl Comparer for Packets<'_> {
     /// The sender of one direction is the receiver of the other.
     fn update(&mut self, side: Side, seen: Seen, point: &Point) {
-        let Self { forward, reverse, ahead, latest: [there, back], flows, samples, arguments, .. } = self;
+        let Self { forward, reverse, ahead, latest: [there, back], names, samples, arguments, .. } = self;
         let at = if side == Side::Receiver { seen.crossing.at - *ahead } else { seen.crossing.at };
         let crossing = Crossing { at, ..seen.crossing };
-        let names = arguments.wants_flows().then_some(&flows[..]);
+        let names = arguments.wants_flows().then_some(&*names);
         let keep_there = |passed: &Passed| keep(samples, passed, false, names);
         let new = match reverse {
             Some(reverse) if seen.is_reverse => {
@@ -190,7 +200,7 @@ impl Comparer for Packets<'_> {
             None => forward.update_each(side, &crossing, keep_there),
         };
         if let Some(number) = new {
-            self.name(number, point.flow_name().into());
+            self.names.set(number, point.flow_name().into());
         }
     }
 
@@ -214,8 +224,8 @@ impl Comparer for Packets<'_> {
     }
 
     fn answer(&mut self) -> Answer {
-        let Self { forward, reverse, ahead, flows, samples, arguments, .. } = self;
-        let names = arguments.wants_flows().then_some(&flows[..]);
+        let Self { forward, reverse, ahead, names, samples, arguments, .. } = self;
+        let names = arguments.wants_flows().then_some(&*names);
         forward.end_each(|passed| keep(samples, passed, false, names));
         if let Some(reverse) = reverse {
             reverse.end_each(|passed| keep(samples, &by_receiver(passed, *ahead), true, None));
@@ -240,8 +250,6 @@ impl Comparer for Packets<'_> {
         let duplicates = points.map(|point| Some(whole(point.iter().map(|(number, _)| number).sum())));
         let are_duplicates_many = points.map(|point| point.iter().any(|(_, are_many)| *are_many));
         let meters = || std::iter::once(&self.forward).chain(&self.reverse);
-        let names =
-            self.flows.capacity() * size_of::<Box<str>>() + self.flows.iter().map(|name| name.len()).sum::<usize>();
         Answer {
             total,
             reverse,
@@ -253,7 +261,7 @@ impl Comparer for Packets<'_> {
             are_duplicates_many,
             surplus: whole(totals.received_again),
             is_exact: meters().all(OwdMeter::is_exact),
-            state_bytes: meters().map(OwdMeter::state_bytes).sum::<usize>() + names,
+            state_bytes: meters().map(OwdMeter::state_bytes).sum::<usize>() + self.names.state_bytes(),
             parameters: self.parameters(),
             has_all_flows: self.forward.has_all_flows(),
             warnings: Vec::new(),
