@@ -182,25 +182,20 @@ pub(crate) fn check_apart(
     inputs: impl IntoIterator<Item = impl AsRef<Path>>,
     outputs: impl IntoIterator<Item = impl AsRef<Path>>,
 ) -> Result<(), Failure> {
-    let place = |path: &Path| match fs::metadata(path) {
-        Ok(metadata) => metadata.is_file().then(|| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())),
-        Err(_) => {
-            let path = &target(path);
-            let folder = fs::canonicalize(Path::new(".").join(path.parent().unwrap_or(path)));
-            Some(folder.unwrap_or_default().join(path.file_name().unwrap_or_default()))
-        }
-    };
     // Standard input may be a file, too.
-    let input = |name: &Path| {
-        let file = Input::parse(name).file;
-        place(if file == Path::new("-") { Path::new("/dev/stdin") } else { file })
+    let of_input = |path: &Path| match Input::parse(path).file {
+        file if file == Path::new("-") => place(Path::new("/dev/stdin")),
+        file => place(file),
     };
-    let inputs: Vec<PathBuf> = inputs.into_iter().filter_map(|path| input(path.as_ref())).collect();
+    let of_output = |path: &Path| match is_stdout(path) {
+        true => place(Path::new("/dev/stdout")).or(Some("-".into())),
+        false => place(path),
+    };
+    let inputs: Vec<PathBuf> = inputs.into_iter().filter_map(|path| of_input(path.as_ref())).collect();
     let mut seen = Vec::new();
     for path in outputs {
         let path = path.as_ref();
-        let stdout = || Some(place(Path::new("/dev/stdout")).unwrap_or_else(|| "-".into()));
-        let Some(place) = (if is_stdout(path) { stdout() } else { place(path) }) else { continue };
+        let Some(place) = of_output(path) else { continue };
         let name = if path == Path::new("-") { "standard output".into() } else { path.display().to_string() };
         if inputs.contains(&place) {
             return Err(Failure::usage(format!("{name}: is an input, and would be changed: name another file")));
@@ -211,6 +206,16 @@ pub(crate) fn check_apart(
         seen.push(place);
     }
     Ok(())
+}
+
+/// The file at this path, or that would be made there; `None` for a device or pipe.
+fn place(path: &Path) -> Option<PathBuf> {
+    if let Ok(metadata) = fs::metadata(path) {
+        return metadata.is_file().then(|| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()));
+    }
+    let path = &target(path);
+    let folder = fs::canonicalize(Path::new(".").join(path.parent().unwrap_or(path)));
+    Some(folder.unwrap_or_default().join(path.file_name().unwrap_or_default()))
 }
 
 /// Whether a file can appear there in place of another one, or of none.
