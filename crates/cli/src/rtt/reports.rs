@@ -80,7 +80,8 @@ impl<'a> Reports<'a> {
 
     /// Warns if packets were captured twice.
     pub(super) fn warn_of_copies(&mut self, copies: &Copies) {
-        let words = self.doubts.of_copies(copies);
+        let words = copies.warning();
+        self.doubts.has_copies |= words.is_some();
         self.warn(words);
     }
 

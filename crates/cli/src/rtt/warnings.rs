@@ -1,7 +1,6 @@
 //! Warnings by what was counted.
 
 use super::arguments::{Arguments, MAX_GROUPS};
-use super::copies::Copies;
 use crate::disorder::Disorder;
 use crate::messages::{CAPTURED_TWICE, FEW};
 use dwell_observe::Frames;
@@ -23,7 +22,7 @@ pub(super) struct Doubts {
     has_results: bool,
     shortest: Option<i64>,
     /// Whether packets that were captured twice have been warned of.
-    has_copies: bool,
+    pub(super) has_copies: bool,
     /// Number of delays, and how many of their requests were seen more than once.
     matched: u64,
     unresolved: u64,
@@ -67,13 +66,6 @@ impl Doubts {
             *dropped += line.requests.evicted;
             *unmatched += line.responses.unmatched;
         }
-    }
-
-    /// Warns if packets were captured twice.
-    pub(super) fn of_copies(&mut self, copies: &Copies) -> Option<String> {
-        let words = copies.warning();
-        self.has_copies |= words.is_some();
-        words
     }
 
     /// Warns if frames are out of order, in so many captures. Little disorder matters if it made delays negative, or if it is
