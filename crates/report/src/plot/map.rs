@@ -2,8 +2,45 @@
 
 use super::picture::{Align, Colour, GRID, INK, Look, Marker, Picture, Place, Polygon, QUIET, WHITE};
 use super::render::text_width;
-use super::{HEIGHT, MapLink, MapPicture, WIDTH, subtitle, title};
+use super::{HEIGHT, WIDTH, subtitle, title};
 use crate::text;
+
+/// A network to draw.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MapPicture {
+    /// Title.
+    pub title: String,
+    /// Second line.
+    pub subtitle: String,
+    /// All routers.
+    pub routers: Vec<MapRouter>,
+    /// All links; each direction is separate.
+    pub links: Vec<MapLink>,
+}
+
+/// A router on a map.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MapRouter {
+    /// Its name.
+    pub name: String,
+    /// Position: x to the right, y downwards, in any unit.
+    pub place: (f64, f64),
+    /// Whether it is instrumented.
+    pub instrumented: bool,
+}
+
+/// A link on a map.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MapLink {
+    /// Index of its first router in `routers`.
+    pub from: usize,
+    /// Index of its second router.
+    pub to: usize,
+    /// Its delay in nanoseconds, if known.
+    pub delay_ns: Option<f64>,
+    /// Whether its segment is slower or lossier than usual.
+    pub alarm: bool,
+}
 
 const LEFT: f64 = 60.0;
 const RIGHT: f64 = WIDTH - 60.0;
@@ -225,7 +262,6 @@ fn legend(map: &MapPicture, bounds: Option<(f64, f64)>, picture: &mut Picture) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::MapRouter;
     use super::super::picture::{Shape, Text};
     use super::*;
 

@@ -8,11 +8,13 @@
 // The kinds of plots.
 mod cdf;
 mod map;
+pub use map::{MapLink, MapPicture, MapRouter};
 mod owd;
 mod plan;
 mod queue;
 mod series;
 mod sweep;
+pub use sweep::{Sweep, SweepPanel, YScale};
 // Panels with a time axis.
 mod steps;
 // Scales and ticks of axes.
@@ -27,7 +29,6 @@ use crate::owd::OwdReport;
 use crate::queue::QueueReport;
 use crate::rtt::{Course, ResultLine, RttReport};
 use crate::text;
-use dwell_sketch::estimate::Estimate;
 use picture::{Align, Picture, QUIET};
 use render::text_width;
 use std::io::{self, Write};
@@ -92,43 +93,6 @@ pub fn write_plans(reports: &[PlanReport], image: Image, to: &mut impl Write) ->
     render::write(&plan::picture(reports), image, to)
 }
 
-/// A network to draw.
-#[derive(Clone, Debug, PartialEq)]
-pub struct MapPicture {
-    /// Title.
-    pub title: String,
-    /// Second line.
-    pub subtitle: String,
-    /// All routers.
-    pub routers: Vec<MapRouter>,
-    /// All links; each direction is separate.
-    pub links: Vec<MapLink>,
-}
-
-/// A router on a map.
-#[derive(Clone, Debug, PartialEq)]
-pub struct MapRouter {
-    /// Its name.
-    pub name: String,
-    /// Position: x to the right, y downwards, in any unit.
-    pub place: (f64, f64),
-    /// Whether it is instrumented.
-    pub instrumented: bool,
-}
-
-/// A link on a map.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct MapLink {
-    /// Index of its first router in `routers`.
-    pub from: usize,
-    /// Index of its second router.
-    pub to: usize,
-    /// Its delay in nanoseconds, if known.
-    pub delay_ns: Option<f64>,
-    /// Whether its segment is slower or lossier than usual.
-    pub alarm: bool,
-}
-
 /// Whether the font of PNG plots has every letter of a text; it draws `?` instead of others.
 pub fn is_in_png(text: &str) -> bool {
     render::is_shown(text)
@@ -143,54 +107,6 @@ pub fn write_map(map: &MapPicture, image: Image, to: &mut impl Write) -> io::Res
 /// sizes of flows.
 pub fn write_queue(report: &QueueReport, image: Image, to: &mut impl Write) -> io::Result<()> {
     render::write(&queue::picture(report), image, to)
-}
-
-/// How several methods compare as a parameter is varied.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Sweep {
-    /// Title.
-    pub title: String,
-    /// Description, in one line.
-    pub subtitle: String,
-    /// Name of the varied parameter.
-    pub x: String,
-    /// Its values, from left to right.
-    pub places: Vec<String>,
-    /// Scale of the y-axis.
-    pub y: YScale,
-    /// Where to draw a dark horizontal line.
-    pub mark: Option<f64>,
-    /// At least one.
-    pub panels: Vec<SweepPanel>,
-}
-
-impl Sweep {
-    /// Errors as shares of the true value against the memory of the methods; a line marks 5%.
-    pub fn of_memories(title: String, subtitle: &str, memories: &[usize], panels: Vec<SweepPanel>) -> Self {
-        let places = memories.iter().map(|&bytes| text::bytes(bytes as u64)).collect();
-        let (x, subtitle) = ("memory".to_owned(), format!("{subtitle} Dark line: 5%."));
-        Self { title, subtitle, x, places, y: YScale::Share, mark: Some(0.05), panels }
-    }
-}
-
-/// A panel of a [`Sweep`].
-#[derive(Clone, Debug, PartialEq)]
-pub struct SweepPanel {
-    /// The measured quantity.
-    pub name: String,
-    /// By method, the same methods in all panels: one value per entry of [`Sweep::places`].
-    pub curves: Vec<(String, Vec<Option<Estimate<f64>>>)>,
-}
-
-/// Scale of a y-axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum YScale {
-    /// Errors as shares of the true value, logarithmic.
-    Share,
-    /// Any positive quantity, logarithmic.
-    Logarithmic,
-    /// Any quantity, linear.
-    Linear,
 }
 
 /// Draws one panel per measured quantity and one curve per method.

@@ -3,10 +3,58 @@
 use super::picture::{Align, FAINT_GRID, GRID, INK, LOOKS, Look, MORE_LOOKS, Picture, Place, QUIET};
 use super::render::text_width;
 use super::scale::{LinearScale, Tick};
-use super::{HEIGHT, MARGIN, Sweep, SweepPanel, WIDTH, YScale, fitting, nothing, title};
+use super::{HEIGHT, MARGIN, WIDTH, fitting, nothing, title};
 use crate::round::STEPS;
 use crate::text;
 use dwell_sketch::estimate::Estimate;
+
+/// How several methods compare as a parameter is varied.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sweep {
+    /// Title.
+    pub title: String,
+    /// Description, in one line.
+    pub subtitle: String,
+    /// Name of the varied parameter.
+    pub x: String,
+    /// Its values, from left to right.
+    pub places: Vec<String>,
+    /// Scale of the y-axis.
+    pub y: YScale,
+    /// Where to draw a dark horizontal line.
+    pub mark: Option<f64>,
+    /// At least one.
+    pub panels: Vec<SweepPanel>,
+}
+
+impl Sweep {
+    /// Errors as shares of the true value against the memory of the methods; a line marks 5%.
+    pub fn of_memories(title: String, subtitle: &str, memories: &[usize], panels: Vec<SweepPanel>) -> Self {
+        let places = memories.iter().map(|&bytes| text::bytes(bytes as u64)).collect();
+        let (x, subtitle) = ("memory".to_owned(), format!("{subtitle} Dark line: 5%."));
+        Self { title, subtitle, x, places, y: YScale::Share, mark: Some(0.05), panels }
+    }
+}
+
+/// A panel of a [`Sweep`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct SweepPanel {
+    /// The measured quantity.
+    pub name: String,
+    /// By method, the same methods in all panels: one value per entry of [`Sweep::places`].
+    pub curves: Vec<(String, Vec<Option<Estimate<f64>>>)>,
+}
+
+/// Scale of a y-axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum YScale {
+    /// Errors as shares of the true value, logarithmic.
+    Share,
+    /// Any positive quantity, logarithmic.
+    Logarithmic,
+    /// Any quantity, linear.
+    Linear,
+}
 
 const LEFT: f64 = 64.0;
 const RIGHT: f64 = WIDTH - MARGIN;
