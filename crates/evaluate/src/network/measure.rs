@@ -144,7 +144,7 @@ fn by_tomography(stream: &Stream, run: &Run, until: usize, is_probed: impl Fn(us
     };
     let null = Null::of((0..routes.segments() as u32).map(|link| series(link)[..BASELINE].to_vec()));
     let judged = |link: u32| {
-        let verdict = Verdict::new(&series(link), BASELINE, until - 1, &null)?;
+        let verdict = Verdict::new(&series(link), BASELINE, &null)?;
         let is_alarm = verdict.p_value <= stream.false_alarms / routes.segments() as f64;
         Some(Judged { link, evidence: verdict.ln_odds, is_alarm })
     };

@@ -96,14 +96,15 @@ impl Baseline {
         Some(Shift { first, intervals, value, excess, score: excess / error, width: error / self.spread })
     }
 
-    /// The windows that end with interval `last` and begin after the baseline, whose intervals are those before `from`.
-    pub fn shifts(&self, values: &[Option<Value>], from: usize, last: usize) -> impl Iterator<Item = Shift> {
-        let windows = WINDOWS.into_iter().filter(move |&length| from + length <= last + 1);
-        windows.filter_map(move |length| {
-            let first = last + 1 - length;
-            self.shift(&values[first..=last], first)
-        })
+    /// The windows that end with the last of these values and begin after the baseline, the values before `from`.
+    pub fn shifts(&self, values: &[Option<Value>], from: usize) -> impl Iterator<Item = Shift> {
+        windows(values.len(), from).filter_map(|first| self.shift(&values[first..], first))
     }
+}
+
+/// The first interval of each window that ends with the last of this many intervals, `from` of which are the baseline.
+pub(super) fn windows(intervals: usize, from: usize) -> impl Iterator<Item = usize> {
+    WINDOWS.into_iter().filter(move |&length| from + length <= intervals).map(move |length| intervals - length)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::null::Null;
 use super::readings::Readings;
 use super::routes::Routes;
 use super::verdict::{Verdict, ln_sum};
-use std::ops::{Range, RangeInclusive};
+use std::ops::Range;
 
 /// How segments and paths are judged.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -118,75 +118,70 @@ impl Localization {
             correlation: None,
         };
         let from = settings.baseline;
-        let Some(last) = readings.starts().len().checked_sub(1).filter(|&last| last >= from) else {
+        if readings.starts().len() <= from {
             found.paths = paths.iter().map(|&path| (path, None)).collect();
             return found;
-        };
+        }
         let measured: Vec<u32> = asked.iter().copied().filter(|&segment| readings.is_measured(segment)).collect();
         let baselines: Vec<_> = measured.iter().map(|&segment| means(readings, segment, 0..from)).collect();
         let null = Null::of(&baselines);
         let bursts = Bursts::of(measured.iter().map(|&segment| &readings.of(segment)[..from]));
         for &segment in &measured {
-            found.judge_delays(readings, segment, last, &null);
-            found.judge_losses(readings, segment, last, bursts);
+            found.judge_delays(readings, segment, &null);
+            found.judge_losses(readings, segment, bursts);
         }
         found.changes.sort_by_key(|change| (change.since, change.segment, change.kind));
         for (segment, probability) in found.shares(asked.iter().copied()) {
             found.probabilities[segment as usize] = probability;
         }
-        found.judge_paths(routes, readings, paths, &measured, last, &null);
+        found.judge_paths(routes, readings, paths, &measured, &null);
         let correlations: Vec<f64> = baselines.iter().filter_map(|values| correlation(values)).collect();
         found.correlation = mean_correlation(&correlations, from);
         found
     }
 
     /// Judges the delay of a segment at the last interval, and finds its alarms in all.
-    fn judge_delays(&mut self, readings: &Readings, segment: u32, last: usize, null: &Null) {
+    fn judge_delays(&mut self, readings: &Readings, segment: u32, null: &Null) {
         let (from, alarm) = (self.baseline, self.segment_alarm);
-        let values = means(readings, segment, 0..=last);
-        let usual = Baseline::of(&values[..from]);
-        self.delays[segment as usize] =
-            usual.as_ref().and_then(|usual| Verdict::after(usual, &values, from, last, null));
-        self.changes.extend(changes(segment, Kind::Delay, from..=last, alarm, |at| {
+        let values = means(readings, segment, 0..readings.starts().len());
+        let Some(usual) = Baseline::of(&values[..from]) else { return };
+        self.delays[segment as usize] = Verdict::after(&usual, &values, from, null);
+        self.changes.extend(changes(segment, Kind::Delay, from..values.len(), alarm, |at| {
+            let values = &values[..=at];
             // Nearly all intervals are quiet.
-            let usual = usual.as_ref().filter(|usual| !Verdict::is_quiet(usual, &values, from, at, alarm))?;
-            Verdict::after(usual, &values, from, at, null).map(|verdict| (verdict.p_value, verdict.shift.first))
+            if Verdict::is_quiet(&usual, values, from, alarm) {
+                return None;
+            }
+            Verdict::after(&usual, values, from, null).map(|verdict| (verdict.p_value, verdict.shift.first))
         }));
     }
 
     /// The same for its losses.
-    fn judge_losses(&mut self, readings: &Readings, segment: u32, last: usize, bursts: Bursts) {
+    fn judge_losses(&mut self, readings: &Readings, segment: u32, bursts: Bursts) {
         let (from, alarm) = (self.baseline, self.segment_alarm);
-        let of = readings.of(segment);
-        let before = Tally::of(&of[..from]);
+        let readings = readings.of(segment);
+        let before = Tally::of(&readings[..from]);
         if !before.is_baseline() {
             return;
         }
-        self.losses[segment as usize] = LossVerdict::after(&before, of, from, last, bursts);
-        self.changes.extend(changes(segment, Kind::Loss, from..=last, alarm, |at| {
-            if LossVerdict::is_quiet(&before, of, from, at, bursts, alarm) {
+        self.losses[segment as usize] = LossVerdict::after(&before, readings, from, bursts);
+        self.changes.extend(changes(segment, Kind::Loss, from..readings.len(), alarm, |at| {
+            let readings = &readings[..=at];
+            if LossVerdict::is_quiet(&before, readings, from, bursts, alarm) {
                 return None;
             }
-            LossVerdict::after(&before, of, from, at, bursts).map(|verdict| (verdict.p_value, verdict.first))
+            LossVerdict::after(&before, readings, from, bursts).map(|verdict| (verdict.p_value, verdict.first))
         }));
     }
 
     /// Judges these paths at the last interval, by the delays of the segments that were measured.
-    fn judge_paths(
-        &mut self,
-        routes: &Routes,
-        readings: &Readings,
-        paths: &[usize],
-        measured: &[u32],
-        last: usize,
-        null: &Null,
-    ) {
-        let from = self.baseline;
+    fn judge_paths(&mut self, routes: &Routes, readings: &Readings, paths: &[usize], measured: &[u32], null: &Null) {
+        let (from, intervals) = (self.baseline, readings.starts().len());
         // There may be many paths, and many intervals that no window reaches.
-        let begin = (last + 1).saturating_sub(WINDOWS[WINDOWS.len() - 1]).max(from);
+        let begin = intervals.saturating_sub(WINDOWS[WINDOWS.len() - 1]).max(from);
         let mut parts = vec![Vec::new(); routes.segments()];
         for &segment in measured {
-            parts[segment as usize] = means(readings, segment, (0..from).chain(begin..=last));
+            parts[segment as usize] = means(readings, segment, (0..from).chain(begin..intervals));
         }
         let verdict = |path: usize| {
             let parts = routes.path(path).iter().map(|&segment| &parts[segment as usize][..]);
@@ -310,14 +305,14 @@ fn judge<'a>(parts: impl Iterator<Item = &'a [Option<Value>]>, from: usize, null
     };
     let intervals = parts.iter().map(|part| part.len()).min()?;
     let values: Vec<Option<Value>> = (0..intervals).map(sum).collect();
-    Verdict::new(&values, from, intervals.checked_sub(1)?, null)
+    Verdict::new(&values, from, null)
 }
 
 /// Runs of consecutive alarms; `at` gives the p-value at an interval and the first interval of its window.
 fn changes(
     segment: u32,
     kind: Kind,
-    intervals: RangeInclusive<usize>,
+    intervals: Range<usize>,
     alarm: f64,
     at: impl Fn(usize) -> Option<(f64, usize)>,
 ) -> Vec<Change> {

@@ -1,6 +1,6 @@
 //! Whether a segment loses more packets than it used to.
 
-use super::baseline::{LEAST_BASELINE, WINDOWS};
+use super::baseline::{self, LEAST_BASELINE};
 use super::readings::Reading;
 use super::tails;
 
@@ -202,31 +202,25 @@ fn ln_odds(before: &Tally, now: &Tally, assumed: Bursts) -> f64 {
 }
 
 impl LossVerdict {
-    /// Judges interval `last` of the readings of a segment, whose baseline is the readings before `from`; `None` if too
-    /// few of them have packets.
+    /// Judges the last interval of the readings of a segment, whose baseline is the readings before `from`; `None` if
+    /// too few of them have packets.
     ///
     /// Losses are taken to come in bursts, each within one interval. Given the total number of bursts, those in the
     /// window are hypergeometric with the window's share of the packets. The length of bursts is estimated from the
     /// scatter of losses in the baseline and in the window; the p-value is averaged over the uncertainty of this
     /// estimate. It is never larger than the probability of so many intervals with losses, since each of these has a
     /// burst of its own: so a segment with few packets that has died is found after four intervals.
-    pub fn new(readings: &[Option<Reading>], from: usize, last: usize, assumed: Bursts) -> Option<Self> {
-        let before = Tally::of(&readings[..from]);
+    pub fn new(readings: &[Option<Reading>], from: usize, assumed: Bursts) -> Option<Self> {
+        let before = Tally::of(readings.get(..from)?);
         if !before.is_baseline() {
             return None;
         }
-        Self::after(&before, readings, from, last, assumed)
+        Self::after(&before, readings, from, assumed)
     }
 
     /// The same with the losses of the baseline, which are those of any later interval.
-    pub(super) fn after(
-        before: &Tally,
-        readings: &[Option<Reading>],
-        from: usize,
-        last: usize,
-        assumed: Bursts,
-    ) -> Option<Self> {
-        let windows: Vec<(usize, Tally)> = windows(readings, from, last).collect();
+    pub(super) fn after(before: &Tally, readings: &[Option<Reading>], from: usize, assumed: Bursts) -> Option<Self> {
+        let windows: Vec<(usize, Tally)> = windows(readings, from).collect();
         let ln_odds = windows.iter().map(|(_, now)| ln_odds(before, now, assumed)).fold(0.0, f64::max);
         let verdicts = windows.iter().map(|(first, now)| Self {
             usual: before.share(),
@@ -239,24 +233,21 @@ impl LossVerdict {
         verdicts.min_by(|a, b| a.p_value.total_cmp(&b.p_value))
     }
 
-    /// Whether the p-value of interval `last` is surely above `limit`, given the losses of the baseline; found in a
-    /// fraction of the time.
+    /// Whether the p-value is surely above `limit`, given the losses of the baseline; found in a fraction of the time.
     pub(super) fn is_quiet(
         before: &Tally,
         readings: &[Option<Reading>],
         from: usize,
-        last: usize,
         assumed: Bursts,
         limit: f64,
     ) -> bool {
-        windows(readings, from, last).all(|(_, now)| chance(before, &now, assumed, Length::least_mean) > limit)
+        windows(readings, from).all(|(_, now)| chance(before, &now, assumed, Length::least_mean) > limit)
     }
 }
 
-/// The windows that end with interval `last`, as far as they have packets: their first intervals and their losses.
-fn windows(readings: &[Option<Reading>], from: usize, last: usize) -> impl Iterator<Item = (usize, Tally)> {
-    let windows = WINDOWS.into_iter().filter(move |&length| from + length <= last + 1);
-    let windows = windows.map(move |length| (last + 1 - length, Tally::of(&readings[last + 1 - length..=last])));
+/// The windows that end with the last interval, as far as they have packets: their first intervals and their losses.
+fn windows(readings: &[Option<Reading>], from: usize) -> impl Iterator<Item = (usize, Tally)> {
+    let windows = baseline::windows(readings.len(), from).map(|first| (first, Tally::of(&readings[first..])));
     windows.filter(|(_, now)| now.intervals > 0.0)
 }
 
@@ -280,26 +271,24 @@ mod tests {
     #[test]
     fn more_losses_than_before() {
         let quiet = [2, 0, 1, 3, 0, 1, 2, 1, 0, 2];
-        let at = |now: &[u64]| {
-            LossVerdict::new(&readings(&[&quiet, now].concat()), 10, 9 + now.len(), Bursts::UNKNOWN).unwrap()
-        };
+        let at = |now: &[u64]| LossVerdict::new(&readings(&[&quiet, now].concat()), 10, Bursts::UNKNOWN).unwrap();
         assert!(at(&[2]).p_value > 0.1);
         let lossy = at(&[1, 60]);
         assert!(lossy.p_value < 1e-3, "{lossy:?}");
         assert_eq!((lossy.first, lossy.intervals, lossy.usual, lossy.found), (11, 1, 0.0012, 0.06));
-        let none = LossVerdict::new(&readings(&[0; 12]), 10, 11, Bursts::UNKNOWN).unwrap();
+        let none = LossVerdict::new(&readings(&[0; 12]), 10, Bursts::UNKNOWN).unwrap();
         assert_eq!((none.p_value, none.found), (1.0, 0.0));
-        assert_eq!(LossVerdict::new(&readings(&[0, 0, 9]), 2, 2, Bursts::UNKNOWN), None);
+        assert_eq!(LossVerdict::new(&readings(&[0, 0, 9]), 2, Bursts::UNKNOWN), None);
         let mut silent = readings(&[0; 12]);
         silent[11] = reading(0, 0);
-        assert_eq!(LossVerdict::new(&silent, 11, 11, Bursts::UNKNOWN), None, "no packets");
+        assert_eq!(LossVerdict::new(&silent, 11, Bursts::UNKNOWN), None, "no packets");
     }
 
     /// Bursts like those of the baseline are no change, however unlikely so many single losses would be.
     #[test]
     fn bursts_as_before_are_no_change() {
         let bursts = [0, 30, 0, 0, 45, 0, 20, 0, 0, 0, 35, 40];
-        let verdict = LossVerdict::new(&readings(&bursts), 11, 11, Bursts::UNKNOWN).unwrap();
+        let verdict = LossVerdict::new(&readings(&bursts), 11, Bursts::UNKNOWN).unwrap();
         assert!(verdict.p_value > 0.01, "{verdict:?}");
         assert!(tails::binomial(40.0, 170.0, 1.0 / 12.0) < 1e-8);
     }
@@ -310,7 +299,7 @@ mod tests {
     fn more_losses_rank_higher() {
         let at = |usual: u64, lost: u64| {
             let all = [&[usual][..], &[0; 19], &[lost]].concat();
-            LossVerdict::new(&readings(&all), 20, 20, Bursts::UNKNOWN).unwrap()
+            LossVerdict::new(&readings(&all), 20, Bursts::UNKNOWN).unwrap()
         };
         assert!(at(1, 5).ln_odds > at(0, 1).ln_odds && at(1, 5).p_value > at(0, 1).p_value);
         assert!(at(0, 5).ln_odds > at(1, 5).ln_odds && at(0, 0).ln_odds == 0.0);
@@ -323,7 +312,7 @@ mod tests {
         let verdict = |packets: u64, intervals: usize| {
             let mut all = vec![reading(packets, 0); 20];
             all.resize(20 + intervals, reading(packets, packets));
-            LossVerdict::new(&all, 20, 19 + intervals, Bursts::UNKNOWN).unwrap().p_value
+            LossVerdict::new(&all, 20, Bursts::UNKNOWN).unwrap().p_value
         };
         for packets in [1, 2, 3, 5, 10, 100, 1_000, 1_000_000] {
             assert!(verdict(packets, 4) <= ALARM, "{packets}: {}", verdict(packets, 4));
@@ -339,9 +328,9 @@ mod tests {
         all[7] = reading(100, 1);
         let quiet = all.clone();
         all.resize(24, reading(1_000, 1));
-        assert!(LossVerdict::new(&all, 20, 23, Bursts::UNKNOWN).unwrap().p_value > 0.1);
+        assert!(LossVerdict::new(&all, 20, Bursts::UNKNOWN).unwrap().p_value > 0.1);
         let same = [quiet, vec![reading(100, 1); 4]].concat();
-        assert!(LossVerdict::new(&same, 20, 23, Bursts::UNKNOWN).unwrap().p_value < 0.01);
+        assert!(LossVerdict::new(&same, 20, Bursts::UNKNOWN).unwrap().p_value < 0.01);
     }
 
     /// What is quiet has a p-value above the limit, and nearly all that has not is.
@@ -359,9 +348,10 @@ mod tests {
                 .collect();
             let readings = readings(&lost);
             let before = Tally::of(&readings[..20]);
-            for at in 20..32 {
-                let is_quiet = |limit| LossVerdict::is_quiet(&before, &readings, 20, at, Bursts::UNKNOWN, limit);
-                let p_value = LossVerdict::new(&readings, 20, at, Bursts::UNKNOWN).unwrap().p_value;
+            for intervals in 21..=32 {
+                let readings = &readings[..intervals];
+                let is_quiet = |limit| LossVerdict::is_quiet(&before, readings, 20, Bursts::UNKNOWN, limit);
+                let p_value = LossVerdict::new(readings, 20, Bursts::UNKNOWN).unwrap().p_value;
                 assert!(!is_quiet(p_value), "{p_value} {lost:?}");
                 trials += u32::from(p_value > ALARM);
                 quiet += u32::from(is_quiet(ALARM));
@@ -423,7 +413,7 @@ mod tests {
                     let intervals = [1, 4, 8][trial as usize % 3];
                     let lost: Vec<u64> = (0..from + intervals).map(|_| kind.draw(&mut random, share)).collect();
                     let all = readings(&lost);
-                    let p_value = LossVerdict::new(&all, from, from + intervals - 1, Bursts::UNKNOWN).unwrap().p_value;
+                    let p_value = LossVerdict::new(&all, from, Bursts::UNKNOWN).unwrap().p_value;
                     found += u32::from(p_value <= rate);
                     let [before, now] = [Tally::of(&all[..from]), Tally::of(&all[all.len() - 1..])];
                     let length = (before.squares / before.freedom().max(1.0)).max(1.0);
@@ -450,7 +440,7 @@ mod tests {
                         || (0..28).map(|_| Kind::Geometric(mean).draw(&mut random, share)).collect::<Vec<_>>();
                     let network: Vec<_> = (0..32).map(|_| readings(&lost())).collect();
                     let has_alarm = |bursts: Bursts| {
-                        let verdict = |segment: &Vec<_>| LossVerdict::new(segment, 20, 27, bursts).unwrap();
+                        let verdict = |segment: &Vec<_>| LossVerdict::new(segment, 20, bursts).unwrap();
                         network.iter().any(|segment| verdict(segment).p_value <= ALARM)
                     };
                     found += u32::from(has_alarm(Bursts::of(network.iter().map(|segment| &segment[..20]))));
@@ -474,8 +464,7 @@ mod tests {
             for _ in 0..400 {
                 let share = |interval: usize| if interval < 20 { usual } else { now };
                 let lost: Vec<u64> = (0..24).map(|at| Kind::Fixed(1).draw(&mut random, share(at))).collect();
-                found +=
-                    u32::from(LossVerdict::new(&readings(&lost), 20, 23, Bursts::UNKNOWN).unwrap().p_value <= ALARM);
+                found += u32::from(LossVerdict::new(&readings(&lost), 20, Bursts::UNKNOWN).unwrap().p_value <= ALARM);
             }
             assert!(found >= 320, "{usual} {now}: {found}");
         }

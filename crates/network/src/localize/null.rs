@@ -152,7 +152,7 @@ mod tests {
     /// Whether any segment is in alarm at the last interval.
     fn has_alarm(network: &[Vec<Option<Value>>], null: &Null) -> bool {
         let is_alarm = |segment: &Vec<Option<Value>>| {
-            Verdict::new(segment, BASELINE, BASELINE + 7, null).unwrap().p_value <= alarm(network.len())
+            Verdict::new(segment, BASELINE, null).unwrap().p_value <= alarm(network.len())
         };
         network.iter().any(is_alarm)
     }
@@ -206,7 +206,7 @@ mod tests {
         for _ in 0..300 {
             let mut network = network(&mut random, 32, normal);
             network[0][BASELINE + 4..].iter_mut().flatten().for_each(|value| value.value += 3.0);
-            let p_value = |null: &Null| Verdict::new(&network[0], BASELINE, BASELINE + 7, null).unwrap().p_value;
+            let p_value = |null: &Null| Verdict::new(&network[0], BASELINE, null).unwrap().p_value;
             found += u32::from(p_value(&null(&network)) <= alarm(32));
             before += u32::from(p_value(&Null::NORMAL) <= alarm(32));
         }
@@ -226,7 +226,7 @@ mod tests {
                     (0..32).map(|_| (0..baseline + 8).map(|_| value(&mut random)).collect()).collect();
                 network[0][baseline..].iter_mut().flatten().for_each(|value| value.value += 6.0);
                 let null = Null::of(network.iter().map(|segment| &segment[..baseline]));
-                let verdict = Verdict::new(&network[0], baseline, baseline + 7, &null).unwrap();
+                let verdict = Verdict::new(&network[0], baseline, &null).unwrap();
                 found += u32::from(verdict.p_value <= alarm(32));
             }
             eprintln!("{baseline}: {found}");

@@ -20,22 +20,16 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Judges interval `last` of a series, whose baseline is the intervals before `from`; `None` if too few have
+    /// Judges the last interval of a series, whose baseline is the intervals before `from`; `None` if too few have
     /// values. Without a change scores are distributed as `null` says.
-    pub fn new(values: &[Option<Value>], from: usize, last: usize, null: &Null) -> Option<Self> {
-        Self::after(&Baseline::of(&values[..from])?, values, from, last, null)
+    pub fn new(values: &[Option<Value>], from: usize, null: &Null) -> Option<Self> {
+        Self::after(&Baseline::of(values.get(..from)?)?, values, from, null)
     }
 
     /// The same with the statistics of the baseline, which are those of any later interval.
-    pub(super) fn after(
-        baseline: &Baseline,
-        values: &[Option<Value>],
-        from: usize,
-        last: usize,
-        null: &Null,
-    ) -> Option<Self> {
+    pub(super) fn after(baseline: &Baseline, values: &[Option<Value>], from: usize, null: &Null) -> Option<Self> {
         let freedom = baseline.freedom();
-        let shifts: Vec<Shift> = baseline.shifts(values, from, last).collect();
+        let shifts: Vec<Shift> = baseline.shifts(values, from).collect();
         let windows = shifts.len() as f64;
         let ln_odds = ln_sum(shifts.iter().map(|shift| ln_odds(shift, freedom))) - windows.ln();
         let judged = shifts.iter().map(|shift| (null.beyond(shift.score, shift.intervals, freedom), *shift));
@@ -44,16 +38,9 @@ impl Verdict {
         Some(Self { baseline: *baseline, shift, p_value: (windows * chance).min(1.0), ln_odds })
     }
 
-    /// Whether the p-value of interval `last` is surely above `limit`, because it is by normal values; found in a
-    /// fraction of the time.
-    pub(super) fn is_quiet(
-        baseline: &Baseline,
-        values: &[Option<Value>],
-        from: usize,
-        last: usize,
-        limit: f64,
-    ) -> bool {
-        let scores = baseline.shifts(values, from, last).map(|shift| shift.score);
+    /// Whether the p-value is surely above `limit`, because it is by normal values; found in a fraction of the time.
+    pub(super) fn is_quiet(baseline: &Baseline, values: &[Option<Value>], from: usize, limit: f64) -> bool {
+        let scores = baseline.shifts(values, from).map(|shift| shift.score);
         let (windows, most) = scores.fold((0.0, f64::NEG_INFINITY), |(n, most), score| (n + 1.0, score.max(most)));
         (windows * tails::student(most, baseline.freedom())).min(1.0) > limit
     }
@@ -92,13 +79,13 @@ mod tests {
     fn a_step_is_found_where_it_is() {
         let mut series = values(&[1.0, 3.0, 2.0, 1.0, 3.0, 2.0]);
         series.extend(values(&[2.0, 2.0, 2.0, 2.0, 8.0, 8.5]));
-        let verdict = Verdict::new(&series, 6, 11, &Null::NORMAL).unwrap();
+        let verdict = Verdict::new(&series, 6, &Null::NORMAL).unwrap();
         assert_eq!((verdict.shift.first, verdict.shift.intervals), (10, 2));
         assert!((verdict.shift.excess - 6.25).abs() < 1e-12 && verdict.p_value < 0.001, "{verdict:?}");
-        let before = Verdict::new(&series, 6, 9, &Null::NORMAL).unwrap();
+        let before = Verdict::new(&series[..10], 6, &Null::NORMAL).unwrap();
         assert!(before.p_value > 0.5 && before.ln_odds + 3.0 < verdict.ln_odds, "{before:?}");
-        assert_eq!(Verdict::new(&series, 2, 11, &Null::NORMAL), None, "two intervals are no baseline");
-        assert_eq!(Verdict::new(&series, 6, 5, &Null::NORMAL), None, "nothing behind the baseline");
+        assert_eq!(Verdict::new(&series, 2, &Null::NORMAL), None, "two intervals are no baseline");
+        assert_eq!(Verdict::new(&series[..6], 6, &Null::NORMAL), None, "nothing behind the baseline");
     }
 
     #[test]
@@ -106,10 +93,10 @@ mod tests {
         let mut series = values(&[1.0, 3.0, 2.0, 1.0, 3.0, 2.0, 9.0]);
         series[2] = None;
         series.push(None);
-        let verdict = Verdict::new(&series, 6, 7, &Null::NORMAL).unwrap();
+        let verdict = Verdict::new(&series, 6, &Null::NORMAL).unwrap();
         assert_eq!((verdict.baseline.intervals, verdict.shift.first, verdict.shift.intervals), (5, 6, 1));
         series[6] = None;
-        assert_eq!(Verdict::new(&series, 6, 7, &Null::NORMAL), None);
+        assert_eq!(Verdict::new(&series, 6, &Null::NORMAL), None);
     }
 
     /// What is quiet has a p-value above the limit; by normal values, so has all else.
@@ -121,10 +108,11 @@ mod tests {
                 (0..16).map(|i| normal(&mut random) + if i > 10 { f64::from(series) / 20.0 } else { 0.0 }).collect();
             let values = test_support::values(&values);
             let usual = Baseline::of(&values[..8]).unwrap();
-            for at in 8..16 {
-                let normal = Verdict::new(&values, 8, at, &Null::NORMAL).unwrap().p_value;
-                assert!(!Verdict::is_quiet(&usual, &values, 8, at, normal));
-                assert!(Verdict::is_quiet(&usual, &values, 8, at, normal * 0.999));
+            for intervals in 9..=16 {
+                let values = &values[..intervals];
+                let normal = Verdict::new(values, 8, &Null::NORMAL).unwrap().p_value;
+                assert!(!Verdict::is_quiet(&usual, values, 8, normal));
+                assert!(Verdict::is_quiet(&usual, values, 8, normal * 0.999));
             }
         }
     }
@@ -133,14 +121,14 @@ mod tests {
     #[test]
     fn few_packets_count_less() {
         let mut series = values(&[1.0, 3.0, 2.0, 1.0, 3.0, 2.0, 6.0]);
-        let sure = Verdict::new(&series, 6, 6, &Null::NORMAL).unwrap();
+        let sure = Verdict::new(&series, 6, &Null::NORMAL).unwrap();
         series[6] = Some(Value { value: 6.0, variance: 4.0 });
-        let unsure = Verdict::new(&series, 6, 6, &Null::NORMAL).unwrap();
+        let unsure = Verdict::new(&series, 6, &Null::NORMAL).unwrap();
         assert!(unsure.p_value > 4.0 * sure.p_value, "{} {}", unsure.p_value, sure.p_value);
         let still: Vec<_> = vec![Some(Value { value: 5.0, variance: 0.09 }); 7];
         assert_eq!(Baseline::of(&still).unwrap().spread, 0.3);
         let jump = [still, vec![Some(Value { value: 50.0, variance: 0.09 })]].concat();
-        let verdict = Verdict::new(&jump, 6, 7, &Null::NORMAL).unwrap();
+        let verdict = Verdict::new(&jump, 6, &Null::NORMAL).unwrap();
         assert!(verdict.p_value < 1e-8 && verdict.ln_odds.is_finite(), "{verdict:?}");
     }
 
@@ -156,9 +144,9 @@ mod tests {
             for _ in 0..trials {
                 let series: Vec<_> =
                     (0..from + 8).map(|_| Some(Value { value: normal(&mut random), variance: 1e-6 })).collect();
-                let verdict = Verdict::new(&series, from, from + 7, &Null::NORMAL).unwrap();
+                let verdict = Verdict::new(&series, from, &Null::NORMAL).unwrap();
                 any += u32::from(verdict.p_value <= rate);
-                let last = Verdict::new(&series, from, from, &Null::NORMAL).unwrap();
+                let last = Verdict::new(&series[..=from], from, &Null::NORMAL).unwrap();
                 single += u32::from(last.p_value <= rate);
                 naive += u32::from(tails::student(last.shift.score, 1e9) <= rate);
             }
