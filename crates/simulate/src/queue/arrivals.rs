@@ -36,8 +36,10 @@ pub struct Arrivals {
     gap: f64,
     active: Vec<SmallFlow>,
     bursts: Option<Bursts>,
-    /// Times of the next background packet and of the next burst.
-    next: [f64; 2],
+    /// When the next packet of the background arrives.
+    small_at: f64,
+    /// When the next burst begins.
+    burst_at: f64,
     bursting: BinaryHeap<Reverse<LargeFlow>>,
     /// Large flows whose senders have been told to slow down.
     slowed: BTreeMap<FlowId, Slowed>,
@@ -101,7 +103,8 @@ impl Arrivals {
             gap: mean_bytes * 8e9 / background.rate,
             active: Vec::new(),
             bursts: settings.bursts.clone(),
-            next: [0.0, f64::INFINITY],
+            small_at: 0.0,
+            burst_at: f64::INFINITY,
             bursting: BinaryHeap::new(),
             slowed: BTreeMap::new(),
             ids: chance.bits(),
@@ -131,13 +134,13 @@ impl Arrivals {
 
     fn await_burst(&mut self, from: f64) {
         if let Some(bursts) = &self.bursts {
-            self.next[1] = from + self.chance.exponential() * bursts.every.get() as f64;
+            self.burst_at = from + self.chance.exponential() * bursts.every.get() as f64;
         }
     }
 
     fn begin_burst(&mut self) {
         let Some(Bursts { senders, bytes: (least, most), shape, .. }) = self.bursts else { return };
-        let at = self.next[1];
+        let at = self.burst_at;
         for _ in 0..senders {
             let bytes_left = (least * libm::exp(self.chance.exponential() / shape)).min(most);
             let number = self.id();
@@ -147,8 +150,8 @@ impl Arrivals {
     }
 
     fn next_small(&mut self) -> Arrival {
-        let at = self.next[0];
-        self.next[0] += self.chance.exponential() * self.gap;
+        let at = self.small_at;
+        self.small_at += self.chance.exponential() * self.gap;
         let (least, most) = (*self.background.packet_bytes.start(), *self.background.packet_bytes.end());
         let bytes = least + self.chance.below(most - least + 1);
         let place = match self.background.skew {
@@ -158,7 +161,8 @@ impl Arrivals {
         let SmallFlow { id, packets_left } = self.active[place as usize];
         self.active[place as usize] =
             if packets_left > 1 { SmallFlow { id, packets_left: packets_left - 1 } } else { self.begin_small(place) };
-        Arrival { number: 0, at, flow: id, bytes, is_burst: false }
+        self.arrived += 1;
+        Arrival { number: self.arrived, at, flow: id, bytes, is_burst: false }
     }
 
     /// The next packet of the burst flow that is due.
@@ -174,7 +178,8 @@ impl Arrivals {
         } else {
             self.slowed.remove(&id);
         }
-        Some(Arrival { number: 0, at: flow.at, flow: id, bytes: bytes as u32, is_burst: true })
+        self.arrived += 1;
+        Some(Arrival { number: self.arrived, at: flow.at, flow: id, bytes: bytes as u32, is_burst: true })
     }
 
     /// Tells a sender at a given time that its flow builds a queue: a flow of a burst then halves its rate, at most
@@ -189,27 +194,21 @@ impl Arrivals {
             *slowed = Slowed { factor: 2.0 * slowed.factor, at };
         }
     }
-
-    fn next_of_any(&mut self) -> Arrival {
-        loop {
-            let large = self.bursting.peek().map_or(f64::INFINITY, |Reverse(flow)| flow.at);
-            if self.next[1] <= self.next[0].min(large) {
-                self.begin_burst();
-            } else if large > self.next[0] {
-                return self.next_small();
-            } else if let Some(arrival) = self.next_large() {
-                return arrival;
-            }
-        }
-    }
 }
 
 impl Iterator for Arrivals {
     type Item = Arrival;
 
     fn next(&mut self) -> Option<Arrival> {
-        let arrival = self.next_of_any();
-        self.arrived += 1;
-        Some(Arrival { number: self.arrived, ..arrival })
+        loop {
+            let large_at = self.bursting.peek().map_or(f64::INFINITY, |Reverse(flow)| flow.at);
+            if self.burst_at <= self.small_at.min(large_at) {
+                self.begin_burst();
+            } else if large_at > self.small_at {
+                return Some(self.next_small());
+            } else {
+                return self.next_large();
+            }
+        }
     }
 }

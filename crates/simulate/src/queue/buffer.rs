@@ -74,9 +74,7 @@ impl Queue {
         self.queue_bytes += bytes;
         let flow_bytes = self.flows.entry(arrival.flow).or_default();
         *flow_bytes += bytes;
-        let Arrival { number, at, flow, bytes, is_burst } = *arrival;
-        let (flow_bytes, queue_bytes) = (*flow_bytes, self.queue_bytes);
-        self.waiting.push(Entry { number, at, flow, bytes, is_burst, flow_bytes, queue_bytes });
+        self.waiting.push(Entry { arrival: *arrival, flow_bytes: *flow_bytes, queue_bytes: self.queue_bytes });
         true
     }
 
@@ -90,28 +88,23 @@ impl Queue {
     pub fn drop_of(&mut self, place: f64, flow: FlowId) -> Option<u32> {
         let Waiting::Fifo(entries) = &mut self.waiting else { return None };
         let at = (place * entries.len() as f64) as usize;
-        entries.get(at).filter(|entry| entry.flow == flow)?;
-        let Entry { bytes, .. } = entries.remove(at)?;
+        entries.get(at).filter(|entry| entry.arrival.flow == flow)?;
+        let Arrival { bytes, .. } = entries.remove(at)?.arrival;
         self.remove(flow, bytes);
         Some(bytes)
     }
 
     /// The timestamp of a time in nanoseconds since the start.
-    pub(super) fn time(&self, at: f64) -> Timestamp {
+    fn time(&self, at: f64) -> Timestamp {
         self.start + Nanos::new(at as i64)
     }
 
     /// Starts the transmission of packets up to a time.
-    fn send_until(&mut self, at: f64) {
-        while let Some(entry) = self.waiting.pop(self.free, at) {
-            self.free = self.free.max(entry.at) + f64::from(entry.bytes) * self.pace;
-            let departure = Departure {
-                arrived: Some(self.time(entry.at)),
-                departed: self.time(self.free),
-                flow: entry.flow,
-                bytes: entry.bytes,
-            };
-            let Entry { number, flow_bytes, queue_bytes, is_burst, .. } = entry;
+    fn send_until(&mut self, until: f64) {
+        while let Some(Entry { arrival, flow_bytes, queue_bytes }) = self.waiting.pop(self.free, until) {
+            let Arrival { number, at, flow, bytes, is_burst } = arrival;
+            self.free = self.free.max(at) + f64::from(bytes) * self.pace;
+            let departure = Departure { arrived: Some(self.time(at)), departed: self.time(self.free), flow, bytes };
             self.leaving.push_back(Passage { departure, number, flow_bytes, queue_bytes, is_burst });
         }
     }

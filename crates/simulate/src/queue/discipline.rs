@@ -1,3 +1,4 @@
+use super::Arrival;
 use dwell_types::FlowId;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -18,12 +19,7 @@ pub enum Discipline {
 /// A waiting packet, and the state of the queue when it arrived.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
-    pub(super) number: u64,
-    /// Nanoseconds since the start.
-    pub(super) at: f64,
-    pub(super) flow: FlowId,
-    pub(super) bytes: u32,
-    pub(super) is_burst: bool,
+    pub(super) arrival: Arrival,
     pub(super) flow_bytes: u64,
     pub(super) queue_bytes: u64,
 }
@@ -51,7 +47,7 @@ impl Waiting {
     pub(super) fn push(&mut self, entry: Entry) {
         match self {
             Self::Fifo(entries) => entries.push_back(entry),
-            Self::Priority(classes) => classes[usize::from(entry.is_burst)].push_back(entry),
+            Self::Priority(classes) => classes[usize::from(entry.arrival.is_burst)].push_back(entry),
             Self::RoundRobin(turns) => turns.push(entry),
         }
     }
@@ -89,9 +85,10 @@ struct Backlog {
 
 impl Turns {
     fn push(&mut self, entry: Entry) {
-        let backlog = self.flows.entry(entry.flow).or_default();
+        let flow = entry.arrival.flow;
+        let backlog = self.flows.entry(flow).or_default();
         if backlog.entries.is_empty() {
-            self.order.push_back(entry.flow);
+            self.order.push_back(flow);
         }
         backlog.entries.push_back(entry);
     }
@@ -104,7 +101,7 @@ impl Turns {
                 backlog.saved += u64::from(self.quantum);
                 self.has_saved = true;
             }
-            let bytes = u64::from(backlog.entries.front()?.bytes);
+            let bytes = u64::from(backlog.entries.front()?.arrival.bytes);
             if bytes > backlog.saved {
                 self.order.rotate_left(1);
                 self.has_saved = false;
