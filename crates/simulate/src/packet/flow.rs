@@ -6,17 +6,11 @@
 
 use super::address::{is_v6, key};
 use super::event::{Agenda, Due, Event, Passage, Segment, Side, Timer};
-use super::frame::{Builder, IpHeader, TcpHeader, segment_size};
+use super::frame::{ACK, Builder, FIN, IpHeader, PUSH, RST, SYN, TcpHeader, segment_size};
 use super::truth::{Copies, Record};
 use crate::chance::Chance;
 use crate::distribution::rounded;
 use dwell_types::{FlowKey, Leg, Match, protocol};
-
-const FIN: u8 = 0x01;
-const SYN: u8 = 0x02;
-const RST: u8 = 0x04;
-const PUSH: u8 = 0x08;
-const ACK: u8 = 0x10;
 
 const MICROSECOND: i64 = 1_000;
 const MILLISECOND: i64 = 1_000_000;
@@ -389,7 +383,10 @@ impl Flow {
             return;
         }
         if segment.flags & SYN != 0 {
-            self.arrive_syn(at, back, segment, agenda);
+            match segment.from {
+                Side::Client => self.arrive_syn(at, back, segment, agenda),
+                Side::Server => self.arrive_syn_ack(at, back, segment, agenda),
+            }
             return;
         }
         self.acknowledge(to, back, segment, agenda);
@@ -401,25 +398,15 @@ impl Flow {
         }
     }
 
-    /// SYN at the server, or SYN-ACK at the client.
+    /// A SYN arrives at the server, unless it is lost beyond the point.
     fn arrive_syn(&mut self, at: i64, back: i64, segment: &Segment, agenda: &mut Agenda<'_>) {
-        if segment.from == Side::Client {
-            self.arrive_first_syn(at, back, segment, agenda);
-            return;
-        }
-        self.receive(Side::Client, at, segment);
-        self.send(Side::Client, back, ACK, 0, agenda);
-        self.ends[Side::Client as usize].acknowledged = segment.acknowledgement;
-        self.start_turn(Side::Client, back + 50 * MICROSECOND, agenda);
-    }
-
-    fn arrive_first_syn(&mut self, at: i64, back: i64, segment: &Segment, agenda: &mut Agenda<'_>) {
         // A copy of a SYN that was not lost: see below.
         if self.accepted {
             return;
         }
         self.attempts += 1;
         let again = at + (SECOND << (self.attempts - 1));
+        let copy = Content { flags: SYN, sequence: segment.sequence, length: 0, resent: true };
         let lost = match self.plan.purpose {
             Purpose::Talk => self.attempts < 3 && agenda.chance.happens(agenda.model.settings.syn_loss),
             Purpose::Refused => false,
@@ -427,7 +414,6 @@ impl Flow {
             Purpose::Ignored(_) => return,
         };
         if lost {
-            let copy = Content { flags: SYN, sequence: segment.sequence, length: 0, resent: true };
             self.schedule(Side::Client, again, copy, agenda);
             return;
         }
@@ -444,9 +430,16 @@ impl Flow {
         server.acknowledged = server.next;
         // The client times out before the SYN-ACK reaches it and sends a copy, which is lost beyond the point.
         if self.attempts == 1 && back + self.ends[Side::Client as usize].rtt > again {
-            let copy = Content { flags: SYN, sequence: segment.sequence, length: 0, resent: true };
             self.schedule(Side::Client, again, copy, agenda);
         }
+    }
+
+    /// A SYN-ACK arrives at the client.
+    fn arrive_syn_ack(&mut self, at: i64, back: i64, segment: &Segment, agenda: &mut Agenda<'_>) {
+        self.receive(Side::Client, at, segment);
+        self.send(Side::Client, back, ACK, 0, agenda);
+        self.ends[Side::Client as usize].acknowledged = segment.acknowledgement;
+        self.start_turn(Side::Client, back + 50 * MICROSECOND, agenda);
     }
 
     fn arrive_fin(&mut self, to: Side, back: i64, agenda: &mut Agenda<'_>) {
@@ -506,7 +499,7 @@ impl Flow {
 
     /// Processes an acknowledgement number at an end.
     fn acknowledge(&mut self, to: Side, back: i64, segment: &Segment, agenda: &mut Agenda<'_>) {
-        let size = u32::from(self.segment_size());
+        let size = self.segment_size();
         let end = &mut self.ends[to as usize];
         let news = segment.acknowledgement.wrapping_sub(end.acknowledged);
         if news as i32 > 0 {
@@ -563,13 +556,13 @@ impl Flow {
 
     // Sending.
 
-    fn segment_size(&self) -> u16 {
-        segment_size(is_v6(&self.key), self.timestamps)
+    fn segment_size(&self) -> u32 {
+        segment_size(is_v6(&self.key), self.timestamps).into()
     }
 
     /// Gives a side data to send, and sends as much as its window allows.
     fn start_turn(&mut self, side: Side, at: i64, agenda: &mut Agenda<'_>) {
-        let size = u32::from(self.segment_size());
+        let size = self.segment_size();
         let bulk = (side == Side::Client) == self.plan.upload;
         let whole = match bulk {
             true => (agenda.model.sizes.draw(agenda.chance) as u32).min(agenda.model.settings.sizes.most) - 1,
@@ -582,9 +575,8 @@ impl Flow {
     }
 
     /// Sends new data as far as the window allows.
-    fn release(&mut self, side: Side, at: i64, agenda: &mut Agenda<'_>) {
-        let size = u32::from(self.segment_size());
-        let mut at = at;
+    fn release(&mut self, side: Side, mut at: i64, agenda: &mut Agenda<'_>) {
+        let size = self.segment_size();
         loop {
             let end = &self.ends[side as usize];
             let left = end.turn_end.wrapping_sub(end.next);

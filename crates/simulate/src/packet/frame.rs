@@ -21,6 +21,13 @@ pub(super) struct TcpHeader {
     pub(super) payload: u16,
 }
 
+/// Flags of a TCP header.
+pub(super) const FIN: u8 = 0x01;
+pub(super) const SYN: u8 = 0x02;
+pub(super) const RST: u8 = 0x04;
+pub(super) const PUSH: u8 = 0x08;
+pub(super) const ACK: u8 = 0x10;
+
 /// The fields of an IP header besides the addresses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IpHeader {
@@ -120,7 +127,6 @@ impl Builder {
 
     /// A TCP segment.
     pub(super) fn tcp(&mut self, key: &FlowKey, from_client: bool, ip: IpHeader, tcp: &TcpHeader) {
-        const SYN: u8 = 2;
         let v6 = is_v6(key);
         let at = ETHERNET + if v6 { V6 } else { V4 };
         let is_syn = tcp.flags & SYN != 0;

@@ -47,8 +47,8 @@ impl PacketWorkload {
             frame: Builder::new(settings.snap_length),
         };
         let start = settings.start.as_nanos();
-        workload.schedule_next(start, settings.flows, Event::Flow);
-        workload.schedule_next(start, settings.queries, Event::Query);
+        workload.schedule_next(start, Event::Flow);
+        workload.schedule_next(start, Event::Query);
         Ok(workload)
     }
 
@@ -122,13 +122,13 @@ impl PacketWorkload {
             }
             Event::Flow => {
                 self.open_flow(at);
-                self.schedule_next(at, self.model.settings.flows - self.next_flow, Event::Flow);
+                self.schedule_next(at, Event::Flow);
                 false
             }
             Event::Query => {
                 self.events.push(at, Event::Message(Message::query(self.next_query, at)));
                 self.next_query += 1;
-                self.schedule_next(at, self.model.settings.queries - self.next_query, Event::Query);
+                self.schedule_next(at, Event::Query);
                 false
             }
         }
@@ -146,14 +146,15 @@ impl PacketWorkload {
         self.record.truth.flows += 1;
     }
 
-    /// Schedules the next arrival, if any are left; the gaps are exponential.
-    fn schedule_next(&mut self, at: i64, left: u32, event: Event) {
-        let of = match event {
-            Event::Flow => self.model.settings.flows,
-            _ => self.model.settings.queries,
+    /// Schedules the next connection or query, if any are left; the gaps are exponential.
+    fn schedule_next(&mut self, at: i64, event: Event) {
+        let settings = &self.model.settings;
+        let (next, all) = match event {
+            Event::Flow => (self.next_flow, settings.flows),
+            _ => (self.next_query, settings.queries),
         };
-        if left > 0 {
-            let gap = self.model.settings.span.get() as f64 / f64::from(of) * self.chance.exponential();
+        if next < all {
+            let gap = settings.span.get() as f64 / f64::from(all) * self.chance.exponential();
             self.events.push(at + 1 + gap as i64, event);
         }
     }
