@@ -89,9 +89,12 @@ impl Iterator for Passages {
 /// Alternating runs of packets that arrive and of packets that are lost.
 #[derive(Clone, Debug)]
 pub(super) struct Losses {
-    /// Mean lengths of the runs; `lost` is zero if losses are independent, when each lost run has exactly one packet.
+    /// Mean lengths of the runs.
     arriving: f64,
     lost: f64,
+    /// Whether losses are independent. Runs are then the packets between one loss and the next, of which there may be
+    /// none; their mean number is one less than `arriving`.
+    are_single: bool,
     /// Packets left in the current run.
     left: u64,
     is_losing: bool,
@@ -100,17 +103,14 @@ pub(super) struct Losses {
 impl Losses {
     pub(super) fn new(loss: Loss, chance: &mut Chance) -> Self {
         let share = loss.share();
-        let mut losses = match loss {
-            Loss::None | Loss::Uniform(0.0) | Loss::Bursts { share: 0.0, .. } => {
-                return Self { arriving: 0.0, lost: 0.0, left: u64::MAX, is_losing: false };
-            }
-            // The run between two single losses may be empty: its mean is one less than the distance of the losses.
-            Loss::Uniform(_) => Self { arriving: 1.0 / share, lost: 0.0, left: 0, is_losing: false },
-            Loss::Bursts { packets, .. } => {
-                let arriving = packets * (1.0 - share) / share;
-                Self { arriving, lost: packets, left: 0, is_losing: chance.happens(share) }
-            }
-        };
+        let mut losses = Self { arriving: 1.0 / share, lost: 1.0, are_single: true, left: u64::MAX, is_losing: false };
+        if share == 0.0 {
+            return losses;
+        }
+        if let Loss::Bursts { packets, .. } = loss {
+            let (arriving, is_losing) = (packets * (1.0 - share) / share, chance.happens(share));
+            losses = Self { arriving, lost: packets, are_single: false, is_losing, ..losses };
+        }
         losses.left = losses.draw(chance);
         losses
     }
@@ -128,11 +128,9 @@ impl Losses {
 
     /// Draws the length of the run that begins.
     fn draw(&self, chance: &mut Chance) -> u64 {
-        match (self.is_losing, self.lost > 0.0) {
-            (true, true) => geometric(self.lost, chance),
-            (false, true) => geometric(self.arriving, chance),
-            (true, false) => 1,
-            (false, false) => geometric(self.arriving, chance) - 1,
+        match self.is_losing {
+            true => geometric(self.lost, chance),
+            false => geometric(self.arriving, chance) - u64::from(self.are_single),
         }
     }
 }
