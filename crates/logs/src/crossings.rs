@@ -35,21 +35,14 @@ impl CrossingLog {
 
     /// The next packet; `None` at the end of the log, or at a line that cannot be used if others could.
     pub fn next_crossing(&mut self) -> Result<Option<Crossing>, LogError> {
-        let next = self.read();
-        self.lines.or_end(next)
-    }
-
-    fn read(&mut self) -> Result<Option<Crossing>, LogError> {
-        if !self.lines.advance()? {
-            return Ok(None);
-        }
-        let lines = &self.lines;
-        Ok(Some(Crossing {
-            packet: PacketId(hash::bytes(self.packets, lines.field(self.packet).as_bytes())),
-            flow: flow_of(self.flows, self.flow.map_or("", |column| lines.field(column))),
-            at: Timestamp::from_nanos(lines.whole_number(self.at, "nanoseconds as at_ns")?),
-            bytes: self.bytes.map_or(Ok(0), |column| lines.whole_number(column, "bytes as bytes"))?,
-        }))
+        self.lines.next(|lines| {
+            Ok(Crossing {
+                packet: PacketId(hash::bytes(self.packets, lines.field(self.packet).as_bytes())),
+                flow: flow_of(self.flows, self.flow.map_or("", |column| lines.field(column))),
+                at: Timestamp::from_nanos(lines.whole_number(self.at, "nanoseconds as at_ns")?),
+                bytes: self.bytes.map_or(Ok(0), |column| lines.whole_number(column, "bytes as bytes"))?,
+            })
+        })
     }
 
     /// The name of the flow of the line read last, if the log has a `flow` column; truncated to 112 bytes.

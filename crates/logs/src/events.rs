@@ -108,33 +108,24 @@ impl EventLog {
 
     /// The next request or response; `None` at the end of the log, or at a line that cannot be used if others could.
     pub fn next_observation(&mut self) -> Result<Option<Observation>, LogError> {
-        let next = self.read();
-        self.lines.or_end(next)
-    }
-
-    fn read(&mut self) -> Result<Option<Observation>, LogError> {
-        if !self.lines.advance()? {
-            return Ok(None);
-        }
-        let at = self.lines.whole_number(self.columns.at, "nanoseconds as at_ns")?;
-        self.at = at;
-        self.backwards += u64::from(at < self.latest);
-        self.latest = self.latest.max(at);
-        let id = id(self.seed, self.lines.field(self.columns.id));
-        let is_request = match self.lines.field(self.columns.kind) {
-            "request" => true,
-            "response" => false,
-            kind => return Err(self.lines.error(format!("expected request or response as kind, found '{kind}'"))),
-        };
-        let series = Series { matching: Match::Events, leg: Leg::Both, group: self.group(is_request) };
-        let sighting = Sighting { id, at: Timestamp::from_nanos(at), token: 0, series };
-        Ok(Some(if is_request { Observation::Request(sighting) } else { Observation::Response(sighting) }))
-    }
-
-    /// The group number of this line. Only requests add groups.
-    fn group(&mut self, is_request: bool) -> u16 {
-        let name = self.columns.group.map(|column| self.lines.field(column));
-        self.groups.as_mut().zip(name).map_or(0, |(groups, name)| groups.find(name, is_request))
+        self.lines.next(|lines| {
+            let at = lines.whole_number(self.columns.at, "nanoseconds as at_ns")?;
+            self.at = at;
+            self.backwards += u64::from(at < self.latest);
+            self.latest = self.latest.max(at);
+            let id = id(self.seed, lines.field(self.columns.id));
+            let is_request = match lines.field(self.columns.kind) {
+                "request" => true,
+                "response" => false,
+                kind => return Err(lines.error(format!("expected request or response as kind, found '{kind}'"))),
+            };
+            // Only requests add groups.
+            let name = self.columns.group.map(|column| lines.field(column));
+            let group = self.groups.as_mut().zip(name).map_or(0, |(groups, name)| groups.find(name, is_request));
+            let series = Series { matching: Match::Events, leg: Leg::Both, group };
+            let sighting = Sighting { id, at: Timestamp::from_nanos(at), token: 0, series };
+            Ok(if is_request { Observation::Request(sighting) } else { Observation::Response(sighting) })
+        })
     }
 
     /// The name of a group.

@@ -195,9 +195,14 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    /// Ends the log at a line that cannot be used, or where compressed data are damaged, if others were used before: these
-    /// count, as in a damaged capture. `next` is the result of reading the next line.
-    pub fn or_end<T>(&mut self, next: Result<Option<T>, LogError>) -> Result<Option<T>, LogError> {
+    /// What `read` makes of the next non-empty line; `None` at the end. The log also ends at a line that cannot be used, or
+    /// where compressed data are damaged, if others were used before: these count, as in a damaged capture.
+    pub fn next<T>(&mut self, read: impl FnOnce(&Self) -> Result<T, LogError>) -> Result<Option<T>, LogError> {
+        let next = match self.advance() {
+            Ok(true) => read(self).map(Some),
+            Ok(false) => Ok(None),
+            Err(error) => Err(error),
+        };
         match next {
             Err(error) if self.used > 0 && error.is_damage() => {
                 self.early_end = Some(EarlyEnd::Unusable(error));

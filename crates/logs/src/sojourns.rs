@@ -17,8 +17,10 @@ use std::path::Path;
 #[derive(Debug)]
 pub struct SojournLog {
     lines: Lines,
-    /// Columns of arrival, departure, flow and bytes.
-    columns: [usize; 4],
+    arrived: usize,
+    departed: usize,
+    flow: usize,
+    bytes: usize,
     seed: u64,
     span: Option<(Timestamp, Timestamp)>,
     /// Lines that depart before a line above them.
@@ -49,10 +51,14 @@ impl SojournLog {
     /// Opens a log; `-` is standard input.
     pub fn open(path: &Path, seed: u64, stop: Option<&Stop>) -> Result<Self, LogError> {
         let mut lines = Lines::open(path, stop)?;
-        let (columns, []) = lines.columns(["arrived_ns", "departed_ns", "flow", "bytes"], [])?;
+        let ([arrived, departed, flow, bytes], []) =
+            lines.columns(["arrived_ns", "departed_ns", "flow", "bytes"], [])?;
         Ok(Self {
             lines,
-            columns,
+            arrived,
+            departed,
+            flow,
+            bytes,
             seed: hash::start(seed),
             span: None,
             late: Oddities::default(),
@@ -68,39 +74,32 @@ impl SojournLog {
 
     /// The next departure; `None` at the end of the log, or at a line that cannot be used if others could.
     pub fn next_departure(&mut self) -> Result<Option<Departure>, LogError> {
-        let next = self.read();
-        self.lines.or_end(next)
-    }
-
-    fn read(&mut self) -> Result<Option<Departure>, LogError> {
-        if !self.lines.advance()? {
-            return Ok(None);
-        }
-        let (lines, [arrived, departed, flow, bytes]) = (&self.lines, self.columns);
-        let arrived = match lines.field(arrived) {
-            "" => None,
-            _ => Some(Timestamp::from_nanos(lines.whole_number(arrived, "nanoseconds as arrived_ns")?)),
-        };
-        let departed = Timestamp::from_nanos(lines.whole_number(departed, "nanoseconds as departed_ns")?);
-        let bytes = lines.whole_number(bytes, "bytes as bytes")?;
-        let flow = FlowId(hash::bytes(self.seed, lines.field(flow).as_bytes()));
-        let line = lines.number();
-        let (first, last) = self.span.unwrap_or((departed, departed));
-        if departed < last {
-            self.late.add(line);
-        } else if (departed - last).is_farther_than(Nanos::YEAR) {
-            self.leaps.add(line);
-        }
-        if arrived > Some(departed) {
-            self.backwards.add(line);
-        }
-        self.span = Some((first.min(departed), last.max(departed)));
-        Ok(Some(Departure { arrived, departed, flow, bytes }))
+        self.lines.next(|lines| {
+            let arrived = match lines.field(self.arrived) {
+                "" => None,
+                _ => Some(Timestamp::from_nanos(lines.whole_number(self.arrived, "nanoseconds as arrived_ns")?)),
+            };
+            let departed = Timestamp::from_nanos(lines.whole_number(self.departed, "nanoseconds as departed_ns")?);
+            let bytes = lines.whole_number(self.bytes, "bytes as bytes")?;
+            let flow = FlowId(hash::bytes(self.seed, lines.field(self.flow).as_bytes()));
+            let line = lines.number();
+            let (first, last) = self.span.unwrap_or((departed, departed));
+            if departed < last {
+                self.late.add(line);
+            } else if (departed - last).is_farther_than(Nanos::YEAR) {
+                self.leaps.add(line);
+            }
+            if arrived > Some(departed) {
+                self.backwards.add(line);
+            }
+            self.span = Some((first.min(departed), last.max(departed)));
+            Ok(Departure { arrived, departed, flow, bytes })
+        })
     }
 
     /// The name of the flow of the line read last as reports show it ([`told_apart`]), truncated to 112 bytes.
     pub fn flow_name(&self) -> String {
-        told_apart(&shortened(self.lines.field(self.columns[2])))
+        told_apart(&shortened(self.lines.field(self.flow)))
     }
 
     /// The lines: how reading ended.
