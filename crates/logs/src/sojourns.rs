@@ -116,23 +116,18 @@ impl SojournLog {
     pub fn warnings(&self) -> Vec<String> {
         let name = Name(self.lines.path());
         let mut warnings = Vec::from_iter(self.lines.warning());
-        if let Oddities { count: count @ 1.., first } = self.late {
-            warnings.push(format!(
-                "{name}: lines that depart before a line above them: {count}, the first is line {first}; expected the \
-                 order of departure; they count as if they departed with the latest line above"
-            ));
-        }
-        if let Oddities { count: count @ 1.., first } = self.backwards {
-            warnings.push(format!(
-                "{name}: lines that depart before they arrive: {count}, the first is line {first}; they count as if their \
-                 arrival was not known"
-            ));
-        }
-        if let Oddities { count: count @ 1.., first } = self.leaps {
-            warnings.push(format!(
-                "{name}: lines that depart more than a year after all above: {count}, the first is line {first}; if a time is \
-                 wrong, so is the time range"
-            ));
+        for (Oddities { count, first }, what, so) in [
+            (
+                self.late,
+                "depart before a line above them",
+                "expected the order of departure; they count as if they departed with the latest line above",
+            ),
+            (self.backwards, "depart before they arrive", "they count as if their arrival was not known"),
+            (self.leaps, "depart more than a year after all above", "if a time is wrong, so is the time range"),
+        ] {
+            if count > 0 {
+                warnings.push(format!("{name}: lines that {what}: {count}, the first is line {first}; {so}"));
+            }
         }
         warnings
     }
