@@ -1,6 +1,6 @@
 //! Exchanges of routers that save more probe hops.
 
-use super::{Cost, Limits, best};
+use super::{Cost, Limits, best, candidates};
 use crate::segments::Segments;
 
 /// Exchanges routers of a plan as long as that saves more. Afterwards they are instrumented in `segments`, as those of
@@ -77,9 +77,7 @@ impl Search<'_> {
 
     /// The routers that could be added to these.
     fn candidates(&self, kept: &[u32]) -> Vec<u32> {
-        let spent = self.cost(kept);
-        let is_free = |router: u32| !self.segments.is_instrumented(router) && self.limits.allow(spent, router);
-        self.free.iter().copied().filter(|&router| is_free(router)).collect()
+        candidates(self.free, self.segments, self.limits, self.cost(kept))
     }
 
     /// Replaces each router by the one that saves most in its place, until no replacement saves more.

@@ -152,11 +152,6 @@ impl Limits {
     fn cost(&self, router: u32) -> Cost {
         self.costs.get(router as usize).copied().unwrap_or(Cost::ONE)
     }
-
-    /// Whether routers that cost `spent` and one more stay within the budget.
-    fn allow(&self, spent: Cost, router: u32) -> bool {
-        self.budget.is_none_or(|budget| spent + self.cost(router) <= budget)
-    }
 }
 
 /// Plans upgrades. Afterwards `segments` holds the segments at the end of the plan. With costs, routers are ranked by
@@ -181,8 +176,7 @@ fn fill(among: &[u32], segments: &mut Segments, strategy: Strategy, limits: &Lim
     let mut random = Pcg64Mcg::seed_from_u64(limits.seed);
     let mut spent = Cost::default();
     while order.len() < limits.routers {
-        let is_free = |router: u32| !segments.is_instrumented(router) && limits.allow(spent, router);
-        let candidates: Vec<u32> = among.iter().copied().filter(|&router| is_free(router)).collect();
+        let candidates = candidates(among, segments, limits, spent);
         let most =
             |of: &dyn Fn(u32) -> u64| best(&candidates, |router| of(router) as f64 / limits.cost(router).number());
         let next = match strategy {
@@ -197,6 +191,12 @@ fn fill(among: &[u32], segments: &mut Segments, strategy: Strategy, limits: &Lim
         order.push((router, State::of(segments)));
     }
     order
+}
+
+/// Those of these routers that are not instrumented and, with others that cost `spent`, stay within the budget.
+fn candidates(among: &[u32], segments: &Segments, limits: &Limits, spent: Cost) -> Vec<u32> {
+    let is_within = |router: u32| limits.budget.is_none_or(|budget| spent + limits.cost(router) <= budget);
+    among.iter().copied().filter(|&router| !segments.is_instrumented(router) && is_within(router)).collect()
 }
 
 /// The first candidate with the greatest value.
