@@ -139,21 +139,14 @@ impl Segments {
 
     /// Lets segments begin and end at a router, or no longer, if it has no server.
     fn make_end(&mut self, router: u32, is_end: bool) {
-        let ending = Arc::clone(&self.ending);
-        let uncut = |segments: &Self, piece: u32| segments.cuts[piece as usize] == 0;
-        for &piece in &ending[router as usize] {
-            if uncut(self, piece) {
-                self.tally(piece as usize, u64::wrapping_sub);
-            }
+        let mut uncut = self.ending[router as usize].clone();
+        if uncut.is_empty() {
+            return;
         }
-        if !ending[router as usize].is_empty() {
-            self.is_end[router as usize] = is_end;
-        }
-        for &piece in &ending[router as usize] {
-            if uncut(self, piece) {
-                self.tally(piece as usize, u64::wrapping_add);
-            }
-        }
+        uncut.retain(|&piece| self.cuts[piece as usize] == 0);
+        uncut.iter().for_each(|&piece| self.tally(piece as usize, u64::wrapping_sub));
+        self.is_end[router as usize] = is_end;
+        uncut.iter().for_each(|&piece| self.tally(piece as usize, u64::wrapping_add));
     }
 
     /// By router, the number of segments through it.
