@@ -49,15 +49,13 @@ pub struct Shift {
 impl Baseline {
     /// Of these values; `None` if too few are known.
     pub fn of(values: &[Option<Value>]) -> Option<Self> {
-        let intervals = values.iter().flatten().count();
+        let (intervals, Value { value: mean, variance }) = mean(values)?;
         if intervals < LEAST_BASELINE {
             return None;
         }
-        let n = intervals as f64;
-        let mean = values.iter().flatten().map(|v| v.value).sum::<f64>() / n;
-        let variance = values.iter().flatten().map(|v| v.variance).sum::<f64>() / n;
         let squares: f64 = values.iter().flatten().map(|v| (v.value - mean) * (v.value - mean)).sum();
-        Some(Self { intervals, mean, spread: (squares / (n - 1.0)).max(variance).sqrt(), variance })
+        let spread = (squares / (intervals as f64 - 1.0)).max(variance).sqrt();
+        Some(Self { intervals, mean, spread, variance })
     }
 
     /// Degrees of freedom of Student's *t* for values compared with this baseline.
@@ -83,13 +81,8 @@ impl Baseline {
     /// Its variance is *s*² (1/*w* + 1/*B*) for a window of *w* intervals and a baseline of *B*, more if the window has
     /// fewer packets than the baseline.
     pub fn shift(&self, values: &[Option<Value>], first: usize) -> Option<Shift> {
-        let intervals = values.iter().flatten().count();
-        if intervals == 0 {
-            return None;
-        }
+        let (intervals, Value { value, variance }) = mean(values)?;
         let w = intervals as f64;
-        let value = values.iter().flatten().map(|v| v.value).sum::<f64>() / w;
-        let variance = values.iter().flatten().map(|v| v.variance).sum::<f64>() / w;
         let more = (variance - self.variance).max(0.0);
         let error = (self.spread * self.spread * (1.0 / w + 1.0 / self.intervals as f64) + more / w).sqrt();
         let excess = value - self.mean;
@@ -100,6 +93,13 @@ impl Baseline {
     pub fn shifts(&self, values: &[Option<Value>], from: usize) -> impl Iterator<Item = Shift> {
         windows(values.len(), from).filter_map(|first| self.shift(&values[first..], first))
     }
+}
+
+/// The number of the values that are known, and the means of them and of their variances; `None` if there are none.
+fn mean(values: &[Option<Value>]) -> Option<(usize, Value)> {
+    let intervals = values.iter().flatten().count();
+    let mean = |of: fn(&Value) -> f64| values.iter().flatten().map(of).sum::<f64>() / intervals as f64;
+    (intervals > 0).then(|| (intervals, Value { value: mean(|v| v.value), variance: mean(|v| v.variance) }))
 }
 
 /// The first interval of each window that ends with the last of this many intervals, `from` of which are the baseline.
