@@ -102,17 +102,16 @@ pub struct Suspect {
 impl Localization {
     /// Judges these paths, and all segments on them, at the last interval; `changes` holds the alarms of all intervals.
     pub fn new(routes: &Routes, readings: &Readings, paths: &[usize], settings: &Settings) -> Self {
-        let on_paths = on_paths(routes, paths);
-        let asked: Vec<u32> = (0..).zip(&on_paths).filter(|(_, is_on)| **is_on).map(|(segment, _)| segment).collect();
-        let segment_alarm = settings.false_alarms / 3.0 / (asked.len().max(1) as f64);
+        let asked = on_paths(routes, paths);
+        let alarm = |judged: usize| settings.false_alarms / 3.0 / (judged.max(1) as f64);
         let mut found = Self {
             baseline: settings.baseline,
-            asked: on_paths,
             delays: vec![None; routes.segments()],
             losses: vec![None; routes.segments()],
             probabilities: vec![0.0; routes.segments()],
-            segment_alarm,
-            path_alarm: settings.false_alarms / 3.0 / (paths.len().max(1) as f64),
+            segment_alarm: alarm(asked.iter().filter(|is_asked| **is_asked).count()),
+            path_alarm: alarm(paths.len()),
+            asked,
             changes: Vec::new(),
             paths: Vec::new(),
             correlation: None,
@@ -122,7 +121,8 @@ impl Localization {
             found.paths = paths.iter().map(|&path| (path, None)).collect();
             return found;
         }
-        let measured: Vec<u32> = asked.iter().copied().filter(|&segment| readings.is_measured(segment)).collect();
+        let is_judged = |&segment: &u32| found.is_asked(segment) && readings.is_measured(segment);
+        let measured: Vec<u32> = (0..routes.segments() as u32).filter(is_judged).collect();
         let baselines: Vec<_> = measured.iter().map(|&segment| means(readings, segment, 0..from)).collect();
         let null = Null::of(&baselines);
         let bursts = Bursts::of(measured.iter().map(|&segment| &readings.of(segment)[..from]));
@@ -131,7 +131,7 @@ impl Localization {
             found.judge_losses(readings, segment, bursts);
         }
         found.changes.sort_by_key(|change| (change.since, change.segment, change.kind));
-        for (segment, probability) in found.shares(asked.iter().copied()) {
+        for (segment, probability) in found.shares(&measured) {
             found.probabilities[segment as usize] = probability;
         }
         found.judge_paths(routes, readings, paths, &measured, &null);
@@ -195,9 +195,9 @@ impl Localization {
     /// For segments with a verdict: the probability of each, if exactly one has changed, besides others in alarm.
     ///
     /// A segment in alarm competes with those that are not; these compete with each other and with the weakest alarm.
-    fn shares(&self, segments: impl Iterator<Item = u32>) -> Vec<(u32, f64)> {
+    fn shares(&self, segments: &[u32]) -> Vec<(u32, f64)> {
         let known: Vec<(u32, Verdict)> =
-            segments.filter_map(|segment| Some((segment, self.delays[segment as usize]?))).collect();
+            segments.iter().filter_map(|&segment| Some((segment, self.delays[segment as usize]?))).collect();
         let is_alarm = |verdict: &Verdict| verdict.p_value <= self.segment_alarm;
         let (alarms, quiet): (Vec<_>, Vec<_>) = known.iter().partition(|(_, verdict)| is_alarm(verdict));
         let least = alarms.iter().map(|(_, verdict)| verdict.ln_odds).min_by(f64::total_cmp);
@@ -246,7 +246,7 @@ impl Localization {
         let std = || (sum(&|s, i| Some(readings.delay(s, i)?.std_ns.powi(2))) / n).sqrt();
         let excess = verdict.map_or(0.0, |verdict| verdict.shift.excess);
         let mut suspects: Vec<Suspect> = Vec::new();
-        for (segment, probability) in self.shares(parts.iter().copied()) {
+        for (segment, probability) in self.shares(parts) {
             let Some(own) = self.delays[segment as usize] else { continue };
             let over = |intervals: &[usize]| {
                 let means = intervals.iter().filter_map(|&interval| mean(segment, interval));
