@@ -19,8 +19,8 @@ pub(crate) struct Headers {
 pub(crate) enum Message {
     /// A TCP segment.
     Tcp(Segment),
-    /// The identifying fields of a DNS message: id, whether it is a response, hash of the question section.
-    Dns { id: u16, response: bool, question: u64 },
+    /// A DNS message.
+    Dns(Dns),
     /// An NTP packet.
     Ntp { mode: u8, origin: u64, transmit: u64 },
     /// An ICMP or ICMPv6 echo.
@@ -39,8 +39,17 @@ pub(crate) struct Segment {
     pub(crate) payload_length: u32,
     /// TSval and TSecr.
     pub(crate) timestamps: Option<(u32, u32)>,
-    /// The DNS message that begins in this segment, as in [`Message::Dns`].
-    pub(crate) dns: Option<(u16, bool, u64)>,
+    /// The DNS message that begins in this segment.
+    pub(crate) dns: Option<Dns>,
+}
+
+/// The identifying fields of a DNS message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Dns {
+    pub(crate) id: u16,
+    pub(crate) response: bool,
+    /// Hash of the first question: its name in lower case, type and class.
+    pub(crate) question: u64,
 }
 
 pub(crate) const FIN: u8 = 0x01;
@@ -144,21 +153,21 @@ fn timestamps(mut options: &[u8]) -> Option<(u32, u32)> {
 
 fn datagram(payload: &[u8], ports: (u16, u16)) -> Message {
     let known = match ports {
-        (53, _) | (_, 53) => dns(payload).map(|(id, response, question)| Message::Dns { id, response, question }),
+        (53, _) | (_, 53) => dns(payload).map(Message::Dns),
         (123, _) | (_, 123) => ntp(payload),
         _ => None,
     };
     known.unwrap_or(Message::Other)
 }
 
-/// Id, whether it is a response, and the hash of the first question: its name in lower case, type and class.
-fn dns(message: &[u8]) -> Option<(u16, bool, u64)> {
+fn dns(message: &[u8]) -> Option<Dns> {
     let mut end = 12;
     while *message.get(end)? != 0 {
         end += usize::from(message[end]) + 1;
     }
     let question = message.get(12..end + 5)?.to_ascii_lowercase();
-    Some((be16(message, 0)?, message[2] & 0x80 != 0, hash::bytes(hash::start(0), &question)))
+    let question = hash::bytes(hash::start(0), &question);
+    Some(Dns { id: be16(message, 0)?, response: message[2] & 0x80 != 0, question })
 }
 
 fn ntp(payload: &[u8]) -> Option<Message> {
@@ -186,7 +195,7 @@ pub(crate) fn kind(headers: Option<&Headers>) -> &'static str {
         Some(Message::Tcp(segment)) if segment.has(FIN) => "fin",
         Some(Message::Tcp(segment)) if segment.payload_length > 0 => "data",
         Some(Message::Tcp(_)) => "ack",
-        Some(Message::Dns { .. }) => "dns",
+        Some(Message::Dns(_)) => "dns",
         Some(Message::Ntp { .. }) => "ntp",
         Some(Message::Echo { .. }) => "echo",
         Some(Message::Other) => "other",
@@ -249,9 +258,9 @@ pub(crate) mod tests {
         };
         let query = dns(&message(1, b"host")).unwrap();
         let response = dns(&message(0x81, b"HOST")).unwrap();
-        assert_eq!((query.0, query.1, response.1), (0x1234, false, true));
-        assert_eq!(query.2, response.2);
-        assert_ne!(query.2, dns(&message(1, b"hosu")).unwrap().2);
+        assert_eq!((query.id, query.response), (0x1234, false));
+        assert_eq!(response, Dns { response: true, ..query });
+        assert_ne!(query.question, dns(&message(1, b"hosu")).unwrap().question);
         assert_eq!(dns(&message(1, b"host")[..15]), None);
     }
 }

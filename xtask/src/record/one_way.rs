@@ -176,7 +176,7 @@ fn traffic(row: &Row<'_>) -> &'static str {
     match &row.headers.message {
         Message::Tcp(segment) if segment.timestamps.is_some() => "TCP with timestamps",
         Message::Tcp(_) => "TCP without",
-        Message::Dns { .. } => "DNS over UDP",
+        Message::Dns(_) => "DNS over UDP",
         Message::Echo { .. } => "Echoes",
         _ => "Others",
     }

@@ -165,7 +165,7 @@ impl Judge {
             }
         }
         let loss = match headers.message {
-            Message::Dns { .. } => self.plan.loss + self.plan.dns_loss,
+            Message::Dns(_) => self.plan.loss + self.plan.dns_loss,
             _ => self.plan.loss,
         };
         if self.uniform(&[1, stage as u64, number], flow) < loss {

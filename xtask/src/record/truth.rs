@@ -11,7 +11,7 @@
 //! An exchange lasts from the first request with its id to the first response. Later requests with the same id begin
 //! another exchange.
 
-use super::headers::{ACK, FIN, Headers, Message, RST, SYN, Segment};
+use super::headers::{ACK, Dns, FIN, Headers, Message, RST, SYN, Segment};
 use super::line::{Journey, Sent};
 use dwell_types::FlowKey;
 use std::collections::{BTreeMap, HashMap};
@@ -169,12 +169,7 @@ impl Exchanges {
         let (flow, reverse) = (headers.flow, headers.flow.reversed());
         match headers.message {
             Message::Tcp(ref segment) => self.segment(flow, segment, copy, left_ns),
-            Message::Dns { id, response: false, question } => {
-                self.request((Rule::Dns, flow, u64::from(id), question), copy);
-            }
-            Message::Dns { id, response: true, question } => {
-                self.response((Rule::Dns, reverse, u64::from(id), question), copy, left_ns);
-            }
+            Message::Dns(dns) => self.dns(flow, dns, copy, left_ns),
             Message::Ntp { mode: 1 | 3, transmit, .. } => self.request((Rule::Ntp, flow, transmit, 0), copy),
             Message::Ntp { mode: 2 | 4, origin, .. } => {
                 self.response((Rule::Ntp, reverse, origin, 0), copy, left_ns);
@@ -229,12 +224,16 @@ impl Exchanges {
                 }
             }
         }
-        if let Some((id, response, question)) = segment.dns {
-            if response {
-                self.response((Rule::Dns, reverse, u64::from(id), question), copy, left_ns);
-            } else {
-                self.request((Rule::Dns, flow, u64::from(id), question), copy);
-            }
+        if let Some(dns) = segment.dns {
+            self.dns(flow, dns, copy, left_ns);
+        }
+    }
+
+    fn dns(&mut self, flow: FlowKey, Dns { id, response, question }: Dns, copy: Copy, left_ns: i64) {
+        if response {
+            self.response((Rule::Dns, flow.reversed(), u64::from(id), question), copy, left_ns);
+        } else {
+            self.request((Rule::Dns, flow, u64::from(id), question), copy);
         }
     }
 
