@@ -1,13 +1,11 @@
-//! Log files for a capture: what the line did with every frame, and the truth derived from that.
+//! Logs for a capture: what the line did with every frame, and the truth derived from that.
 
 use super::headers;
 use super::line::Journey;
 use super::truth::{Row, Truth, frame_numbers};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use dwell_types::hash;
 use std::fmt::Write;
-use std::fs;
-use std::path::Path;
 
 /// Bytes of a frame that identify it: no capture here has a shorter snap length.
 pub(crate) const IDENTIFYING: usize = 96;
@@ -18,7 +16,7 @@ pub(crate) fn identity(frame: &[u8]) -> u32 {
 }
 
 /// One line per frame that the line received, in the order of receipt.
-pub(crate) fn frames(path: &Path, journeys: &[Journey]) -> Result<()> {
+pub(crate) fn frames(journeys: &[Journey]) -> Result<String> {
     let mut text = String::from(
         "frame,direction,kind,bytes,identity,entered_ns,\
          first_rule,first_drawn_ns,first_held_ns,first_error_ns,crossed_ns,\
@@ -52,11 +50,11 @@ pub(crate) fn frames(path: &Path, journeys: &[Journey]) -> Result<()> {
             _ => text.push_str(",,,,,\n"),
         }
     }
-    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+    Ok(text)
 }
 
 /// One line per answered exchange, in the order of the responses.
-pub(crate) fn truth(path: &Path, truth: &Truth) -> Result<()> {
+pub(crate) fn truth(truth: &Truth) -> Result<String> {
     let mut text = String::from(
         "match,leg,request_ns,delay_ns,error_ns,since_first_ns,since_last_ns,requests,earlier,\
          request_frame,response_frame,source,source_port,destination,destination_port\n",
@@ -82,5 +80,5 @@ pub(crate) fn truth(path: &Path, truth: &Truth) -> Result<()> {
             flow.destination_port,
         )?;
     }
-    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+    Ok(text)
 }

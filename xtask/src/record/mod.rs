@@ -230,11 +230,8 @@ fn exchanges(recording: &Recording, folder: &Path, scratch: &Path) -> Result<()>
 
     empty(folder)?;
     let capture = keep(&pcap, folder, recording.form)?;
-    log::frames(&folder.join("frames.csv"), &journeys)?;
-    log::truth(&folder.join("truth.csv"), &truth)?;
-    for name in ["frames.csv", "truth.csv"] {
-        host::run(&format!("zstd -19 -qf --rm {}", folder.join(name).display()))?;
-    }
+    save_table(&log::frames(&journeys)?, folder, "frames.csv")?;
+    save_table(&log::truth(&truth)?, folder, "truth.csv")?;
     let facts = readme::Facts { recording, capture: &capture, truth: &truth, clocks, tshark, echoes };
     readme::write(folder, &facts)?;
     eprintln!("{}: {} frames", recording.name, captured.len());
@@ -255,6 +252,13 @@ fn keep(pcap: &Path, folder: &Path, form: Form) -> Result<String> {
     fs::copy(pcap, &copy).with_context(|| format!("cannot write {}", copy.display()))?;
     let kept = capture::shape(&copy, form)?;
     Ok(kept.file_name().unwrap_or_default().to_string_lossy().into_owned())
+}
+
+/// Writes a table into the folder, compressed with zstd.
+fn save_table(table: &str, folder: &Path, name: &str) -> Result<()> {
+    let path = folder.join(name);
+    fs::write(&path, table).with_context(|| format!("cannot write {}", path.display()))?;
+    host::run(&format!("zstd -19 -qf --rm {}", path.display()))
 }
 
 /// Records traffic, captured at these points; returns the line's log.

@@ -12,12 +12,11 @@ use super::log::identity;
 use super::plan::Rule;
 use super::truth::frame_numbers;
 use super::verify::{self, Clocks, spread};
-use super::{Recording, empty, host, keep, observe, readme};
+use super::{Recording, empty, keep, observe, readme, save_table};
 use anyhow::{Context, Result, ensure};
 use dwell_types::Nanos;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt::Write;
-use std::fs;
 use std::path::Path;
 
 /// Makes the recording in its folder.
@@ -31,9 +30,7 @@ pub(crate) fn record(recording: &Recording, folder: &Path, scratch: &Path) -> Re
     empty(folder)?;
     let [near, far] = [&pcaps[0], &pcaps[1]].map(|pcap| keep(pcap, folder, recording.form));
     let names = [near?, far?];
-    let truth = folder.join("truth.csv");
-    fs::write(&truth, table(&rows)?).with_context(|| format!("cannot write {}", truth.display()))?;
-    host::run(&format!("zstd -19 -qf --rm {}", truth.display()))?;
+    save_table(&table(&rows)?, folder, "truth.csv")?;
     let mut text = readme::head(recording)?;
     describe(&mut text, recording, &rows, &clocks, &server)?;
     writeln!(text)?;
