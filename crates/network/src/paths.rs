@@ -203,7 +203,7 @@ fn fewest_routers(topology: &Topology) -> usize {
 struct Tree {
     source: u32,
     /// The least sum of weights, and the fewest hops among the paths with that sum.
-    reached: Vec<Option<(u64, u32)>>,
+    reached: Vec<Option<Distance>>,
     /// The predecessors of each router.
     before: Vec<Vec<u32>>,
 }
@@ -211,30 +211,26 @@ struct Tree {
 impl Tree {
     fn of(topology: &Topology, source: NodeIndex, mode: Mode) -> Self {
         let graph = topology.graph();
-        let far = petgraph::algo::dijkstra(graph, source, None, |link| Distance(link.weight().0, 1));
-        let mut tree = Self {
-            source: source.index() as u32,
-            reached: vec![None; graph.node_count()],
-            before: vec![Vec::new(); graph.node_count()],
-        };
-        for (router, Distance(weight, hops)) in &far {
-            tree.reached[router.index()] = Some((*weight, *hops));
+        let mut reached = vec![None; graph.node_count()];
+        for (router, distance) in petgraph::algo::dijkstra(graph, source, None, |link| Distance(link.weight().0, 1)) {
+            reached[router.index()] = Some(distance);
         }
-        for (router, &Distance(weight, hops)) in &far {
-            let before = &mut tree.before[router.index()];
-            for link in graph.edges_directed(*router, Incoming) {
-                let Some(&Distance(w, h)) = far.get(&link.source()) else { continue };
-                let is_short = w + link.weight().0 == weight;
-                if is_short && (mode == Mode::EqualCost || h + 1 == hops) {
-                    before.push(link.source().index() as u32);
-                }
-            }
+        let before = |router: NodeIndex| {
+            let Some(Distance(weight, hops)) = reached[router.index()] else { return Vec::new() };
+            let links = graph.edges_directed(router, Incoming).filter(|link| {
+                reached[link.source().index()].is_some_and(|Distance(w, h)| {
+                    w + link.weight().0 == weight && (mode == Mode::EqualCost || h + 1 == hops)
+                })
+            });
+            let mut before: Vec<u32> = links.map(|link| link.source().index() as u32).collect();
             before.sort_unstable();
             if mode == Mode::Single {
                 before.truncate(1);
             }
-        }
-        tree
+            before
+        };
+        let before = graph.node_indices().map(before).collect();
+        Self { source: source.index() as u32, reached, before }
     }
 
     /// The routers on all paths to each router, both ends included; none to one that is not reached.
