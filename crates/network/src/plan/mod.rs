@@ -177,11 +177,10 @@ fn fill(among: &[u32], segments: &mut Segments, strategy: Strategy, limits: &Lim
     let mut spent = Cost::default();
     while order.len() < limits.routers {
         let candidates = candidates(among, segments, limits, spent);
-        let most =
-            |of: &dyn Fn(u32) -> u64| best(&candidates, |router| of(router) as f64 / limits.cost(router).number());
+        let per_cost = |gain: u64, router: u32| gain as f64 / limits.cost(router).number();
         let next = match strategy {
-            Strategy::Greedy => most(&|router| segments.counts()[router as usize]),
-            Strategy::Saving | Strategy::Swap => most(&|router| segments.saving(router)),
+            Strategy::Greedy => best(&candidates, |router| per_cost(segments.counts()[router as usize], router)),
+            Strategy::Saving | Strategy::Swap => best(&candidates, |router| per_cost(segments.saving(router), router)),
             Strategy::Random if candidates.is_empty() => None,
             Strategy::Random => Some(candidates[random.random_range(0..candidates.len())]),
         };
