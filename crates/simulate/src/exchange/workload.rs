@@ -55,7 +55,7 @@ impl ExchangeWorkload {
     /// The stream for these settings and this seed.
     pub fn new(settings: &Settings, seed: u64) -> Result<Self, SettingsError> {
         settings.check()?;
-        let mut chance = Chance::new(seed, u64::from_le_bytes(*b"exchange"));
+        let mut chance = Chance::named(seed, b"exchange");
         let (stop, requests_left) = match settings.end {
             End::AfterRequests(requests) => (i64::MAX, requests),
             End::After(span) => ((settings.start + span).as_nanos(), u64::MAX),
@@ -79,10 +79,6 @@ impl ExchangeWorkload {
     /// Scheduled responses: those to requests that are still open if the stream continues, and orphans.
     pub fn open(&self) -> usize {
         self.open.len()
-    }
-
-    fn next_request_at(&self) -> i64 {
-        self.start.saturating_add(self.arrivals.now() as i64)
     }
 
     #[inline]
@@ -131,15 +127,15 @@ impl Iterator for ExchangeWorkload {
 
     #[inline]
     fn next(&mut self) -> Option<Observation> {
-        let request_at = if self.requests_left == 0 { i64::MAX } else { self.next_request_at() };
+        let request_at = match self.requests_left {
+            0 => i64::MAX,
+            _ => self.start.saturating_add(self.arrivals.now() as i64),
+        };
         let last = self.stop.saturating_sub(1);
         if let Some((at, open)) = self.open.pop_until(request_at.min(last)) {
             self.delay = open.delay;
             return Some(Observation::Response(sighting(open.id, at)));
         }
-        if self.requests_left == 0 || request_at > last {
-            return None;
-        }
-        Some(self.request(request_at))
+        (request_at <= last).then(|| self.request(request_at))
     }
 }
