@@ -16,6 +16,11 @@ impl Chance {
         Self { generator: Pcg64Mcg::new(u128::from(word(0)) << 64 | u128::from(word(1))) }
     }
 
+    /// The sequence of the purpose with this name.
+    pub(crate) fn named(seed: u64, purpose: &[u8; 8]) -> Self {
+        Self::new(seed, u64::from_le_bytes(*purpose))
+    }
+
     /// 64 random bits.
     #[inline]
     pub(crate) fn bits(&mut self) -> u64 {

@@ -261,7 +261,7 @@ impl FlowWorkload {
     /// The stream for these settings and this seed.
     pub fn new(settings: &FlowSettings, seed: u64) -> Result<Self, FlowError> {
         settings.check()?;
-        let mut chance = Chance::new(seed, u64::from_le_bytes(*b"manyflow"));
+        let mut chance = Chance::named(seed, b"manyflow");
         let span = settings.span.get();
         let (jitter, levels) = levels(settings, &mut chance)?;
         let gaps = settings.gaps.sampler()?;

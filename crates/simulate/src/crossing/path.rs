@@ -51,8 +51,7 @@ impl Path {
         if !(0.0..=1.0).contains(&settings.duplicates) {
             return Err(SettingsError::Duplicates(settings.duplicates));
         }
-        let mut chances =
-            [b"pathtime", b"pathloss", b"pathcopy"].map(|name| Chance::new(seed, u64::from_le_bytes(*name)));
+        let mut chances = [b"pathtime", b"pathloss", b"pathcopy"].map(|name| Chance::named(seed, name));
         Ok(Self {
             delays: settings.delays.sampler().map_err(SettingsError::Delays)?,
             losses: Losses::new(settings.loss, &mut chances[1]),

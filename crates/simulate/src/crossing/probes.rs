@@ -18,7 +18,7 @@ impl ProbeTimes {
         if !(rate > 0.0 && rate <= 1e9) {
             return Err(SettingsError::Rate(rate));
         }
-        let mut chance = Chance::new(seed, u64::from_le_bytes(*b"sendtime"));
+        let mut chance = Chance::named(seed, b"sendtime");
         let gap_ns = 1e9 / rate;
         let next_ns = gap_ns * chance.exponential();
         Ok(Self { gap_ns, start, next_ns, chance })

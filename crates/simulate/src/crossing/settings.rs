@@ -121,7 +121,7 @@ impl Settings {
     pub fn delay_moments(&self) -> Result<(f64, f64), DistributionError> {
         const DRAWS: u32 = 10_000;
         let delays = self.delays.sampler()?;
-        let mut chance = Chance::new(0, u64::from_le_bytes(*b"moments\0"));
+        let mut chance = Chance::named(0, b"moments\0");
         let (mut sum, mut squares) = (0.0, 0.0);
         for _ in 0..DRAWS {
             // Once for a flow; without this draw recorded numbers would be others.

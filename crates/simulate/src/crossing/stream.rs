@@ -45,7 +45,7 @@ impl Passages {
     /// The stream for these settings and this seed.
     pub fn new(settings: &Settings, seed: u64) -> Result<Self, SettingsError> {
         settings.check()?;
-        let mut chance = Chance::new(seed, u64::from_le_bytes(*b"crossing"));
+        let mut chance = Chance::named(seed, b"crossing");
         let packet_ids = chance.bits();
         let losses = Losses::new(settings.loss, &mut chance);
         // Once for a flow; without these two draws all recorded streams would be others.

@@ -36,7 +36,7 @@ impl PacketWorkload {
         let mut workload = Self {
             model,
             seed,
-            chance: Chance::new(seed, u64::from_le_bytes(*b"packet\0\0")),
+            chance: Chance::named(seed, b"packet\0\0"),
             // A connection has about 25 packets.
             events: Wheel::new((25.0 * f64::from(settings.flows) + 2.0 * f64::from(settings.queries) + 1.0) / seconds),
             flows: Vec::new(),

@@ -96,7 +96,7 @@ impl Arrivals {
     pub fn new(settings: &Settings, seed: u64) -> Result<Self, SettingsError> {
         settings.check()?;
         settings.check_room()?;
-        let mut chance = Chance::new(seed, u64::from_le_bytes(*b"arrivals"));
+        let mut chance = Chance::named(seed, b"arrivals");
         let background = settings.background.clone();
         let mean_bytes = f64::from(background.packet_bytes.start() + background.packet_bytes.end()) / 2.0;
         let mut all = Self {
