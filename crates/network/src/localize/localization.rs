@@ -131,7 +131,7 @@ impl Localization {
             found.judge_losses(readings, segment, bursts);
         }
         found.changes.sort_by_key(|change| (change.since, change.segment, change.kind));
-        for (segment, probability) in found.shares(&measured) {
+        for (segment, _, probability) in found.shares(&measured) {
             found.probabilities[segment as usize] = probability;
         }
         found.judge_paths(routes, readings, paths, &measured, &null);
@@ -192,10 +192,10 @@ impl Localization {
         self.paths = paths.iter().map(|&path| (path, verdict(path))).collect();
     }
 
-    /// For segments with a verdict: the probability of each, if exactly one has changed, besides others in alarm.
+    /// The segments with a verdict, and the probability of each, if exactly one has changed, besides others in alarm.
     ///
     /// A segment in alarm competes with those that are not; these compete with each other and with the weakest alarm.
-    fn shares(&self, segments: &[u32]) -> Vec<(u32, f64)> {
+    fn shares(&self, segments: &[u32]) -> Vec<(u32, Verdict, f64)> {
         let known: Vec<(u32, Verdict)> =
             segments.iter().filter_map(|&segment| Some((segment, self.delays[segment as usize]?))).collect();
         let is_alarm = |verdict: &Verdict| verdict.p_value <= self.segment_alarm;
@@ -204,7 +204,7 @@ impl Localization {
         let of_quiet = ln_sum(quiet.iter().map(|(_, verdict)| verdict.ln_odds));
         let share = |(segment, verdict): (u32, Verdict)| {
             let rival = if is_alarm(&verdict) { Some(verdict.ln_odds) } else { least };
-            (segment, (verdict.ln_odds - ln_sum([of_quiet].into_iter().chain(rival))).exp())
+            (segment, verdict, (verdict.ln_odds - ln_sum([of_quiet].into_iter().chain(rival))).exp())
         };
         known.into_iter().map(share).collect()
     }
@@ -233,44 +233,43 @@ impl Localization {
         let parts = routes.path(path);
         let last = readings.starts().len().saturating_sub(1);
         let first = verdict.map_or(last, |verdict| verdict.shift.first);
-        let whole = complete(parts, readings, first..readings.starts().len());
-        let baseline = complete(parts, readings, 0..self.baseline.min(readings.starts().len()));
-        let n = whole.len() as f64;
+        let window = complete(parts, readings, first..readings.starts().len());
+        let n = window.len() as f64;
         let sum = |of: &dyn Fn(u32, usize) -> Option<f64>| -> f64 {
             let terms =
-                parts.iter().flat_map(|&segment| whole.iter().filter_map(move |&interval| of(segment, interval)));
+                parts.iter().flat_map(|&segment| window.iter().filter_map(move |&interval| of(segment, interval)));
             terms.sum()
         };
-        let mean = |segment: u32, interval: usize| Some(readings.delay(segment, interval)?.mean_ns);
-        let delay = || (sum(&mean) / n, sum(&|s, i| Some(readings.mean(s, i)?.variance)) / (n * n));
+        let mean = || sum(&|s, i| Some(readings.mean(s, i)?.value)) / n;
+        let variance = || sum(&|s, i| Some(readings.mean(s, i)?.variance)) / (n * n);
         let std = || (sum(&|s, i| Some(readings.delay(s, i)?.std_ns.powi(2))) / n).sqrt();
-        let excess = verdict.map_or(0.0, |verdict| verdict.shift.excess);
-        let mut suspects: Vec<Suspect> = Vec::new();
-        for (segment, probability) in self.shares(parts) {
-            let Some(own) = self.delays[segment as usize] else { continue };
-            let over = |intervals: &[usize]| {
-                let means = intervals.iter().filter_map(|&interval| mean(segment, interval));
-                (!intervals.is_empty()).then(|| means.sum::<f64>() / intervals.len() as f64)
-            };
-            // The baseline of the path has only intervals in which all its segments were measured.
-            let usual = over(&baseline).unwrap_or(own.baseline.mean);
-            let excess_ns = over(&whole).map_or(own.shift.excess, |now| now - usual);
-            suspects.push(Suspect {
-                segment,
-                excess_ns,
-                share: (excess > 0.0).then(|| excess_ns / excess),
-                probability,
-            });
-        }
-        suspects.sort_by(|a, b| b.probability.total_cmp(&a.probability));
         let kept = |segment: &u32| Some(1.0 - readings.of(*segment).get(last).copied()??.loss()?);
         PathState {
-            delay: (n > 0.0).then(delay),
+            delay: (n > 0.0).then(|| (mean(), variance())),
             std_ns: (n > 0.0).then(std),
             loss: parts.iter().map(kept).product::<Option<f64>>().map(|kept| 1.0 - kept),
             missing: parts.iter().copied().filter(|&segment| self.delays[segment as usize].is_none()).collect(),
-            suspects,
+            suspects: self.suspects(parts, readings, &window, verdict.map_or(0.0, |verdict| verdict.shift.excess)),
         }
+    }
+
+    /// The segments of a path that have a verdict, the most probable cause first, given the path's excess and the
+    /// intervals of its window in which all its segments were measured.
+    fn suspects(&self, parts: &[u32], readings: &Readings, window: &[usize], excess: f64) -> Vec<Suspect> {
+        // The baseline of the path, too, has only intervals in which all its segments were measured.
+        let baseline = complete(parts, readings, 0..self.baseline.min(readings.starts().len()));
+        let mean = |segment: u32, intervals: &[usize]| {
+            let means = intervals.iter().filter_map(|&interval| Some(readings.delay(segment, interval)?.mean_ns));
+            (!intervals.is_empty()).then(|| means.sum::<f64>() / intervals.len() as f64)
+        };
+        let suspect = |(segment, own, probability): (u32, Verdict, f64)| {
+            let usual = mean(segment, &baseline).unwrap_or(own.baseline.mean);
+            let excess_ns = mean(segment, window).map_or(own.shift.excess, |now| now - usual);
+            Suspect { segment, excess_ns, share: (excess > 0.0).then(|| excess_ns / excess), probability }
+        };
+        let mut suspects: Vec<Suspect> = self.shares(parts).into_iter().map(suspect).collect();
+        suspects.sort_by(|a, b| b.probability.total_cmp(&a.probability));
+        suspects
     }
 }
 
