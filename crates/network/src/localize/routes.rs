@@ -1,7 +1,7 @@
 //! Paths as sequences of segments.
 
 use crate::paths::Paths;
-use crate::segments::Segments;
+use crate::segments::{Segments, ends};
 use std::sync::Arc;
 
 /// The segments of a network with some instrumented routers, and the sequence of segments of every path.
@@ -52,8 +52,7 @@ impl Routes {
 
     /// The segments from one router to another.
     pub fn between(&self, from: u32, to: u32) -> impl Iterator<Item = u32> {
-        let has_ends = move |routers: &[u32]| routers.first() == Some(&from) && routers.last() == Some(&to);
-        (0..self.segments() as u32).filter(move |&segment| has_ends(self.routers(segment)))
+        (0..self.segments() as u32).filter(move |&segment| ends(self.routers(segment)) == [from, to])
     }
 
     /// The number of paths.
@@ -76,8 +75,7 @@ impl Routes {
 
     /// The paths from one router to another.
     pub fn paths_between(&self, from: u32, to: u32) -> Vec<usize> {
-        let has_ends = |path: &[u32]| path.first() == Some(&from) && path.last() == Some(&to);
-        self.paths.iter().enumerate().filter(|(_, path)| has_ends(path)).map(|(number, _)| number).collect()
+        (0..).zip(self.paths.iter()).filter(|(_, path)| ends(path) == [from, to]).map(|(number, _)| number).collect()
     }
 }
 
