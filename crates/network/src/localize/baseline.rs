@@ -96,7 +96,7 @@ impl Baseline {
 }
 
 /// The number of the values that are known, and the means of them and of their variances; `None` if there are none.
-fn mean(values: &[Option<Value>]) -> Option<(usize, Value)> {
+pub(super) fn mean(values: &[Option<Value>]) -> Option<(usize, Value)> {
     let intervals = values.iter().flatten().count();
     let mean = |of: fn(&Value) -> f64| values.iter().flatten().map(of).sum::<f64>() / intervals as f64;
     (intervals > 0).then(|| (intervals, Value { value: mean(|v| v.value), variance: mean(|v| v.variance) }))

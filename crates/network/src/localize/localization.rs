@@ -1,4 +1,4 @@
-use super::baseline::{Baseline, Value, WINDOWS};
+use super::baseline::{Baseline, Value, WINDOWS, mean};
 use super::losses::{Bursts, LossVerdict, Tally};
 use super::null::Null;
 use super::readings::Readings;
@@ -335,11 +335,10 @@ fn changes(
 
 /// Correlation of neighbouring intervals; `None` if fewer than four are known or all are equal.
 fn correlation(values: &[Option<Value>]) -> Option<f64> {
-    let n = values.iter().flatten().count() as f64;
-    let mean = values.iter().flatten().map(|v| v.value).sum::<f64>() / n;
+    let (intervals, Value { value: mean, .. }) = mean(values)?;
     let squares: f64 = values.iter().flatten().map(|v| (v.value - mean).powi(2)).sum();
     let pairs = values.windows(2).filter_map(|pair| Some((pair[0]?.value - mean) * (pair[1]?.value - mean)));
-    (n >= 4.0 && squares > 0.0).then(|| pairs.sum::<f64>() / squares)
+    (intervals >= 4 && squares > 0.0).then(|| pairs.sum::<f64>() / squares)
 }
 
 /// The mean over segments and its standard error; corrects the bias of −1/*B* that the estimated mean causes.
