@@ -23,7 +23,7 @@ mod loans;
 
 use crate::batch::begin;
 use crate::distribution::{Ambiguous, DelayStore, Distribution};
-use crate::{Event, Exchanges, Fates, Sample, Structure};
+use crate::{Event, Fates, Sample, Structure};
 use dwell_types::{ExchangeId, Leg, Match, Nanos, Observation, Repeat, Series, Sink, Timestamp};
 use std::ops::Range;
 
@@ -99,62 +99,36 @@ impl RttMeter {
 
     /// An empty meter.
     pub fn new(settings: &Settings) -> Result<Self, SettingsError> {
-        let groups = settings.distinct_groups();
-        let mut matches = settings.matches.clone();
-        matches.sort_unstable();
-        matches.dedup();
-        if matches.is_empty() {
-            return Err(SettingsError::NoMatches);
-        }
-        if let Some(&other) = matches.iter().find(|&&matching| !settings.method.measures(matching)) {
-            return Err(SettingsError::Match(settings.method, other));
-        }
-        let (given, most) = (settings.entry_probabilities.len(), settings.method.most_entry_probabilities());
-        if given > most {
-            return Err(SettingsError::EntryProbabilities { method: settings.method, given, most });
-        }
-        let series: usize = matches.iter().map(|&m| m.legs(settings.has_inside).len() * usize::from(groups)).sum();
-        if series > DelayStore::MOST_SERIES {
-            return Err(SettingsError::Series(series));
-        }
-        let mut expiries = matches.iter().map(|&matching| settings.expiry_of(matching));
-        if let Some(expiry) = expiries.find(|&expiry| expiry <= Nanos::ZERO || expiry > Exchanges::LONGEST_WAIT) {
-            return Err(SettingsError::Expiry(expiry));
-        }
-        settings.filters.check(settings.method.place_bits()).map_err(SettingsError::parameter)?;
-        if let Some(rate) = settings.rate.filter(|rate| !(rate.is_finite() && *rate > 0.0)) {
-            return Err(SettingsError::Rate(rate));
-        }
-        Self::fitting(settings, &matches, series).map_err(|error| match error {
+        let mut settings = settings.clone();
+        settings.matches.sort_unstable();
+        settings.matches.dedup();
+        settings.check()?;
+        Self::fitting(&settings).map_err(|error| match error {
             SettingsError::Memory { needed, .. } => {
-                let needed = Self::least_memory(settings, &matches, series, needed);
-                SettingsError::Memory { given: settings.memory, needed }
+                SettingsError::Memory { given: settings.memory, needed: Self::least_memory(&settings, needed) }
             }
             other => other,
         })
     }
 
-    /// The least sufficient memory, searched from `from` upwards: what a method needs besides its tables is known only
+    /// The least sufficient memory, searched from `needed` upwards: what a method needs besides its tables is known only
     /// once they are built. Beyond `LARGE`, only reached with a given number of slots, nothing is built.
-    fn least_memory(settings: &Settings, matches: &[Match], series: usize, from: usize) -> usize {
+    fn least_memory(settings: &Settings, mut needed: usize) -> usize {
         const LARGE: usize = 1 << 30;
-        if from > LARGE {
-            return from;
-        }
-        let settings = Settings { memory: from, ..settings.clone() };
-        match Self::fitting(&settings, matches, series) {
-            Err(SettingsError::Memory { needed, .. }) if needed > from => {
-                Self::least_memory(&settings, matches, series, needed)
+        while needed <= LARGE {
+            match Self::fitting(&Settings { memory: needed, ..settings.clone() }) {
+                Err(SettingsError::Memory { needed: more, .. }) if more > needed => needed = more,
+                _ => break,
             }
-            _ => from,
         }
+        needed
     }
 
     /// A meter that fits the memory.
-    fn fitting(settings: &Settings, matches: &[Match], series: usize) -> Result<Self, SettingsError> {
-        let mut split = Split::new(settings, matches, series)?;
+    fn fitting(settings: &Settings) -> Result<Self, SettingsError> {
+        let mut split = Split::new(settings)?;
         loop {
-            let meter = Self::divided(settings, matches, series, &split)?;
+            let meter = Self::divided(settings, &split)?;
             if !settings.method.is_bounded() {
                 return Ok(meter);
             }
@@ -174,8 +148,8 @@ impl RttMeter {
     }
 
     /// A meter whose memory is divided according to `split`.
-    fn divided(settings: &Settings, matches: &[Match], series: usize, split: &Split) -> Result<Self, SettingsError> {
-        let groups = settings.distinct_groups();
+    fn divided(settings: &Settings, split: &Split) -> Result<Self, SettingsError> {
+        let (groups, series) = (settings.distinct_groups(), settings.series());
         let store = match split.store {
             None => DelayStore::unbounded(series),
             Some(bytes) => DelayStore::bounded(series, bytes)
@@ -183,9 +157,9 @@ impl RttMeter {
         };
         let mut rule_of = [ABSENT; Match::ALL.len()];
         let mut doors = std::array::from_fn(|_| Door::none());
-        let mut rules = Vec::with_capacity(matches.len());
+        let mut rules = Vec::with_capacity(settings.matches.len());
         let mut first_series = 0;
-        for &matching in matches {
+        for &matching in &settings.matches {
             let legs = matching.legs(settings.has_inside);
             let exchanges = settings.exchanges(matching);
             let tags = usize::from(exchanges.tags);

@@ -102,6 +102,38 @@ impl Settings {
         }
     }
 
+    /// Checks what can be checked before anything is built; each match is there once.
+    pub(super) fn check(&self) -> Result<(), SettingsError> {
+        let method = self.method;
+        if self.matches.is_empty() {
+            return Err(SettingsError::NoMatches);
+        }
+        if let Some(&other) = self.matches.iter().find(|&&matching| !method.measures(matching)) {
+            return Err(SettingsError::Match(method, other));
+        }
+        let (given, most) = (self.entry_probabilities.len(), method.most_entry_probabilities());
+        if given > most {
+            return Err(SettingsError::EntryProbabilities { method, given, most });
+        }
+        if self.series() > DelayStore::MOST_SERIES {
+            return Err(SettingsError::Series(self.series()));
+        }
+        let mut expiries = self.matches.iter().map(|&matching| self.expiry_of(matching));
+        if let Some(expiry) = expiries.find(|&expiry| expiry <= Nanos::ZERO || expiry > Exchanges::LONGEST_WAIT) {
+            return Err(SettingsError::Expiry(expiry));
+        }
+        self.filters.check(method.place_bits()).map_err(SettingsError::parameter)?;
+        match self.rate {
+            Some(rate) if !(rate.is_finite() && rate > 0.0) => Err(SettingsError::Rate(rate)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Number of series of all rules together: legs × groups of each match.
+    pub(super) fn series(&self) -> usize {
+        self.matches.iter().map(|&matching| usize::from(self.exchanges(matching).tags)).sum()
+    }
+
     /// Number of groups that are distinguished: 1 to [`Series::GROUPS`].
     pub(super) fn distinct_groups(&self) -> u16 {
         self.groups.clamp(1, Series::GROUPS)

@@ -32,9 +32,10 @@ impl Split {
         }
     }
 
-    pub(super) fn new(settings: &Settings, matches: &[Match], series: usize) -> Result<Self, SettingsError> {
+    pub(super) fn new(settings: &Settings) -> Result<Self, SettingsError> {
         /// With this much per series, the store has as much as the tables.
         const EVEN: usize = 3 << 9;
+        let (matches, series) = (&settings.matches, settings.series());
         let parts = matches.iter().map(|&m| Self::parts(m)).sum();
         let least_store = DelayStore::least_bytes(series);
         let mut split = Self { store: None, least_store, least: [0; Match::ALL.len()], rest: 0, parts, batch: BATCH };
