@@ -7,9 +7,9 @@ use dwell_types::Timestamp;
 
 /// Lends a rule's plain entries what those of the others leave of the total, or at least its own memory.
 pub(super) fn lend(rules: &mut [Rule], number: usize, now: Timestamp) {
-    let Some(Borrower { own, ahead, .. }) = rules[number].meter.borrower() else { return };
-    let (all, taken) = sums(rules.iter().enumerate().map(|(at, rule)| (rule, at == number)));
-    let left = all.saturating_sub(taken);
+    let Some(Borrower { own, bytes, ahead }) = rules[number].meter.borrower() else { return };
+    let (all, taken) = sums(rules);
+    let left = all.saturating_sub(taken - bytes);
     if left < ahead && ahead <= own {
         call_back(rules, now);
     }
@@ -18,7 +18,7 @@ pub(super) fn lend(rules: &mut [Rule], number: usize, now: Timestamp) {
 
 /// Calls back all loans if more than the total is used: rules that have packed their entries lend nothing.
 pub(super) fn settle(rules: &mut [Rule], now: Timestamp) {
-    let (all, taken) = sums(rules.iter().map(|rule| (rule, false)));
+    let (all, taken) = sums(rules);
     if taken > all {
         call_back(rules, now);
     }
@@ -32,12 +32,10 @@ fn call_back(rules: &mut [Rule], now: Timestamp) {
     }
 }
 
-/// The total memory of the rules with plain entries, and what these use, without the rules that are left out.
-fn sums<'a>(rules: impl Iterator<Item = (&'a Rule, bool)>) -> (usize, usize) {
-    rules.fold((0, 0), |(all, taken), (rule, is_left_out)| match rule.meter.borrower() {
-        Some(Borrower { own, bytes, .. }) => (all + own, taken + if is_left_out { 0 } else { bytes }),
-        None => (all, taken),
-    })
+/// The total memory of the rules with plain entries, and what these use.
+fn sums(rules: &[Rule]) -> (usize, usize) {
+    let borrowers = rules.iter().filter_map(|rule| rule.meter.borrower());
+    borrowers.fold((0, 0), |(all, taken), Borrower { own, bytes, .. }| (all + own, taken + bytes))
 }
 
 #[cfg(test)]

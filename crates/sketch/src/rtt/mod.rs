@@ -218,13 +218,11 @@ impl RttMeter {
         }
     }
 
-    /// Processes the events in a rule's queue.
+    /// Processes the events in a rule's queue. If it has plain entries, they may need memory of other rules.
     #[inline(never)]
     fn take_batch(&mut self, number: usize) {
-        if self.rules[number].meter.borrower().is_none() {
-            return self.update(number);
-        }
-        let now = self.rules[number].begin_of_batch();
+        let rule = &self.rules[number];
+        let now = rule.meter.borrower().and_then(|_| rule.begin_of_batch());
         if let Some(now) = now {
             loans::lend(&mut self.rules, number, now);
         }
