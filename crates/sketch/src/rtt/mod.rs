@@ -378,19 +378,9 @@ impl RttMeter {
 
     /// Bytes that the data structures hold now.
     pub fn state_bytes(&self) -> usize {
-        let rules: usize = self
-            .rules
-            .iter()
-            .map(|rule| {
-                rule.meter.state_bytes()
-                    + size_of_val(&*rule.meter)
-                    + size_of::<Rule>()
-                    + rule.reported.len() * size_of::<Fates>()
-                    + size_of_val(&*rule.queue)
-                    + self.doors[rule.matching as usize].bytes()
-            })
-            .sum();
-        rules + self.store.state_bytes() + self.samples.capacity() * size_of::<Sample>() + Self::OWN_BYTES
+        let rules: usize = self.rules.iter().map(Rule::state_bytes).sum();
+        let doors: usize = self.doors.iter().map(Door::bytes).sum();
+        rules + doors + self.store.state_bytes() + self.samples.capacity() * size_of::<Sample>() + Self::OWN_BYTES
     }
 
     /// The largest value of [`RttMeter::state_bytes`] at the moments when it was checked.
@@ -484,5 +474,10 @@ impl Rule {
     #[inline]
     fn series_of(&self, tag: u16, groups: u16) -> Series {
         Series { matching: self.matching, leg: self.legs[usize::from(tag / groups)], group: tag % groups }
+    }
+
+    fn state_bytes(&self) -> usize {
+        let meter = self.meter.state_bytes() + size_of_val(&*self.meter);
+        size_of::<Self>() + meter + size_of_val(&*self.queue) + size_of_val(&*self.reported)
     }
 }
