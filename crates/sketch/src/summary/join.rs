@@ -2,7 +2,7 @@ use super::combined::passing;
 use super::spans::{Reordered, Span, Spans};
 use super::{Combined, FlowCounts, Sketch, Summary};
 use crate::Foreign;
-use crate::lda::{Lda, OneWay};
+use crate::lda::OneWay;
 use crate::lds::Lds;
 use dwell_types::{Nanos, Timestamp};
 use std::collections::{HashMap, VecDeque};
@@ -139,9 +139,6 @@ impl Join {
         }
         self.sender.push(summary);
         self.join();
-        if self.sender.summaries.len() > MOST_WAITING {
-            self.drop_sent(1, Unusable::NoBorder);
-        }
         self.make_room();
     }
 
@@ -158,14 +155,18 @@ impl Join {
         }
         self.receiver.push(summary);
         self.join();
-        if self.receiver.summaries.len() > MOST_WAITING {
-            self.drop_received(1);
-        }
         self.make_room();
     }
 
-    /// Drops the oldest summaries of the point that is ahead, until the rest fits the bound.
+    /// Drops the oldest summary of a point for which too many wait, then those of the point that is ahead, until the rest
+    /// fits the bound.
     fn make_room(&mut self) {
+        if self.sender.summaries.len() > MOST_WAITING {
+            self.drop_sent(1, Unusable::NoBorder);
+        }
+        if self.receiver.summaries.len() > MOST_WAITING {
+            self.drop_received(1);
+        }
         while self.bound.is_some_and(|bound| self.state_bytes() > bound) {
             if self.sender.summaries.len() >= self.receiver.summaries.len() {
                 self.drop_sent(1, Unusable::NoBorder);
@@ -194,7 +195,7 @@ impl Join {
             }
             let Some((sent, received)) = common(&self.sender, &self.receiver, |s| s.to) else { return };
             if self.is_one_time(sent, received) {
-                self.answer(sent + 1, received + 1);
+                self.answer(sent, received);
             } else {
                 self.drop_sent(sent + 1, Unusable::NoBorder);
                 self.drop_received(received + 1);
@@ -207,39 +208,38 @@ impl Join {
     fn is_one_time(&self, sent: usize, received: usize) -> bool {
         /// Delays change by less from one border to another, or are about as long as intervals.
         const LEAST: i64 = 300_000_000;
-        let lasts = |queue: &Queue, last: usize| {
-            let ends = queue.summaries.front().zip(queue.summaries.get(last));
-            ends.map_or(0, |(first, last)| (last.end - first.start).get())
-        };
+        let lasts = |queue: &Queue, last: usize| queue.ends(last).map_or(0, |[start, end]| (end - start).get());
         let (sent, received) = (lasts(&self.sender, sent), lasts(&self.receiver, received));
         let apart = sent.saturating_sub(received).saturating_abs();
         apart <= LEAST || apart <= sent.min(received) / 2
     }
 
-    /// Joins the first `sent` summaries of the sender and the first `received` of the receiver.
+    /// Joins all summaries up to these.
     fn answer(&mut self, sent: usize, received: usize) {
-        let packets = [self.sender.packets(sent), self.receiver.packets(received)];
-        let sender = sum(self.sender.summaries.drain(..sent));
-        let receiver = sum(self.receiver.summaries.drain(..received));
-        let (Some((sender, start, end)), Some((receiver, received_start, received_end))) = (sender, receiver) else {
-            return;
-        };
-        let ends = [[start, end], [received_start, received_end]];
+        let (Some(sent), Some(received)) = (self.sender.take(sent), self.receiver.take(received)) else { return };
+        let ([start, end], ends) = (sent.ends, [sent.ends, received.ends]);
         let later = Span::later(ends);
-        let (answer, flows) = match sender.and_then(|sender| compare(sender, receiver?, later)) {
-            Ok((answer, flows, sketches)) => {
-                self.extend(Span::new(sketches, ends, answer));
-                let (spread, received) = (self.spread(&answer, end - start), answer.received as f64);
+        let compared = sent.sketch.and_then(|sender| {
+            let receiver = received.sketch?;
+            Ok((compare(&sender, &receiver, later)?, sender, receiver))
+        });
+        let (answer, flows) = match compared {
+            Ok((answer, sender, receiver)) => {
+                self.extend(Span::new([sender.lda, receiver.lda], ends, answer));
+                let spread = self.spread(&answer, end - start);
                 let reordered = self.spans.as_ref().and_then(Spans::reordered).map_or(0.0, Reordered::of_interval);
-                let answer = OneWay { elsewhere: passing(received * spread).max(reordered), ..answer };
-                (Ok(answer), flows.map(|flows| JoinedFlows { spread, ..flows }))
+                let elsewhere = passing(answer.received as f64 * spread).max(reordered);
+                let listed = sender.listed;
+                let flows = sender.lds.zip(receiver.lds);
+                let flows = flows.map(|(sender, receiver)| JoinedFlows { sender, receiver, listed, later, spread });
+                (Ok(OneWay { elsewhere, ..answer }), flows)
             }
             Err(error) => {
-                self.unjoined = self.unjoined.saturating_add(packets[1]);
+                self.unjoined = self.unjoined.saturating_add(received.packets);
                 (Err(Unusable::Foreign(error)), None)
             }
         };
-        self.put(Joined { start, end, sent: packets[0], answer, flows });
+        self.put(Joined { start, end, sent: sent.packets, answer, flows });
     }
 
     fn put(&mut self, joined: Joined) {
@@ -319,6 +319,14 @@ impl Join {
     }
 }
 
+/// Several summaries as one.
+struct Sum {
+    sketch: Result<Sketch, Foreign>,
+    packets: u64,
+    /// The start of the first, and the end of the last.
+    ends: [Timestamp; 2],
+}
+
 /// Where a summary belongs: next in the sequence, seen before, or after a gap.
 enum Place {
     Next,
@@ -331,6 +339,23 @@ impl Queue {
     fn packets(&self, number: usize) -> u64 {
         let each = self.summaries.iter().take(number).map(|summary| summary.sketch.lda.packets());
         each.fold(0, u64::saturating_add)
+    }
+
+    /// The start of the first summary, and the end of this one.
+    fn ends(&self, last: usize) -> Option<[Timestamp; 2]> {
+        Some([self.summaries.front()?.start, self.summaries.get(last)?.end])
+    }
+
+    /// Takes out all summaries up to this one.
+    fn take(&mut self, last: usize) -> Option<Sum> {
+        let (ends, packets) = (self.ends(last)?, self.packets(last + 1));
+        let sketches = self.summaries.drain(..=last).map(|summary| Ok(summary.sketch));
+        let sketch = sketches.reduce(|sum, next| {
+            let mut sum = sum?;
+            sum.merge(&next?)?;
+            Ok(sum)
+        })?;
+        Some(Sum { sketch, packets, ends })
     }
 
     fn place(&self, summary: &Summary) -> Place {
@@ -365,18 +390,10 @@ impl Queue {
     }
 }
 
-/// The answer for all packets, which the receiver saw later by about `later`, the sketches of flows, and those of all
-/// packets.
-fn compare(sender: Sketch, receiver: Sketch, later: Nanos) -> Result<(OneWay, Option<JoinedFlows>, [Lda; 2]), Foreign> {
+/// The answer for all packets, which the receiver saw later by about `later`.
+fn compare(sender: &Sketch, receiver: &Sketch, later: Nanos) -> Result<OneWay, Foreign> {
     let answer = receiver.lda.since_about(&sender.lda, later)?;
-    let flows = match (sender.lds, receiver.lds) {
-        (None, None) => None,
-        (Some(ours), Some(receiver)) => {
-            Some(JoinedFlows { sender: ours, receiver, listed: sender.listed, later, spread: 0.0 })
-        }
-        _ => return Err(Foreign::Flows),
-    };
-    Ok((answer, flows, [sender.lda, receiver.lda]))
+    if sender.lds.is_some() == receiver.lds.is_some() { Ok(answer) } else { Err(Foreign::Flows) }
 }
 
 /// The first border that both queues have, and neither has had twice.
@@ -388,20 +405,5 @@ fn common(sender: &Queue, receiver: &Queue, border: impl Fn(&Summary) -> u64) ->
         }
         let received = receiver.summaries.iter().position(|other| border(other) == wanted)?;
         Some((sent, received))
-    })
-}
-
-/// Several summaries as one sketch, with the start of the first and the end of the last.
-fn sum(summaries: impl Iterator<Item = Summary>) -> Option<(Result<Sketch, Foreign>, Timestamp, Timestamp)> {
-    summaries.fold(None, |sum, Summary { start, end, sketch, .. }| match sum {
-        None => Some((Ok(sketch), start, end)),
-        Some((sum, start, _)) => Some((
-            sum.and_then(|mut sum| {
-                sum.merge(&sketch)?;
-                Ok(sum)
-            }),
-            start,
-            end,
-        )),
     })
 }
