@@ -26,11 +26,11 @@ pub struct Taps {
 struct Slot {
     /// The upper 62 bits of its id, [`DEPARTED`] and [`SHARED`].
     packet: u64,
-    /// When it was seen, in nanoseconds; [`FREE`] if the slot is empty.
-    at: i64,
+    /// When it was seen; [`FREE`] if the slot is empty.
+    seen: Timestamp,
 }
 
-const FREE: i64 = i64::MIN;
+const FREE: Timestamp = Timestamp::MIN;
 
 /// The packet was seen departing, but not arriving.
 const DEPARTED: u64 = 1;
@@ -89,15 +89,15 @@ fn with(number: u64, (least, most): (Nanos, Nanos), another: Nanos) -> (Nanos, N
 }
 
 impl Slot {
-    const EMPTY: Self = Self { packet: 0, at: FREE };
+    const EMPTY: Self = Self { packet: 0, seen: FREE };
 
-    fn new(packet: PacketId, at: Timestamp, has_departed: bool) -> Self {
+    fn new(packet: PacketId, seen: Timestamp, has_departed: bool) -> Self {
         let packet = packet.0 & !(DEPARTED | SHARED) | if has_departed { DEPARTED } else { 0 };
-        Self { packet, at: at.as_nanos().max(FREE + 1) }
+        Self { packet, seen: seen.max(FREE + Nanos::new(1)) }
     }
 
-    const fn is_free(self) -> bool {
-        self.at == FREE
+    fn is_free(self) -> bool {
+        self.seen == FREE
     }
 
     const fn has_departed(self) -> bool {
@@ -108,7 +108,7 @@ impl Slot {
         self.packet & SHARED != 0
     }
 
-    const fn is_of(self, packet: PacketId) -> bool {
+    fn is_of(self, packet: PacketId) -> bool {
         (self.packet ^ packet.0) >> 2 == 0 && !self.is_free()
     }
 }
@@ -167,11 +167,10 @@ impl Taps {
         self.counts.arrived += 1;
         self.latest = self.latest.max(crossing.at);
         while let Some(at) = self.find(crossing.packet) {
-            let slot = self.slots[at];
-            match (self.is_overdue(slot), slot.has_departed()) {
-                (false, true) => return self.meet_departed(at, crossing.at),
-                (false, false) => return self.insert_again(crossing),
-                (true, _) => self.forget(at),
+            match self.used(self.slots[at]) {
+                Use::Departed => return self.meet_departed(at, crossing.at),
+                Use::Waiting => return self.insert_again(crossing),
+                Use::Overdue | Use::Free => self.forget(at),
             }
         }
         let (_, at) = self.place(crossing.packet);
@@ -185,7 +184,7 @@ impl Taps {
     fn insert_again(&mut self, crossing: &Crossing) {
         self.drop_passed(crossing.packet);
         let equal = self.equal(crossing.packet).count();
-        let behind = |at: usize| crossing.at - Timestamp::from_nanos(self.slots[at].at);
+        let behind = |at: usize| crossing.at - self.slots[at].seen;
         let is_copy = self.equal(crossing.packet).any(|at| behind(at) <= Self::COPY);
         let free = self.set(crossing.packet).find(|&at| self.slots[at].is_free());
         let Some(free) = free.filter(|_| !is_copy && equal < (self.ways / 2).max(1)) else {
@@ -202,7 +201,7 @@ impl Taps {
 
     /// The places of the equal packets that are waiting.
     fn equal(&self, packet: PacketId) -> impl Iterator<Item = usize> {
-        let is_waiting = move |slot: Slot| slot.is_of(packet) && !slot.has_departed() && !self.is_overdue(slot);
+        let is_waiting = move |slot: Slot| slot.is_of(packet) && self.used(slot) == Use::Waiting;
         self.set(packet).filter(move |&at| is_waiting(self.slots[at]))
     }
 
@@ -211,7 +210,7 @@ impl Taps {
     fn drop_passed(&mut self, packet: PacketId) {
         let set = self.set(packet);
         for slot in &mut self.slots[set] {
-            if slot.is_of(packet) && !slot.has_departed() && Timestamp::from_nanos(slot.at) < self.passed {
+            if slot.is_of(packet) && !slot.has_departed() && slot.seen < self.passed {
                 *slot = Slot::EMPTY;
                 self.counts.repeated += 1;
             }
@@ -222,7 +221,7 @@ impl Taps {
     /// is unknown, since any may have been dropped: the first one is given up.
     #[cold]
     fn take_shared(&mut self, packet: PacketId) -> bool {
-        let Some(first) = self.equal(packet).min_by_key(|&at| self.slots[at].at) else { return false };
+        let Some(first) = self.equal(packet).min_by_key(|&at| self.slots[at].seen) else { return false };
         self.slots[first] = Slot::EMPTY;
         self.counts.repeated += 1;
         self.counts.ambiguous += 1;
@@ -231,7 +230,7 @@ impl Taps {
     }
 
     fn meet_departed(&mut self, at: usize, arrived: Timestamp) {
-        let ahead = arrived - Timestamp::from_nanos(self.slots[at].at);
+        let ahead = arrived - self.slots[at].seen;
         self.slots[at] = Slot::EMPTY;
         let counts = &mut self.counts;
         counts.ahead = with(counts.backwards, counts.ahead, ahead);
@@ -246,18 +245,14 @@ impl Taps {
         if found.is_some_and(|at| self.slots[at].is_shared()) && self.take_shared(crossing.packet) {
             return None;
         }
-        match found {
-            Some(at) if !self.is_overdue(self.slots[at]) => {
-                if !self.slots[at].has_departed() {
-                    self.counts.matched += 1;
-                    return Some(self.meet_waiting(at, crossing.at));
-                }
+        match found.map(|at| (at, self.used(self.slots[at]))) {
+            Some((at, Use::Waiting)) => {
+                self.counts.matched += 1;
+                return Some(self.meet_waiting(at, crossing.at));
             }
-            overdue => {
-                if !overdue.is_some_and(|at| self.meet_overdue(at, crossing.at)) {
-                    self.remember_departed(crossing);
-                }
-            }
+            Some((_, Use::Departed)) => {}
+            Some((at, Use::Overdue)) if self.meet_overdue(at, crossing.at) => {}
+            _ => self.remember_departed(crossing),
         }
         self.counts.unknown += 1;
         None
@@ -265,7 +260,7 @@ impl Taps {
 
     /// Empties the slot of a packet that departs, and returns when it arrived.
     fn meet_waiting(&mut self, at: usize, departed: Timestamp) -> Timestamp {
-        let arrived = Timestamp::from_nanos(std::mem::replace(&mut self.slots[at], Slot::EMPTY).at);
+        let arrived = std::mem::replace(&mut self.slots[at], Slot::EMPTY).seen;
         self.counts.longest_wait = self.counts.longest_wait.max(departed - arrived);
         self.passed = self.passed.max(arrived);
         arrived
@@ -277,7 +272,7 @@ impl Taps {
         if slot.has_departed() {
             return false;
         }
-        let wait = departed - Timestamp::from_nanos(slot.at);
+        let wait = departed - slot.seen;
         let counts = &mut self.counts;
         counts.overdue_waits = with(counts.overdue, counts.overdue_waits, wait);
         counts.expired += 1;
@@ -309,7 +304,7 @@ impl Taps {
     }
 
     fn is_overdue(&self, slot: Slot) -> bool {
-        !slot.is_free() && self.latest - Timestamp::from_nanos(slot.at) > self.longest
+        !slot.is_free() && self.latest - slot.seen > self.longest
     }
 
     fn used(&self, slot: Slot) -> Use {
@@ -358,7 +353,7 @@ impl Taps {
     /// The slot of a full set that another packet may take, and what that is used for: the first choice by [`Use`], the
     /// oldest of several, and of equally old ones the one with the smallest id.
     fn least(&self, set: Range<usize>) -> (Use, usize) {
-        let choice = |at: usize| (self.used(self.slots[at]), self.slots[at].at, self.slots[at].packet);
+        let choice = |at: usize| (self.used(self.slots[at]), self.slots[at].seen, self.slots[at].packet);
         let first = set.start;
         let at = set.min_by_key(|&at| choice(at)).unwrap_or(first);
         (choice(at).0, at)
