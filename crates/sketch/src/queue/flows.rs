@@ -201,7 +201,7 @@ impl Flows {
     }
 
     /// Bytes of a flow up to the last long delay: lower and upper bound.
-    fn ends(&self, flow: &Flow) -> (u64, u64) {
+    fn bounds(&self, flow: &Flow) -> (u64, u64) {
         let tail = if flow.epoch == self.epoch { flow.tail } else { 0 };
         let most = flow.bytes - tail;
         (most.saturating_sub(flow.error), most)
@@ -210,9 +210,9 @@ impl Flows {
     /// At most `most` flows with culprits, those with the most bytes first.
     pub(super) fn culprits(&self, most: usize) -> Vec<FlowInQueue> {
         let mut culprits: Vec<&Flow> = self.table.iter().filter(|flow| flow.culprits > 0).collect();
-        culprits.sort_by_key(|flow| (Reverse(self.ends(flow)), flow.name));
+        culprits.sort_by_key(|flow| (Reverse(self.bounds(flow)), flow.name));
         let told = |flow: &&Flow| {
-            let (bytes, most_bytes) = self.ends(flow);
+            let (bytes, most_bytes) = self.bounds(flow);
             FlowInQueue {
                 name: self.names[flow.name as usize].clone(),
                 bytes,
@@ -226,7 +226,8 @@ impl Flows {
 
     /// The distribution of flow sizes; `None` if some flows had no entry.
     pub(super) fn sizes(&self) -> Option<FlowSizes> {
-        let mut sizes: Vec<u64> = self.table.iter().map(|flow| self.ends(flow).1).filter(|&bytes| bytes > 0).collect();
+        let mut sizes: Vec<u64> =
+            self.table.iter().map(|flow| self.bounds(flow).1).filter(|&bytes| bytes > 0).collect();
         sizes.sort_unstable();
         let max = sizes.last().copied().filter(|_| self.has_all)?;
         let rank = |percent: usize| sizes[(sizes.len() * percent).div_ceil(100).max(1) - 1];

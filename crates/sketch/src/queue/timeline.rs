@@ -3,7 +3,7 @@ use dwell_types::{Nanos, Timestamp};
 /// The queue over time: a bounded number of bins of equal length, which doubles when time exceeds the last bin.
 #[derive(Clone, Debug)]
 pub(super) struct Timeline {
-    start: Option<i64>,
+    start: Option<Timestamp>,
     /// Nanoseconds per bin.
     length: i64,
     bins: Vec<Bin>,
@@ -11,9 +11,9 @@ pub(super) struct Timeline {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Bin {
-    delay: i64,
-    queue: u64,
-    flow: u64,
+    longest_delay: Nanos,
+    deepest: u64,
+    largest_flow: u64,
 }
 
 /// A time bin.
@@ -33,9 +33,9 @@ pub struct Stretch {
 
 impl Bin {
     fn join(&mut self, other: Self) {
-        self.delay = self.delay.max(other.delay);
-        self.queue = self.queue.max(other.queue);
-        self.flow = self.flow.max(other.flow);
+        self.longest_delay = self.longest_delay.max(other.longest_delay);
+        self.deepest = self.deepest.max(other.deepest);
+        self.largest_flow = self.largest_flow.max(other.largest_flow);
     }
 }
 
@@ -52,13 +52,16 @@ impl Timeline {
     }
 
     /// Adds a packet that departs, not before the first one.
-    pub(super) fn update(&mut self, at: Timestamp, delay: Nanos, deepest: u64, flow: u64) {
-        let start = *self.start.get_or_insert(at.as_nanos());
-        let since = at.as_nanos().saturating_sub(start).max(0);
+    pub(super) fn update(&mut self, at: Timestamp, delay: Nanos, queue: u64, flow: u64) {
+        let since = (at - *self.start.get_or_insert(at)).get().max(0);
         while since / self.length >= Self::STRETCHES as i64 {
             self.halve();
         }
-        self.bins[(since / self.length) as usize].join(Bin { delay: delay.get(), queue: deepest, flow });
+        self.bins[(since / self.length) as usize].join(Bin {
+            longest_delay: delay,
+            deepest: queue,
+            largest_flow: flow,
+        });
     }
 
     /// Merges pairs of bins, and doubles their length.
@@ -75,15 +78,14 @@ impl Timeline {
     /// All bins up to the last in which a packet departed.
     pub(super) fn stretches(&self) -> Vec<Stretch> {
         let Some(start) = self.start else { return Vec::new() };
-        let last = self.bins.iter().rposition(|bin| bin.queue > 0 || bin.delay > 0).unwrap_or(0);
-        let begins =
-            |number: usize| Timestamp::from_nanos(start.saturating_add(self.length.saturating_mul(number as i64)));
+        let last = self.bins.iter().rposition(|bin| bin.deepest > 0 || bin.longest_delay > Nanos::ZERO).unwrap_or(0);
+        let begins = |number: usize| start + Nanos::new(self.length.saturating_mul(number as i64));
         let stretch = |(number, bin): (usize, &Bin)| Stretch {
             start: begins(number),
             end: begins(number + 1),
-            longest_delay: Nanos::new(bin.delay),
-            deepest: bin.queue,
-            largest_flow: bin.flow,
+            longest_delay: bin.longest_delay,
+            deepest: bin.deepest,
+            largest_flow: bin.largest_flow,
         };
         self.bins[..=last].iter().enumerate().map(stretch).collect()
     }
