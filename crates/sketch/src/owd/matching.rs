@@ -204,6 +204,11 @@ const FIRST_SLOTS: usize = 1 << 10;
 /// One match is remembered per this many packets in flight.
 const RECENT: usize = 16;
 
+/// Where in a queue the element with this number is, if the first one has the number `first`; numbers wrap around.
+const fn index(number: u32, first: u32) -> usize {
+    number.wrapping_sub(first) as usize
+}
+
 fn is_within(window: Nanos, a: Timestamp, b: Timestamp) -> bool {
     a.as_nanos().abs_diff(b.as_nanos()) <= window.get().unsigned_abs()
 }
@@ -298,8 +303,7 @@ impl Matching {
     fn sent_beside(&mut self, slot: usize, at: Timestamp) -> State {
         let (number, weight) = (self.number(), self.weight());
         let open = self.open.get_mut(slot);
-        let there = open.last.wrapping_sub(self.front) as usize;
-        let before = &mut self.queue[there];
+        let before = &mut self.queue[index(open.last, self.front)];
         before.state = State::Shared { next: number.wrapping_sub(open.last) };
         if is_within(self.window, at, before.sent.at) {
             self.sender_duplicates += weight;
@@ -316,8 +320,7 @@ impl Matching {
     fn sent_after_match(&mut self, slot: usize, at: Timestamp) -> State {
         let (number, weight) = (self.number(), self.weight());
         let open = self.open.get_mut(slot);
-        let there = open.first.wrapping_sub(self.first_recent) as usize;
-        let before = &mut self.recent[there];
+        let before = &mut self.recent[index(open.first, self.first_recent)];
         if is_within(self.window, at, before.sent) {
             self.sender_duplicates += weight;
             if before.copies > 0 {
@@ -336,8 +339,7 @@ impl Matching {
         let (number, weight) = (self.number(), self.weight());
         let open = self.open.get_mut(slot);
         let packet = open.packet;
-        let there = open.first.wrapping_sub(self.front) as usize;
-        let early = &mut self.queue[there];
+        let early = &mut self.queue[index(open.first, self.front)];
         let State::Early { next, copies, is_shared } = &mut early.state else {
             // Unreachable: an early entry always points to an early place.
             *open = Open::sent(packet, number);
@@ -393,7 +395,7 @@ impl Matching {
     /// The delay of a packet that arrives, if it alone of its id is in flight and may have such a delay.
     fn received_alone(&mut self, slot: usize, at: Timestamp, back: Option<&Latest>) -> Option<Nanos> {
         let &Open { packet, first, .. } = self.open.get(slot);
-        let there = first.wrapping_sub(self.front) as usize;
+        let there = index(first, self.front);
         let sent = self.queue[there].sent.at;
         let delay = at - sent;
         if delay > self.longest {
@@ -417,8 +419,8 @@ impl Matching {
         let (first, have_all_arrived) = (open.first, open.received >= open.copies);
         self.first_equal.get_or_insert(at);
         // Those whose fates are settled arrived earlier, if at all: this one was sent no earlier than `first`.
-        let first = first.wrapping_sub(self.front) as usize;
-        self.last = self.last.max(self.queue.get(first).map(|queued| queued.sent.at));
+        let first = self.queue.get(index(first, self.front));
+        self.last = self.last.max(first.map(|queued| queued.sent.at));
         if have_all_arrived {
             self.all_arrived(slot, at);
         }
@@ -428,10 +430,10 @@ impl Matching {
     fn copies(&mut self, slot: usize, at: Timestamp) -> Option<&mut u32> {
         let open = self.open.get(slot);
         let (copies, received) = if open.kind() == Kind::Matched {
-            let before = &mut self.recent[open.first.wrapping_sub(self.first_recent) as usize];
+            let before = &mut self.recent[index(open.first, self.first_recent)];
             (&mut before.copies, before.received)
         } else {
-            let before = &mut self.queue[open.last.wrapping_sub(self.front) as usize];
+            let before = &mut self.queue[index(open.last, self.front)];
             let State::Early { copies, .. } = &mut before.state else { return None };
             (copies, before.sent.at)
         };
@@ -447,7 +449,7 @@ impl Matching {
     /// The last of several equal packets in flight has arrived.
     fn all_arrived(&mut self, slot: usize, at: Timestamp) {
         let Open { packet, first, .. } = *self.open.get(slot);
-        let mut there = first.wrapping_sub(self.front) as usize;
+        let mut there = index(first, self.front);
         while let Some(queued) = self.queue.get_mut(there)
             && let State::Shared { next } = queued.state
         {
@@ -473,8 +475,7 @@ impl Matching {
             Place::Found(slot) => {
                 let open = self.open.get_mut(slot);
                 if open.kind() == Kind::Early {
-                    let there = open.last.wrapping_sub(self.front) as usize;
-                    if let State::Early { next, .. } = &mut self.queue[there].state {
+                    if let State::Early { next, .. } = &mut self.queue[index(open.last, self.front)].state {
                         *next = number.wrapping_sub(open.last);
                     }
                     open.last = number;
