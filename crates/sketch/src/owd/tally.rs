@@ -149,8 +149,7 @@ impl Tally {
             let is_part = self.is_part || other.is_part;
             return *self = Self { is_part, ..other.clone() };
         }
-        let excess = [&*self, other].map(|tally| tally.received.excess - tally.ambiguous.excess);
-        self.delays.merge(&other.delays, excess);
+        self.delays.merge(&other.delays, [self.timed().excess, other.timed().excess]);
         self.received.merge(other.received);
         self.lost.merge(other.lost);
         self.ambiguous.merge(other.ambiguous);
@@ -172,8 +171,24 @@ impl Tally {
         self
     }
 
+    /// All packets, by their fates.
+    fn fates(&self) -> [Total; 3] {
+        [self.received, self.lost, self.uncovered]
+    }
+
+    /// The sum of their weights.
+    fn weight(&self) -> f64 {
+        self.fates().iter().map(|total| total.weight).sum()
+    }
+
     fn is_empty(&self) -> bool {
-        [self.received, self.lost, self.uncovered].iter().all(|total| total.weight == 0.0)
+        self.weight() == 0.0
+    }
+
+    /// The packets whose delay is known.
+    fn timed(&self) -> Total {
+        let [all, others] = [self.received, self.ambiguous];
+        Total { weight: all.weight - others.weight, excess: all.excess - others.excess }
     }
 
     pub(super) fn add(&mut self, passed: &Passed) {
@@ -249,7 +264,7 @@ impl Tally {
     /// How many packets each unit of weight stands for if `sent` were sent. Weights add up to about as many, unless
     /// few packets were sampled: those from before sampling began have weight 1, whatever follows.
     pub(super) fn scale(&self, sent: u64) -> f64 {
-        let all = self.received.weight + self.lost.weight + self.uncovered.weight;
+        let all = self.weight();
         if all > 0.0 { (sent as f64 / all).max(1.0) } else { 1.0 }
     }
 
@@ -341,8 +356,7 @@ impl Tally {
 
     /// Student's quantile for as many packets of equal weight as tell as much about delays as these do.
     fn student(&self) -> f64 {
-        let [weight, excess] =
-            [self.received.weight - self.ambiguous.weight, self.received.excess - self.ambiguous.excess];
+        let Total { weight, excess } = self.timed();
         let alike = weight * weight / (excess + weight);
         if self.samples == 1 { Z95 } else { student95(alike - 1.0) }
     }
@@ -364,9 +378,7 @@ impl Tally {
 
     /// Whether the fates of all `sent` packets are counted, each with weight 1.
     pub fn is_exact(&self, sent: u64) -> bool {
-        let fates = [self.received, self.lost, self.uncovered];
-        fates.iter().all(|total| total.excess == 0.0)
-            && fates.iter().map(|total| total.weight).sum::<f64>() == sent as f64
+        self.fates().iter().all(|total| total.excess == 0.0) && self.weight() == sent as f64
     }
 }
 
