@@ -26,8 +26,13 @@ struct Bound {
     is_upper: bool,
 }
 
-/// An offset at the first delay in ns, and a slope in ns per second.
-type Line = (f64, f64);
+/// The offset as a function of time.
+struct Line {
+    /// At the first delay, in ns.
+    start: f64,
+    /// In ns per second.
+    slope: f64,
+}
 
 /// Bounds may be missed by so many ns: rounding.
 const TOLERANCE: f64 = 1e-3;
@@ -63,13 +68,13 @@ impl Drift {
             [values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max)]
         };
         let base = base.get() as f64;
-        let slopes = extremes(&|line| line.1);
+        let slopes = extremes(&|line| line.slope);
         let is_known = !lines.is_empty() && (slopes[0] > -most || slopes[1] < most);
         is_known.then(|| Self {
             // A nanosecond per second is a billionth.
             ppm: slopes.map(|slope| slope / 1e3),
-            start_ns: extremes(&|line| base + line.0),
-            end_ns: extremes(&|line| base + line.0 + line.1 * end),
+            start_ns: extremes(&|line| base + line.start),
+            end_ns: extremes(&|line| base + line.start + line.slope * end),
         })
     }
 }
@@ -77,8 +82,8 @@ impl Drift {
 /// The corners of the set of lines that keep all bounds, with slopes up to `most`: each touches two bounds, or one with
 /// the steepest slope. Bounds are few.
 fn corners(bounds: &[Bound], most: f64) -> Vec<Line> {
-    let through = |bound: &Bound, slope: f64| (bound.offset - slope * bound.at, slope);
-    let keeps = |&(start, slope): &Line| {
+    let through = |bound: &Bound, slope: f64| Line { start: bound.offset - slope * bound.at, slope };
+    let keeps = |&Line { start, slope }: &Line| {
         slope.abs() <= most
             && bounds.iter().all(|bound| {
                 let above = start + slope * bound.at - bound.offset;
