@@ -135,11 +135,16 @@ impl Combined {
         lda::surplus(self.surplus_intervals > 0, net, self.all_apart, self.apart_variance)
     }
 
+    /// Packets that arrive in a standard deviation of the delay; `None` without delays.
+    fn in_deviation(&self) -> Option<f64> {
+        self.std().map(|std| self.weight / self.time * std.value)
+    }
+
     /// Upper bound on the expected number of packets, per border, that pass before it at one point and after it at the
     /// other: as pairs of intervals tell, or those that pass at their rate in *E*\[(*D* − *D*ʹ)⁺\] ≤ *σ*/√2, for
     /// independent delays *D* and *Dʹ*.
     fn reordered(&self) -> f64 {
-        let by_rate = || self.std().map_or(0.0, |std| self.weight / self.time * std.value / SQRT_2);
+        let by_rate = || self.in_deviation().map_or(0.0, |packets| packets / SQRT_2);
         self.reordered.map_or_else(by_rate, |reordered| reordered.most)
     }
 
@@ -151,7 +156,7 @@ impl Combined {
         if self.surplus_intervals == 0 {
             return 0.0;
         }
-        let most = passing(self.std().map_or(f64::INFINITY, |std| self.weight / self.time * std.value));
+        let most = passing(self.in_deviation().unwrap_or(f64::INFINITY));
         if self.intervals < MANY { most } else { most.min(passing(self.surplus().high / self.intervals as f64)) }
     }
 
@@ -224,7 +229,6 @@ impl Combined {
         if self.weight == 0.0 {
             return None;
         }
-        // The variance within intervals, and that between their means.
         let [zeroth, first, second] = self.errors;
         let between = 4.0 * (second - 2.0 * self.mean * first + self.mean * self.mean * zeroth).max(0.0);
         Some(Estimate::root(self.variance(), (self.variance_error + between).sqrt() / self.weight))

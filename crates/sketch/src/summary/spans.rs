@@ -74,7 +74,7 @@ pub(super) struct Spans {
     levels: Vec<Level>,
     /// The packets that pass the border between two intervals before it at one point and after it at the other: they are
     /// surplus in one of both intervals, but not in both together, as duplicates are.
-    crossings: Growth,
+    reordered: WeightedMean,
 }
 
 /// Spans of 2ᵏ intervals.
@@ -84,15 +84,17 @@ struct Level {
     half: Option<Span>,
     /// All such spans, and what is in none of them.
     answers: Combined,
-    growth: Growth,
+    /// By how much the mean delay of both halves of a span is less than that of the span.
+    growth: WeightedMean,
 }
 
-/// By how much the mean delay of both halves of a span is less than that of the span, or another such difference.
+/// The mean of what spans tell.
 #[derive(Clone, Copy, Debug, Default)]
-struct Growth {
+struct WeightedMean {
     spans: f64,
     weight: f64,
     mean: f64,
+    /// Σ weight · (value − mean)².
     squares: f64,
 }
 
@@ -126,8 +128,8 @@ impl Spans {
     /// Nothing yet after these intervals, with room for as many spans of different lengths as fit some bytes.
     pub(super) fn after(total: Combined, span_bytes: usize, bytes: usize) -> Self {
         let levels = (bytes / span_bytes.max(1)).min(Self::MOST_LEVELS);
-        let levels = vec![Level { half: None, answers: total, growth: Growth::default() }; levels];
-        Self { levels, crossings: Growth::default() }
+        let levels = vec![Level { half: None, answers: total, growth: WeightedMean::default() }; levels];
+        Self { levels, reordered: WeightedMean::default() }
     }
 
     /// Adds the span of the next interval.
@@ -144,7 +146,7 @@ impl Spans {
             };
             if let (0, Some(first)) = (level, &half) {
                 let surplus = |span: &Span| span.answer.surplus().value;
-                self.crossings.add(1.0, surplus(first) + surplus(&span) - surplus(&both));
+                self.reordered.add(1.0, surplus(first) + surplus(&span) - surplus(&both));
             }
             let Level { answers, growth, .. } = &mut self.levels[level];
             answers.add(&both.as_interval());
@@ -183,9 +185,9 @@ impl Spans {
     /// Packets that are reordered around a border; `None` if too few borders tell.
     pub(super) fn reordered(&self) -> Option<Reordered> {
         const ENOUGH: f64 = 8.0;
-        let (mean, error) = self.crossings.mean().filter(|_| self.crossings.spans >= ENOUGH)?;
+        let (mean, error) = self.reordered.mean().filter(|_| self.reordered.spans >= ENOUGH)?;
         let most = (mean + Z95 * error).max(0.0);
-        Some(Reordered { most, deviation: (self.crossings.squares / self.crossings.weight).sqrt() })
+        Some(Reordered { most, deviation: (self.reordered.squares / self.reordered.weight).sqrt() })
     }
 
     pub(super) fn state_bytes(&self) -> usize {
@@ -193,16 +195,16 @@ impl Spans {
     }
 }
 
-impl Growth {
-    fn add(&mut self, weight: f64, growth: f64) {
+impl WeightedMean {
+    fn add(&mut self, weight: f64, value: f64) {
         if weight == 0.0 {
             return;
         }
         self.spans += 1.0;
         self.weight += weight;
-        let before = growth - self.mean;
+        let before = value - self.mean;
         self.mean += before * weight / self.weight;
-        self.squares += weight * before * (growth - self.mean);
+        self.squares += weight * before * (value - self.mean);
     }
 
     /// The mean and its standard error, which one span says nothing about; `None` without spans.
