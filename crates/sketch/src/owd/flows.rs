@@ -1,3 +1,4 @@
+use super::Sum;
 use super::matching::Passed;
 use super::tally::Tally;
 use crate::table::{Number, Place, Table};
@@ -28,8 +29,7 @@ pub(super) struct Flows {
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Flow {
-    pub(super) packets: u64,
-    pub(super) bytes: u64,
+    pub(super) sent: Sum,
     /// The most bytes that it may have had before it got its number.
     pub(super) before: u64,
     pub(super) tally: Tally,
@@ -38,7 +38,7 @@ pub(super) struct Flow {
 impl Flow {
     /// The number of bytes, or of packets where a log does not state sizes.
     fn size(&self) -> u64 {
-        self.bytes.max(self.packets)
+        self.sent.bytes.max(self.sent.packets)
     }
 
     fn rank(&self) -> u64 {
@@ -46,8 +46,8 @@ impl Flow {
     }
 
     fn add(&mut self, other: &Self) {
-        self.packets += other.packets;
-        self.bytes += other.bytes;
+        self.sent.packets += other.sent.packets;
+        self.sent.bytes += other.sent.bytes;
         self.tally.merge(&other.tally);
     }
 }
@@ -100,9 +100,7 @@ impl Flows {
             Place::Found(at) => (self.numbers.get(at).number, false),
             Place::Vacant(_) => (self.begin(flow)?, true),
         };
-        let flow = &mut self.flows[number as usize];
-        flow.packets += 1;
-        flow.bytes += u64::from(bytes);
+        self.flows[number as usize].sent.add(bytes);
         Some((number, is_new))
     }
 
@@ -154,7 +152,7 @@ impl Flows {
         // A replaced flow may come back while packets that equal its next ones are in flight.
         self.flows[OTHER as usize].tally.become_part();
         let flows = &self.flows;
-        self.numbers.rebuild(|entry| flows[entry.number as usize].packets > 0);
+        self.numbers.rebuild(|entry| flows[entry.number as usize].sent.packets > 0);
         vacated
     }
 
@@ -178,7 +176,7 @@ impl Flows {
 
     /// Whether the number was that of a flow which is now among all others.
     pub(super) fn is_vacant(&self, number: usize) -> bool {
-        number != OTHER as usize && self.flows.get(number).is_some_and(|flow| flow.packets == 0)
+        number != OTHER as usize && self.flows.get(number).is_some_and(|flow| flow.sent.packets == 0)
     }
 
     /// Whether no flow was replaced.

@@ -362,7 +362,7 @@ impl OwdMeter {
         self.gather_others(vacated);
         self.delays.share();
         let Some(flows) = &self.flows else { return Vec::new() };
-        if flows.get(OTHER as usize).packets > 0 {
+        if flows.get(OTHER as usize).sent.packets > 0 {
             numbers.push(OTHER as usize);
         }
         numbers.into_iter().map(|number| self.flow_answer(number, flows)).collect()
@@ -370,12 +370,12 @@ impl OwdMeter {
 
     fn flow_answer(&self, number: usize, flows: &Flows) -> FlowAnswer {
         let flow = flows.get(number);
-        let scale = flow.tally.scale(flow.packets);
+        let scale = flow.tally.scale(flow.sent.packets);
         let distribution = self.delays.distribution_of_more(number + 1, Ambiguous::First, scale);
         FlowAnswer {
             number,
-            sent: flow.packets,
-            sent_bytes: flow.bytes,
+            sent: flow.sent.packets,
+            sent_bytes: flow.sent.bytes,
             uncounted_bytes: flow.before,
             tally: flow.tally.clone(),
             distribution: distribution.with_longest(self.longest),
