@@ -71,7 +71,7 @@ pub struct OwdMeter {
     total: Tally,
     /// The ids of packets that were sampled.
     reuse: Reuse,
-    /// Series 0 is for all packets; then one for each flow, by its number.
+    /// Series 0 is for all packets; then one for each flow (see [`series_of`]).
     delays: DelayStore,
     flows: Option<Box<Flows>>,
     intervals: Option<Intervals>,
@@ -153,7 +153,12 @@ impl Shares {
 
 /// Number of distributions: all packets, each flow, and all other flows.
 const fn series(flows: usize) -> usize {
-    if flows > 0 { flows + 2 } else { 1 }
+    if flows > 0 { series_of(flows) + 1 } else { 1 }
+}
+
+/// The series of the flow with this number.
+const fn series_of(flow: usize) -> usize {
+    flow + 1
 }
 
 impl OwdMeter {
@@ -272,10 +277,10 @@ impl OwdMeter {
     }
 
     /// Adds the delays of flows that lost these numbers to all others, and their packets in flight.
-    fn gather_others(&mut self, mut numbers: Vec<usize>) {
+    fn gather_others(&mut self, numbers: Vec<usize>) {
         let Some(flows) = &self.flows else { return };
-        numbers.iter_mut().for_each(|number| *number += 1);
-        self.delays.gather(&numbers, OTHER as usize + 1);
+        let vacated: Vec<usize> = numbers.into_iter().map(series_of).collect();
+        self.delays.gather(&vacated, series_of(OTHER as usize));
         self.matching.renumber(|flow| if flows.is_vacant(flow as usize) { OTHER } else { flow });
     }
 
@@ -327,7 +332,7 @@ impl OwdMeter {
         if let Some(flows) = &mut self.flows {
             flows.add(passed);
             if let Some(sample) = &sample {
-                self.delays.update(passed.sent.flow as usize + 1, sample);
+                self.delays.update(series_of(passed.sent.flow as usize), sample);
             }
         }
     }
@@ -371,7 +376,7 @@ impl OwdMeter {
     fn flow_answer(&self, number: usize, flows: &Flows) -> FlowAnswer {
         let flow = flows.get(number);
         let scale = flow.tally.scale(flow.sent.packets);
-        let distribution = self.delays.distribution_of_more(number + 1, Ambiguous::First, scale);
+        let distribution = self.delays.distribution_of_more(series_of(number), Ambiguous::First, scale);
         FlowAnswer {
             number,
             sent: flow.sent.packets,
