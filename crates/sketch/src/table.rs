@@ -174,6 +174,16 @@ impl<E: Entry> Table<E> {
         self.occupied += 1;
     }
 
+    /// Inserts an entry whose key is absent, after growing if the table is full.
+    pub(crate) fn insert(&mut self, entry: E) {
+        if self.is_full() {
+            self.grow();
+        }
+        if let Place::Vacant(at) = self.find(entry.key()) {
+            self.put(at, entry);
+        }
+    }
+
     /// Removes an entry and closes the gap.
     #[inline]
     pub(crate) fn remove(&mut self, at: usize) -> E {

@@ -249,12 +249,7 @@ impl TopFlows {
     fn begin(&mut self, id: u64, key: FlowKey) -> u32 {
         let key = key.to_lower_port();
         let number = if self.flows.len() < self.room.flows { self.add(id, key) } else { self.replace(id, key) };
-        if self.numbers.is_full() {
-            self.numbers.grow();
-        }
-        if let Place::Vacant(at) = self.numbers.find(id) {
-            self.numbers.put(at, Number { key: id, number });
-        }
+        self.numbers.insert(Number { key: id, number });
         self.ranks.push(Reverse(Ranked::new(self.flows[number as usize].before, number)));
         number
     }

@@ -120,12 +120,7 @@ impl Flows {
             }
             None => return None,
         };
-        if self.numbers.is_full() {
-            self.numbers.grow();
-        }
-        if let Place::Vacant(at) = self.numbers.find(flow) {
-            self.numbers.put(at, Number { key: flow, number });
-        }
+        self.numbers.insert(Number { key: flow, number });
         Some(number)
     }
 
