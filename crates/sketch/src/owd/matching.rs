@@ -275,6 +275,7 @@ impl Matching {
             return None;
         }
         self.make_room();
+        // If that took a smaller sample, this packet may no longer be in it.
         if !self.is_admitted(id) {
             return None;
         }

@@ -47,7 +47,7 @@ pub struct RttMeter {
 
 const ABSENT: u8 = u8::MAX;
 
-/// The group of sightings of a group that there is none of.
+/// The group of sightings whose own is beyond [`Settings::groups`].
 const OTHER: u16 = 0;
 
 /// One pairing rule with its meter and its series: legs × groups.
