@@ -140,11 +140,13 @@ impl Pcap {
 pub(crate) struct Pcapng {
     pub(crate) bytes: Vec<u8>,
     pub(crate) big_endian: bool,
+    /// Whether lengths of blocks lack the padding, which they should include.
+    pub(crate) lengths_lack_padding: bool,
 }
 
 impl Pcapng {
     pub(crate) fn new(big_endian: bool) -> Self {
-        let mut file = Self { bytes: Vec::new(), big_endian };
+        let mut file = Self { big_endian, ..Self::default() };
         file.section(big_endian);
         file
     }
@@ -167,12 +169,13 @@ impl Pcapng {
 
     pub(crate) fn block(&mut self, kind: u32, body: &[u8]) -> &mut Self {
         let padding = body.len().next_multiple_of(4) - body.len();
-        let whole = self.u32((12 + body.len() + padding) as u32);
+        let counted = if self.lengths_lack_padding { 0 } else { padding };
+        let length = self.u32((12 + body.len() + counted) as u32);
         self.bytes.extend(self.u32(kind));
-        self.bytes.extend(whole);
+        self.bytes.extend(length);
         self.bytes.extend_from_slice(body);
         self.bytes.extend(vec![0; padding]);
-        self.bytes.extend(whole);
+        self.bytes.extend(length);
         self
     }
 

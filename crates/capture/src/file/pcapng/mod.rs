@@ -124,6 +124,7 @@ impl Pcapng {
             let Some(words) = first_words::<2>(window.held()) else { return Ok(None) };
             let [kind, length] = self.order.words(words);
             if kind == SECTION_HEADER {
+                // Its length may be in another byte order.
                 self.section(window)?;
                 continue;
             }
