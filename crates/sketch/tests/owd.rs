@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
 use dwell_sketch::estimate::Estimate;
-use dwell_sketch::owd::{FlowAnswer, IntervalAnswer, LossRuns, OwdMeter, Settings, Side, Tally};
+use dwell_sketch::owd::{BothWays, FlowAnswer, IntervalAnswer, LossRuns, OwdMeter, Settings, Side, Tally, Totals};
 use dwell_types::{Crossing, FlowId, Nanos, PacketId, Timestamp, hash};
 
 const SECOND: i64 = 1_000_000_000;
@@ -372,6 +372,74 @@ fn what_arrives_without_being_sent() {
     let total = meter.total();
     assert_eq!((total.sent, total.arrived, total.unsent), (1, 4, 3.0));
     assert_eq!(total.tally.received().value, 1.0);
+}
+
+/// How far the receiver's clock is ahead in [`both_ways`].
+const AHEAD: i64 = 3 * SECOND;
+
+/// Passes packets of both directions through meters for which the receiver's clock is ahead by `assumed`. Returns these
+/// and, for each packet whose fate became known, its time of sending and whether it goes back.
+fn both_ways(there: &[Packet], back: Option<&[Packet]>, assumed: i64) -> (BothWays, Vec<(i64, bool)>) {
+    let meter = || OwdMeter::new(&EXACT).unwrap();
+    let mut meters = BothWays::new(meter(), back.map(|_| meter()), Nanos::new(assumed));
+    let back =
+        crossings(back.unwrap_or_default()).into_iter().map(|(side, crossing)| (side.opposite(), crossing, true));
+    let there = crossings(there).into_iter().map(|(side, crossing)| (side, crossing, false));
+    let by_receiver = |(side, _, _): &(Side, Crossing, bool), ahead: i64| {
+        if *side == Side::Receiver { Nanos::new(ahead) } else { Nanos::ZERO }
+    };
+    let mut all: Vec<_> = there.chain(back).collect();
+    all.iter_mut().for_each(|seen| seen.1.at = seen.1.at + by_receiver(seen, AHEAD));
+    all.sort_by_key(|seen| seen.1.at - by_receiver(seen, assumed));
+    let mut fates = Vec::new();
+    for (side, crossing, is_reverse) in all {
+        meters.update(side, is_reverse, &crossing, |passed, is_reverse| {
+            fates.push((passed.sent.at.as_nanos(), is_reverse));
+        });
+    }
+    meters.end_each(|passed, is_reverse| fates.push((passed.sent.at.as_nanos(), is_reverse)));
+    (meters, fates)
+}
+
+/// Each direction has its own packets, times are those of the clocks as they are, and the smallest delays bound how much
+/// these differ, as far as it was known before that packets may arrive within the longest delay.
+#[test]
+fn both_directions_bound_the_clocks() {
+    let (there, back) = (stream(20_000, 7), stream(15_000, 8));
+    let [arrived, returned] = [&there, &back].map(|packets| delays(packets).len());
+    for assumed in [AHEAD - 40 * MILLI, AHEAD] {
+        let (meters, mut fates) = both_ways(&there, Some(&back), assumed);
+        let total = meters.total();
+        let received = |totals: &Totals| totals.tally.received().value;
+        let reverse = total.reverse.as_ref().unwrap();
+        assert_eq!([received(&total.forward), received(reverse)], [arrived, returned].map(|n| n as f64));
+        let [least, least_back] = [&there, &back].map(|packets| *delays(packets).iter().min().unwrap());
+        assert_eq!(total.offset_ns, Some([AHEAD - least_back, AHEAD + least]));
+        let [low, high] = total.drift.unwrap().ppm;
+        assert!(low < 0.0 && high > 0.0 && high - low < 2e3, "{low} to {high}");
+        let mut sent: Vec<_> = there.iter().map(|p| (p.sent, false)).collect();
+        sent.extend(back.iter().map(|p| (p.sent + AHEAD, true)));
+        sent.sort_unstable();
+        fates.sort_unstable();
+        assert!(fates == sent, "times of sending by the clock of either sender");
+        let of = |packets: usize| Some(packets as u64);
+        let [sender, receiver] = total.by_point(|totals| totals.sent, |totals| totals.arrived);
+        assert_eq!((sender, receiver), ([20_000, returned].map(of), [15_000, arrived].map(of)));
+    }
+    let (meters, _) = both_ways(&there, Some(&back), 0);
+    assert_eq!((meters.total().offset_ns, meters.total().forward.tally.received().value), (None, 0.0));
+}
+
+/// A packet arrives that the sender's capture lacks, and a second later an equal one is sent and lost. That these are one
+/// packet, with a delay of minus a second, is excluded by the other direction: without that, it is taken for one.
+#[test]
+fn the_other_direction_excludes_delays() {
+    let (mut there, back) = (stream(4_000, 7), stream(4_000, 8));
+    let arrived = 2_000 * MILLI + 5;
+    there.push(Packet { id: 1, sent: arrived + SECOND, delay: Some(-SECOND) });
+    let least = |back| both_ways(&there, back, AHEAD).0.total().forward.distribution.extremes().unwrap().0.value;
+    assert_eq!(least(None), AHEAD - SECOND);
+    assert!(least(Some(&back)) > AHEAD);
 }
 
 /// Packets slower than `longest` are lost, even if no other packet passes meanwhile, or only one with a time far too

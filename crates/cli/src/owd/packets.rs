@@ -11,19 +11,14 @@ use dwell_report::facts::Parameter;
 use dwell_report::owd::samples::Sample;
 use dwell_report::owd::{ClockDrift, ClockOffset, Drifts, Flow, Interval, Line};
 use dwell_sketch::distribution::Distribution;
-use dwell_sketch::owd::{Drift, FlowAnswer, Latest, OwdMeter, Passed, Sent, Settings, SettingsError, Side, Totals};
-use dwell_types::{Crossing, FlowKey, Nanos, Series, Timestamp};
+use dwell_sketch::owd::{BothWays, Drift, FlowAnswer, OwdMeter, Passed, Settings, SettingsError, Side, Totals};
+use dwell_types::{FlowKey, Nanos, Series, Timestamp};
 use std::collections::BTreeMap;
 
 /// One meter for each direction.
 pub(super) struct Packets<'a> {
     arguments: &'a Arguments,
-    forward: OwdMeter,
-    reverse: Option<OwdMeter>,
-    /// How far the receiver's clock is ahead, for the order of packets.
-    ahead: Nanos,
-    /// The latest delays of the forward direction and of the reverse one.
-    latest: [Latest; 2],
+    meters: BothWays,
     names: Names,
     directions: Directions,
     /// The packets whose fate became known, if all are to be written.
@@ -91,23 +86,17 @@ impl Names {
     }
 }
 
-/// Duplicates among the packets of one direction, sent and received, and whether they are too many to be chance.
-#[derive(Default)]
-struct Duplicates {
-    sent: (f64, bool),
-    received: (f64, bool),
+/// Duplicates among packets, and whether they are too many to be chance.
+type Duplicates = (f64, bool);
+
+/// Those among the packets sent. Hosts also send equal packets: some in 50, as in testdata/mixed.
+fn sent_again(totals: &Totals) -> Duplicates {
+    (totals.sent_again, totals.sent_again > 0.04 * totals.sent as f64)
 }
 
-impl Duplicates {
-    /// Hosts also send equal packets: some in 50, as in testdata/mixed. Equal packets that only arrive are not from
-    /// hosts.
-    fn new(totals: &Totals) -> Self {
-        let many = |number: f64, share: f64, of: u64| (number, number > share * of as f64);
-        Self {
-            sent: many(totals.sent_again, 0.04, totals.sent),
-            received: many(totals.received_again, 0.01, totals.arrived),
-        }
-    }
+/// Those among the packets that arrived: equal packets that only arrive are not from hosts.
+fn received_again(totals: &Totals) -> Duplicates {
+    (totals.received_again, totals.received_again > 0.01 * totals.arrived as f64)
 }
 
 /// The maximum number of flows reported individually without a memory limit.
@@ -123,19 +112,16 @@ impl<'a> Packets<'a> {
             let enough = units::enough(arguments.memory, needed);
             Failure::usage(format!("--memory of {} bytes is too small: {enough} is enough", arguments.memory))
         })?;
-        let forward = forward.with_receiver_set_back(ahead);
-        // The receiver of this direction is the sender of the other.
-        let reverse = reverse.map(|reverse| reverse.with_receiver_set_back(Nanos::new(-ahead.get())));
+        let meters = BothWays::new(forward, reverse, ahead);
         let names = Names(Vec::with_capacity(memory.map_or(0, |_| flows)));
-        let latest = [Latest::default(); 2];
         let samples = arguments.samples.is_some().then(Vec::new);
-        Ok(Self { forward, reverse, ahead, latest, names, directions: directions.clone(), samples, arguments })
+        Ok(Self { meters, names, directions: directions.clone(), samples, arguments })
     }
 
     fn flows(&mut self) -> Vec<Flow> {
         let arguments = self.arguments;
         let most = if arguments.flow.is_some() { usize::MAX } else { arguments.top };
-        let answers = self.forward.flows(most);
+        let answers = self.meters.forward_mut().flows(most);
         let name = |answer: &FlowAnswer| self.names.get(answer.number).unwrap_or(Series::OTHER);
         let wanted = answers.iter().filter(|answer| arguments.is_wanted(name(answer)));
         let flow = |answer: &FlowAnswer| {
@@ -150,73 +136,52 @@ impl<'a> Packets<'a> {
         if self.arguments.plot_cdf.is_some() { line.with_cdf(distribution) } else { line }
     }
 
-    /// The drift of the clocks as they are.
-    fn shown(&self, drift: &Drift) -> ClockDrift {
+    /// The offset of the clocks as they are.
+    fn offset(&self, [low, high]: [i64; 2]) -> ClockOffset {
         let removed = self.arguments.clock_offset.get();
-        let offset = |[low, high]: [f64; 2]| ClockOffset {
-            low: removed.saturating_add(low.floor() as i64),
-            high: removed.saturating_add(high.ceil() as i64),
-        };
+        ClockOffset { low: removed.saturating_add(low), high: removed.saturating_add(high) }
+    }
+
+    /// The drift of the clocks as they are.
+    fn drift(&self, drift: &Drift) -> ClockDrift {
+        let offset = |[low, high]: [f64; 2]| self.offset([low.floor() as i64, high.ceil() as i64]);
         let [low, high] = drift.ppm;
         ClockDrift { ppm: Drifts { low, high }, start_ns: offset(drift.start_ns), end_ns: offset(drift.end_ns) }
     }
 
     fn parameters(&self) -> BTreeMap<&'static str, Parameter> {
         let mut parameters = describe_pair(self.arguments, &self.directions);
-        if !self.forward.is_exact() {
-            parameters.insert("sampling", Parameter::Real(self.forward.sampling()));
+        let forward = self.meters.forward();
+        if !forward.is_exact() {
+            parameters.insert("sampling", Parameter::Real(forward.sampling()));
         }
         parameters
     }
 }
 
-/// Keeps a packet, if all are to be written; `names` are those of the flows, if flows are counted.
+/// Keeps a packet, if all are to be written; `names` are those of the flows, if flows are counted: only forward.
 fn keep(samples: &mut Option<Vec<Sample>>, passed: &Passed, is_reverse: bool, names: Option<&Names>) {
     let Some(samples) = samples else { return };
-    let flow = names.map(|names| names.shown(passed.sent.flow as usize));
+    let flow = names.filter(|_| !is_reverse).map(|names| names.shown(passed.sent.flow as usize));
     samples.push(Sample { passed: *passed, is_reverse, flow });
 }
 
-/// A packet that goes back, sent when the receiver's clock says.
-fn by_receiver(passed: &Passed, ahead: Nanos) -> Passed {
-    Passed { sent: Sent { at: passed.sent.at + ahead, ..passed.sent }, ..*passed }
-}
-
 impl Comparer for Packets<'_> {
-    /// The sender of one direction is the receiver of the other.
     fn update(&mut self, side: Side, seen: Seen, point: &Point) {
-        let Self { forward, reverse, ahead, latest: [there, back], names, samples, arguments, .. } = self;
-        let at = if side == Side::Receiver { seen.crossing.at - *ahead } else { seen.crossing.at };
-        let crossing = Crossing { at, ..seen.crossing };
-        let names = arguments.wants_flows().then_some(&*names);
-        let keep_there = |passed: &Passed| keep(samples, passed, false, names);
-        let new = match reverse {
-            Some(reverse) if seen.is_reverse => {
-                let keep_back = |passed: &Passed| keep(samples, &by_receiver(passed, *ahead), true, None);
-                reverse.update_against(side.opposite(), &crossing, there, back, keep_back);
-                None
-            }
-            Some(_) => forward.update_against(side, &crossing, back, there, keep_there),
-            None => forward.update_each(side, &crossing, keep_there),
-        };
-        if let Some(number) = new {
-            self.names.set(number, point.flow_name().into());
+        let Self { meters, names, samples, arguments, .. } = self;
+        let named = arguments.wants_flows().then_some(&*names);
+        let keep = |passed: &Passed, is_reverse| keep(samples, passed, is_reverse, named);
+        if let Some(number) = meters.update(side, seen.is_reverse, &seen.crossing, keep) {
+            names.set(number, point.flow_name().into());
         }
     }
 
     fn end(&mut self, side: Side, until: Timestamp) {
-        match side {
-            Side::Receiver => self.forward.end_receiver(until - self.ahead),
-            Side::Sender => {
-                if let Some(reverse) = &mut self.reverse {
-                    reverse.end_receiver(until);
-                }
-            }
-        }
+        self.meters.end_side(side, until);
     }
 
     fn take_intervals(&mut self) -> Vec<Interval> {
-        self.forward.take_intervals().iter().map(Interval::from).collect()
+        self.meters.forward_mut().take_intervals().iter().map(Interval::from).collect()
     }
 
     fn take_samples(&mut self) -> Vec<Sample> {
@@ -224,46 +189,29 @@ impl Comparer for Packets<'_> {
     }
 
     fn answer(&mut self) -> Answer {
-        let Self { forward, reverse, ahead, names, samples, arguments, .. } = self;
+        let Self { meters, names, samples, arguments, .. } = self;
         let names = arguments.wants_flows().then_some(&*names);
-        forward.end_each(|passed| keep(samples, passed, false, names));
-        if let Some(reverse) = reverse {
-            reverse.end_each(|passed| keep(samples, &by_receiver(passed, *ahead), true, None));
-        }
+        meters.end_each(|passed, is_reverse| keep(samples, passed, is_reverse, names));
         let flows = self.flows();
-        let totals = self.forward.total();
-        let reverse_totals = self.reverse.as_ref().map(OwdMeter::total);
+        let totals = self.meters.total();
         let line = |totals: &Totals| self.drawn(Line::from(totals), &totals.distribution);
-        let (total, reverse) = (line(&totals), reverse_totals.as_ref().map(line));
-        let clock_offset = reverse.as_ref().and_then(|reverse| {
-            let (there, back) = (total.delay_ns.min?, reverse.delay_ns.min?);
-            let removed = self.arguments.clock_offset.get();
-            Some(ClockOffset { low: removed - back.value, high: removed + there.value })
-        });
-        let [there, back] = &self.latest;
-        let clock_drift = Drift::of(there, back, self.ahead).map(|drift| self.shown(&drift));
         let whole = |packets: f64| packets.round() as u64;
-        // The sender of one direction is the receiver of the other.
-        let both = [Some(&totals), reverse_totals.as_ref()].map(|totals| totals.map(Duplicates::new));
-        let [there, back] = both.map(Option::unwrap_or_default);
-        let points = [[there.sent, back.received], [there.received, back.sent]];
-        let duplicates = points.map(|point| Some(whole(point.iter().map(|(number, _)| number).sum())));
-        let are_duplicates_many = points.map(|point| point.iter().any(|(_, are_many)| *are_many));
-        let meters = || std::iter::once(&self.forward).chain(&self.reverse);
+        let unsent = |totals: &Totals| whole(totals.unsent);
+        let duplicates = totals.by_point(sent_again, received_again).map(|both| both.map(Option::unwrap_or_default));
         Answer {
-            total,
-            reverse,
-            clock_offset,
-            clock_drift,
+            total: line(&totals.forward),
+            reverse: totals.reverse.as_ref().map(line),
+            clock_offset: totals.offset_ns.map(|offset| self.offset(offset)),
+            clock_drift: totals.drift.as_ref().map(|drift| self.drift(drift)),
             flows,
-            unsent: [reverse_totals.as_ref().map(|r| whole(r.unsent)), Some(whole(totals.unsent))],
-            duplicates,
-            are_duplicates_many,
-            surplus: whole(totals.received_again),
-            is_exact: meters().all(OwdMeter::is_exact),
-            state_bytes: meters().map(OwdMeter::state_bytes).sum::<usize>() + self.names.state_bytes(),
+            unsent: [totals.reverse.as_ref().map(unsent), Some(unsent(&totals.forward))],
+            duplicates: duplicates.map(|both| Some(whole(both.iter().map(|(number, _)| number).sum()))),
+            are_duplicates_many: duplicates.map(|both| both.iter().any(|(_, are_many)| *are_many)),
+            surplus: whole(totals.forward.received_again),
+            is_exact: self.meters.is_exact(),
+            state_bytes: self.meters.state_bytes() + self.names.state_bytes(),
             parameters: self.parameters(),
-            has_all_flows: self.forward.has_all_flows(),
+            has_all_flows: self.meters.forward().has_all_flows(),
             warnings: Vec::new(),
         }
     }

@@ -41,7 +41,7 @@ impl Drift {
     /// By the delays of the forward and of the reverse direction, where times at the receiver were given less `ahead`.
     /// `None` if no clocks explain them that run straight and drift less than [`Nanos::drift`], and if such that drift as
     /// much do, so that nothing is known.
-    pub fn of(forward: &Latest, reverse: &Latest, ahead: Nanos) -> Option<Self> {
+    pub(super) fn of(forward: &Latest, reverse: &Latest, ahead: Nanos) -> Option<Self> {
         // By the sender's clock. A delay below zero becomes known by the other one, when the packet is sent.
         let behind = Nanos::new(ahead.get().saturating_neg());
         let upper = |(at, delay): (Timestamp, Nanos)| (at - (delay + behind).max(Nanos::ZERO), delay, true);

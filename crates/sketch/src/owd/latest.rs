@@ -5,7 +5,7 @@ use dwell_types::{Nanos, Timestamp};
 /// same time, whatever the clocks: the sum of two delays, one in each direction, is free of their offset and cannot be
 /// negative.
 #[derive(Clone, Copy, Debug)]
-pub struct Latest {
+pub(super) struct Latest {
     /// Times at which delays became known, and the delays; in a ring.
     delays: [(Timestamp, Nanos); Self::NUMBER],
     /// How many there were.

@@ -199,7 +199,7 @@ impl OwdMeter {
 
     /// For clocks that differ by more than the delays: the receiver's times are given less `ahead`, so that packets of both
     /// points come in about the order in which they passed. Delays remain those by the receiver's clock.
-    pub fn with_receiver_set_back(mut self, ahead: Nanos) -> Self {
+    pub(super) fn with_receiver_set_back(mut self, ahead: Nanos) -> Self {
         self.matching.set_back(ahead);
         self
     }
@@ -213,7 +213,7 @@ impl OwdMeter {
 
     /// Like [`OwdMeter::update_each`], where another meter measures the opposite direction: its latest delays show which
     /// ones are impossible. Adds the delay of this packet to the `latest` of this direction.
-    pub fn update_against(
+    pub(super) fn update_against(
         &mut self,
         side: Side,
         crossing: &Crossing,

@@ -50,7 +50,6 @@
 mod lowest;
 // The latest delays of one direction, which bound those of the other.
 mod latest;
-pub use latest::Latest;
 // How the clocks of the points run apart.
 mod drift;
 pub use drift::Drift;
@@ -65,9 +64,12 @@ mod flows;
 // The same sums per interval.
 mod intervals;
 pub use intervals::IntervalAnswer;
-// The meter, which combines all of these.
+// The meter of one direction, which combines all of these.
 mod meter;
 pub use meter::{FlowAnswer, OwdMeter, Settings, SettingsError, Side, Totals};
+// The meters of both directions, and the clocks.
+mod both;
+pub use both::{BothTotals, BothWays};
 
 /// Packets and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
