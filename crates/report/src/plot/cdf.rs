@@ -3,10 +3,10 @@
 use super::picture::{Align, FAINT_GRID, GRID, INK, LOOKS, Look, Picture, Place, QUIET};
 use super::render::text_width;
 use super::scale::DelayScale;
-use super::{HEIGHT, MARGIN, MOST_CURVES, WIDTH, bands, nothing, ranked, shortened, subtitle, title};
+use super::{HEIGHT, MARGIN, WIDTH, bands, nothing, ranked, shortened, subtitle, title};
 use crate::owd::{Line, OwdReport};
 use crate::quantiles::{QUANTILES, Quantiles, names};
-use crate::rtt::{Course, ResultLine, RttReport};
+use crate::rtt::{Course, MOST_CURVES, ResultLine, RttReport};
 use crate::shape::CdfPoint;
 use crate::text;
 

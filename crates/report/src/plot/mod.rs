@@ -27,7 +27,7 @@ mod render;
 use crate::net::PlanReport;
 use crate::owd::OwdReport;
 use crate::queue::QueueReport;
-use crate::rtt::{Course, ResultLine, RttReport};
+use crate::rtt::{Course, MOST_CURVES, ResultLine, RttReport};
 use crate::text;
 use picture::{Align, Picture, QUIET};
 use render::text_width;
@@ -42,8 +42,7 @@ const HEIGHT: f64 = 600.0;
 const MARGIN: f64 = 26.0;
 /// A viewer's font is wider than ours by at most this factor.
 const WIDEST: f64 = 1.3;
-/// The most distribution functions in one picture: as many as can be told apart.
-pub(crate) const MOST_CURVES: usize = picture::LOOKS.len();
+const _: () = assert!(MOST_CURVES == picture::LOOKS.len(), "each curve has a look of its own");
 
 /// How a picture is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,7 @@
 //! Converts the results of a meter into lines of the report.
 
-use super::table::with_histograms;
-use super::{Bin, Delays, Dependent, Flow, FlowResult, Requests, Responses, ResultLine, most_answered};
-use crate::plot::MOST_CURVES;
+use super::drawn::{with_curves, with_histograms};
+use super::{Bin, Delays, Dependent, Flow, FlowResult, Requests, Responses, ResultLine};
 use crate::quantiles::{self, QUANTILES};
 use crate::shape::{bins, cdf};
 use dwell_sketch::distribution::Distribution;
@@ -49,11 +48,10 @@ impl ResultLine {
         }
     }
 
-    /// Adds the distribution functions of those lines that a plot or a table draws: of the most exchanges, as many as can
-    /// be told apart, and those with a histogram. Each line belongs to the answer at its place.
+    /// Adds the distribution functions of those lines that a plot or a table draws. Each line belongs to the answer at its
+    /// place.
     pub fn add_cdfs(lines: &mut [Self], answers: &[Answer]) {
-        let drawn = most_answered(lines).into_iter().take(MOST_CURVES).chain(with_histograms(lines));
-        for place in drawn.collect::<BTreeSet<_>>() {
+        for place in with_curves(lines).chain(with_histograms(lines)).collect::<BTreeSet<_>>() {
             lines[place].cdf = cdf(&answers[place].distribution);
         }
     }
@@ -106,7 +104,7 @@ fn delays(distribution: &Distribution) -> Delays {
 
 #[cfg(test)]
 mod tests {
-    use super::super::table::FEWEST_SAMPLES;
+    use super::super::drawn::{FEWEST_SAMPLES, MOST_CURVES};
     use super::*;
     use dwell_sketch::distribution::{Ambiguous, DelayStore};
     use dwell_sketch::{Fates, Sample};

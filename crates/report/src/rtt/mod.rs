@@ -11,6 +11,9 @@ use std::sync::Arc;
 
 // Conversion from the results of a meter.
 mod answer;
+// Which results are drawn.
+mod drawn;
+pub(crate) use drawn::MOST_CURVES;
 // Human-readable formats.
 mod histogram;
 pub mod table;
@@ -187,13 +190,6 @@ impl ResultLine {
     fn key(&self) -> (&'static str, &'static str, &str) {
         (self.matching, self.leg, &self.group)
     }
-}
-
-/// The places of these lines, those with the most answered requests first.
-pub(crate) fn most_answered(lines: &[ResultLine]) -> Vec<usize> {
-    let mut places: Vec<usize> = (0..lines.len()).collect();
-    places.sort_by(|&a, &b| lines[b].answered().total_cmp(&lines[a].answered()));
-    places
 }
 
 /// A result over the intervals of a series: its lines, at least one, each with the place of its report.

@@ -1,6 +1,7 @@
 //! The human-readable table: delays first, then what they are based on. At most 100 columns unless names or
 //! intervals are longer.
 
+use super::drawn::{FEWEST_SAMPLES, with_histograms};
 use super::{self as rtt, Course, Dependent, Flow, OF_FLOWS, Quic, ResultLine, RttReport, histogram};
 use crate::facts::{Frames, Memory, Parameter, Span};
 use crate::footing::{self, WIDTH};
@@ -15,10 +16,6 @@ use std::io::{self, Write};
 
 /// Longer names get a line of their own.
 const LONGEST_NAME: usize = 24;
-/// Number of results with a histogram: those with the most exchanges.
-const HISTOGRAMS: usize = 2;
-/// With fewer samples a histogram is less informative than the numbers.
-pub(super) const FEWEST_SAMPLES: u64 = 20;
 
 /// Writes one report.
 pub fn write(report: &RttReport, to: &mut impl Write) -> io::Result<()> {
@@ -44,11 +41,6 @@ pub fn write(report: &RttReport, to: &mut impl Write) -> io::Result<()> {
     writeln!(to)?;
     footing(std::slice::from_ref(report), "; min and max are those of the sample", to)?;
     repeated(&report.results, to)
-}
-
-/// The places of the results with a histogram.
-pub(super) fn with_histograms(lines: &[ResultLine]) -> impl Iterator<Item = usize> {
-    rtt::most_answered(lines).into_iter().filter(|&place| lines[place].samples >= FEWEST_SAMPLES).take(HISTOGRAMS)
 }
 
 /// Which quantile depends on how repeated requests count, and which flags decide: of the line with the most samples.
