@@ -81,23 +81,12 @@ fn whole(estimate: Estimate<f64>) -> Estimate<i64> {
 fn footing(report: &OwdReport, to: &mut impl Write) -> io::Result<()> {
     let total = &report.total;
     let is_lda = report.method.name == "lda";
-    let uncovered = if is_lda { NOT_JOINED } else { "before or after what the receiver saw" };
-    let parts = [("received", total.received), ("lost", total.lost), (uncovered, total.uncovered)];
-    item("sent", &footing::sum_of(total.sent, &parts), to)?;
-    if let Some(runs) = total.loss_runs.filter(|runs| runs.count > 0) {
-        let longest = text::count(runs.longest);
-        item("", &format!("lost in {}, the longest of {longest}", text::count_of(runs.count, "run")), to)?;
-    }
-    if total.ambiguous > 0 {
-        let ambiguous = text::count(total.ambiguous);
-        item(
-            "",
-            &format!("{ambiguous} of those received are ambiguous and have no delay: equal packets were in flight"),
-            to,
-        )?;
-    }
+    fates("sent", total, if is_lda { NOT_JOINED } else { "before or after what the receiver saw" }, to)?;
     if let Some(jitter) = total.jitter_ns {
         item("jitter", &text::time(jitter), to)?;
+    }
+    if let Some(reverse) = &report.reverse {
+        fates("reverse", reverse, "before or after what the sender saw", to)?;
     }
     clocks(report, to)?;
     let unsent = if is_lda { NOT_JOINED } else { "not seen at the other point" };
@@ -111,6 +100,25 @@ fn footing(report: &OwdReport, to: &mut impl Write) -> io::Result<()> {
     };
     footing::method(&report.method, how, to)?;
     footing::warnings(&report.warnings, to)
+}
+
+/// What became of the packets of one direction.
+fn fates(name: &str, line: &Line, uncovered: &str, to: &mut impl Write) -> io::Result<()> {
+    let parts = [("received", line.received), ("lost", line.lost), (uncovered, line.uncovered)];
+    item(name, &footing::sum_of(line.sent, &parts), to)?;
+    if let Some(runs) = line.loss_runs.filter(|runs| runs.count > 0) {
+        let longest = text::count(runs.longest);
+        item("", &format!("lost in {}, the longest of {longest}", text::count_of(runs.count, "run")), to)?;
+    }
+    if line.ambiguous > 0 {
+        let ambiguous = text::count(line.ambiguous);
+        item(
+            "",
+            &format!("{ambiguous} of those received are ambiguous and have no delay: equal packets were in flight"),
+            to,
+        )?;
+    }
+    Ok(())
 }
 
 /// What the delays of both directions say about the clocks.

@@ -27,8 +27,9 @@ pub struct FlowMean {
     pub packets: f64,
     /// Packets that were sent in joined intervals.
     pub joined: u64,
-    /// Those of them that were lost: an upper bound, since other flows in the same cells can only raise it. `None` if
-    /// that says nothing, since its cells lack as many packets as it sent, or if it sent none in a joined interval.
+    /// Those of them that were lost: an upper bound, since other flows in the same cells can only raise it, unless
+    /// packets arrived twice: each copy hides a lost one. `None` if that says nothing, since its cells lack as many
+    /// packets as it sent, or if it sent none in a joined interval.
     pub lost: Option<Estimate<f64>>,
 }
 
