@@ -154,7 +154,7 @@ impl Crossings {
         let (flow, name) = match &self.grouping {
             None => (packet.flow.absorb(self.flows), Name::Key),
             Some((grouping, extractor)) => {
-                let group = extractor.group(&packet, true);
+                let group = extractor.group(grouping, &packet, true);
                 (extractor.hash(&group), Name::Group(*grouping, group))
             }
         };

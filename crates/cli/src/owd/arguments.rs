@@ -183,7 +183,7 @@ pub(crate) struct Arguments {
     /// Report only flows whose name contains this, such as 10.0.0.1:443.
     #[arg(long, value_name = "TEXT", help_heading = "What is measured")]
     pub(super) flow: Option<String>,
-    /// Define flows by this key instead of addresses, ports and protocol: src/24, dst/48, port, vlan, dscp, …
+    /// Define flows by this key instead of addresses, ports and protocol: src/24, dst/48, server, port, vlan, dscp, …
     #[arg(long, value_name = "KEY", conflicts_with = "crossings", help_heading = "What is measured")]
     pub(super) group: Option<Grouping>,
 
@@ -240,8 +240,8 @@ pub(super) struct SketchArguments {
     /// Also sketch flows.
     #[arg(long, help_heading = "Method and memory")]
     pub(super) flows: bool,
-    /// Define flows by this key instead of addresses, ports and protocol: src/24, dst/48, port, vlan, dscp, … The same at
-    /// both points.
+    /// Define flows by this key instead of addresses, ports and protocol: src/24, dst/48, server, port, vlan, dscp, … The
+    /// same at both points.
     #[arg(long, value_name = "KEY", requires = "flows", conflicts_with_all = ["weights", "crossings"], help_heading = "What is measured")]
     pub(super) group: Option<Grouping>,
     /// Bytes per sketch of flows.

@@ -20,10 +20,11 @@ impl Extractor {
         }
     }
 
-    /// The group of a packet with its `own` key, or with the reversed one.
+    /// The group, by this grouping, of a packet with its `own` key, or with the reversed one.
     #[inline]
-    pub(crate) fn group(&self, packet: &Packet<'_>, own: bool) -> Group {
-        Group::of(packet, own).and(&self.masks[usize::from(!packet.flow.source.is_v4())])
+    pub(crate) fn group(&self, grouping: &Grouping, packet: &Packet<'_>, own: bool) -> Group {
+        let is_first = grouping.begins_with_source(&packet.flow, own);
+        Group::of(packet, own, is_first).and(&self.masks[usize::from(!packet.flow.source.is_v4())])
     }
 
     /// Combines the words in pairs, so that the multiplications do not depend on one another.
@@ -42,7 +43,7 @@ impl Grouping {
             Some(lengths) => all.truncated(lengths.of(all)).halves(),
             None => (0, 0),
         };
-        let ((a, b), (c, d)) = (address(self.source), address(self.destination));
+        let [(a, b), (c, d)] = self.addresses.map(address);
         let mut mask = Group([a, b, c, d, 0, 0]);
         for field in self.fields() {
             mask.0[field.word] |= field.mask();
@@ -55,16 +56,13 @@ impl Grouping {
     }
 
     pub(crate) fn name(&self, group: &Group) -> String {
-        let mut parts = Vec::new();
-        let mut address = |name: &str, lengths: Option<Lengths>, address: Address| {
-            if let Some(lengths) = lengths {
-                let whole = lengths.of(address) == Lengths::WHOLE.of(address);
-                let prefix = Prefix::new(address, lengths.of(address));
-                parts.push(if whole { format!("{name}={address}") } else { format!("{name}={prefix}") });
-            }
+        let address = |(name, end, lengths): (&str, usize, Lengths)| {
+            let address = group.ends()[end];
+            let whole = lengths.of(address) == Lengths::WHOLE.of(address);
+            let prefix = Prefix::new(address, lengths.of(address));
+            if whole { format!("{name}={address}") } else { format!("{name}={prefix}") }
         };
-        address("src", self.source, group.source());
-        address("dst", self.destination, group.destination());
+        let mut parts: Vec<_> = self.named().map(address).collect();
         parts.extend(self.fields().map(|field| field.text(group)));
         parts.join(" ")
     }

@@ -5,8 +5,8 @@ use dwell_types::{Address, FlowKey, protocol};
 
 /// The fields that the packets of one group share, as words; zero where the grouping does not include a field:
 ///
-/// `[source, source, destination, destination, source port | destination port | lower port | VLAN id, DSCP |
-/// protocol]`.
+/// `[first end, first end, second end, second end, source port | destination port | lower port | VLAN id, DSCP |
+/// protocol]`; the ends are the source's address and the destination's, in an order that the grouping chooses.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Group(pub(super) [u64; 6]);
 
@@ -21,12 +21,13 @@ impl PartialEq for Group {
 impl Eq for Group {}
 
 impl Group {
-    /// All fields of a packet with its `own` key, or with the reversed one.
+    /// All fields of a packet with its `own` key, or with the reversed one; its source is the first end if `is_first`.
     #[inline]
-    pub(super) fn of(packet: &Packet<'_>, own: bool) -> Self {
+    pub(super) fn of(packet: &Packet<'_>, own: bool, is_first: bool) -> Self {
         let FlowKey { source, destination, source_port, destination_port, protocol } = packet.flow;
-        let (there, back) = ((source.halves(), source_port), (destination.halves(), destination_port));
-        let (((a, b), from), ((c, d), to)) = if own { (there, back) } else { (back, there) };
+        let (there, back) = (source.halves(), destination.halves());
+        let ((a, b), (c, d)) = if is_first { (there, back) } else { (back, there) };
+        let (from, to) = if own { (source_port, destination_port) } else { (destination_port, source_port) };
         let vlan = packet.vlan.map_or(0, |id| TAGGED | u64::from(id));
         let ports = u64::from(from) << 48 | u64::from(to) << 32 | u64::from(from.min(to)) << 16;
         Self([a, b, c, d, ports | vlan, u64::from(packet.dscp) << 8 | u64::from(protocol)])
@@ -37,12 +38,10 @@ impl Group {
         Self(std::array::from_fn(|i| self.0[i] & mask.0[i]))
     }
 
-    pub(super) fn source(&self) -> Address {
-        address(self.0[0], self.0[1])
-    }
-
-    pub(super) fn destination(&self) -> Address {
-        address(self.0[2], self.0[3])
+    /// The addresses of both ends.
+    pub(super) fn ends(&self) -> [Address; 2] {
+        let [a, b, c, d, ..] = self.0;
+        [address(a, b), address(c, d)]
     }
 }
 

@@ -1,5 +1,6 @@
 use super::fields::FIELDS;
-use dwell_types::Address;
+use dwell_types::{Address, FlowKey};
+use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
@@ -8,6 +9,7 @@ use std::str::FromStr;
 /// - `src`, `dst`: the address of the request's sender or receiver; `src/24` its first 24 bits with IPv4 and twice as
 ///   many with IPv6, `src/48` (more than 32) the whole address with IPv4 and 48 bits with IPv6, `src/24/56` both as
 ///   given;
+/// - `client`, `server`: the same of the end with the higher port, and of that with the lower one, whichever of them asks;
 /// - `src-port`, `dst-port`, and `port`: the lower of the two, usually that of the service;
 /// - `vlan`: the outermost VLAN id; `dscp`; `protocol`.
 ///
@@ -19,10 +21,32 @@ use std::str::FromStr;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Grouping {
-    pub(super) source: Option<Lengths>,
-    pub(super) destination: Option<Lengths>,
+    ends: Ends,
+    /// Of the first end, and of the second.
+    pub(super) addresses: [Option<Lengths>; 2],
     /// Which of the [`FIELDS`].
     pub(super) fields: [bool; FIELDS.len()],
+}
+
+/// Which end of a packet is the first one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Ends {
+    /// The one that sends the request: `src`, then `dst`.
+    #[default]
+    ByRequest,
+    /// The one with the higher port: `client`, then `server`.
+    ByPort,
+}
+
+impl Ends {
+    const ALL: [Self; 2] = [Self::ByRequest, Self::ByPort];
+
+    const fn names(self) -> [&'static str; 2] {
+        match self {
+            Self::ByRequest => ["src", "dst"],
+            Self::ByPort => ["client", "server"],
+        }
+    }
 }
 
 /// How many bits of an address count: `0..=32` with IPv4, `0..=128` with IPv6.
@@ -41,6 +65,8 @@ pub enum GroupingError {
     Length(String),
     /// The part is named twice.
     Twice(String),
+    /// The part names an end by its port where another one is named by the request, or the other way round.
+    Mixed(String),
 }
 
 impl fmt::Display for GroupingError {
@@ -51,7 +77,7 @@ impl fmt::Display for GroupingError {
                 let names = names.join(", ");
                 write!(
                     f,
-                    "unknown group '{part}': expected src, dst (each with /N or /N4/N6), {names} or {last}, separated by commas"
+                    "unknown group '{part}': expected src, dst, client, server (each with /N or /N4/N6), {names} or {last}, separated by commas"
                 )
             }
             Self::Length(part) => write!(
@@ -60,6 +86,11 @@ impl fmt::Display for GroupingError {
                  N6 up to 128"
             ),
             Self::Twice(part) => write!(f, "group '{part}' is given twice"),
+            Self::Mixed(part) => write!(
+                f,
+                "group '{part}' cannot be combined with the end before it: client and server are told apart by their ports, src \
+                 and dst by who asks"
+            ),
         }
     }
 }
@@ -84,33 +115,58 @@ impl Lengths {
     }
 }
 
+impl Grouping {
+    /// Whether a request with the packet's `own` key, or with the reversed one, has the packet's source as first end. Equal
+    /// ports, such as of NTP between servers, do not tell who serves: whoever is asked.
+    #[inline]
+    pub(crate) fn begins_with_source(&self, flow: &FlowKey, own: bool) -> bool {
+        match self.ends {
+            Ends::ByRequest => own,
+            Ends::ByPort => match flow.source_port.cmp(&flow.destination_port) {
+                Ordering::Greater => true,
+                Ordering::Less => false,
+                Ordering::Equal => own,
+            },
+        }
+    }
+
+    /// The ends whose addresses count, by name.
+    pub(super) fn named(&self) -> impl Iterator<Item = (&'static str, usize, Lengths)> {
+        let named = self.ends.names().into_iter().zip(self.addresses).enumerate();
+        named.filter_map(|(end, (name, lengths))| Some((name, end, lengths?)))
+    }
+
+    /// Adds one part.
+    fn add(&mut self, part: &str) -> Result<(), GroupingError> {
+        let (name, lengths) = part.split_once('/').map_or((part, None), |(name, rest)| (name, Some(rest)));
+        let ends = Ends::ALL.into_iter().find_map(|ends| Some((ends, ends.names().iter().position(|&n| n == name)?)));
+        let is_given = if let Some((ends, end)) = ends {
+            if self.ends != ends && self.addresses != [None; 2] {
+                return Err(GroupingError::Mixed(part.to_owned()));
+            }
+            self.ends = ends;
+            let lengths = lengths.map_or(Some(Lengths::WHOLE), Lengths::parse);
+            let lengths = lengths.ok_or_else(|| GroupingError::Length(part.to_owned()))?;
+            self.addresses[end].replace(lengths).is_some()
+        } else {
+            let field = FIELDS.iter().position(|field| field.name == name);
+            let field = field.ok_or_else(|| GroupingError::Unknown(part.to_owned()))?;
+            if lengths.is_some() {
+                return Err(GroupingError::Length(part.to_owned()));
+            }
+            std::mem::replace(&mut self.fields[field], true)
+        };
+        if is_given { Err(GroupingError::Twice(part.to_owned())) } else { Ok(()) }
+    }
+}
+
 impl FromStr for Grouping {
     type Err = GroupingError;
 
     fn from_str(text: &str) -> Result<Self, GroupingError> {
         let mut grouping = Self::default();
         for part in text.split(',') {
-            let (name, lengths) = part.split_once('/').map_or((part, None), |(name, rest)| (name, Some(rest)));
-            let address = |was: &mut Option<Lengths>| {
-                let lengths = lengths.map_or(Some(Lengths::WHOLE), Lengths::parse);
-                let lengths = lengths.ok_or_else(|| GroupingError::Length(part.to_owned()))?;
-                Ok(was.replace(lengths).is_some())
-            };
-            let twice = match name {
-                "src" => address(&mut grouping.source)?,
-                "dst" => address(&mut grouping.destination)?,
-                _ => {
-                    let field = FIELDS.iter().position(|field| field.name == name);
-                    let field = field.ok_or_else(|| GroupingError::Unknown(part.to_owned()))?;
-                    if lengths.is_some() {
-                        return Err(GroupingError::Length(part.to_owned()));
-                    }
-                    std::mem::replace(&mut grouping.fields[field], true)
-                }
-            };
-            if twice {
-                return Err(GroupingError::Twice(part.to_owned()));
-            }
+            grouping.add(part)?;
         }
         Ok(grouping)
     }
@@ -119,26 +175,14 @@ impl FromStr for Grouping {
 /// `src/24/48,vlan`: parses back to the same grouping.
 impl fmt::Display for Grouping {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut comma = "";
-        let mut part = |name: &str, lengths: Option<Lengths>| {
-            write!(f, "{comma}{name}")?;
-            comma = ",";
-            match lengths {
-                Some(lengths) if lengths != Lengths::WHOLE => write!(f, "/{}/{}", lengths.v4, lengths.v6),
-                _ => Ok(()),
-            }
+        let address = |(name, _, lengths): (&str, usize, Lengths)| match lengths {
+            Lengths::WHOLE => name.to_owned(),
+            Lengths { v4, v6 } => format!("{name}/{v4}/{v6}"),
         };
-        for (name, lengths) in [("src", self.source), ("dst", self.destination)] {
-            if lengths.is_some() {
-                part(name, lengths)?;
-            }
-        }
-        for (field, given) in FIELDS.iter().zip(self.fields) {
-            if given {
-                part(field.name, None)?;
-            }
-        }
-        Ok(())
+        let mut parts: Vec<_> = self.named().map(address).collect();
+        let fields = FIELDS.iter().zip(self.fields).filter(|(_, given)| *given);
+        parts.extend(fields.map(|(field, _)| field.name.to_owned()));
+        f.write_str(&parts.join(","))
     }
 }
 
@@ -154,6 +198,8 @@ mod tests {
             ("dst/48", "dst/32/48"),
             ("src/24/56,dst/32", "src/24/56,dst/32/64"),
             ("dst/0", "dst/0/0"),
+            ("server/24,client", "client,server/24/48"),
+            ("src-port,server", "server,src-port"),
             ("port,vlan,dscp,protocol,src-port,dst-port", "src-port,dst-port,port,vlan,dscp,protocol"),
         ] {
             let grouping: Grouping = text.parse().unwrap();
@@ -165,6 +211,9 @@ mod tests {
         assert_eq!(error("src/33/64"), GroupingError::Length("src/33/64".into()));
         assert_eq!(error("vlan/4"), GroupingError::Length("vlan/4".into()));
         assert_eq!(error("src,src/24"), GroupingError::Twice("src/24".into()));
+        assert_eq!(error("server,server/8"), GroupingError::Twice("server/8".into()));
+        assert_eq!(error("src,server"), GroupingError::Mixed("server".into()));
+        assert_eq!(error("server,vlan,dst/8"), GroupingError::Mixed("dst/8".into()));
         assert_eq!(error(""), GroupingError::Unknown(String::new()));
         assert_eq!(error("src, dst"), GroupingError::Unknown(" dst".into()));
     }

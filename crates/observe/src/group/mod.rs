@@ -51,7 +51,7 @@ impl Groups {
     /// The group of a request with the packet's `own` key, or with the reversed one. Created only if the packet `asks`.
     #[inline(never)]
     fn look_up(&mut self, packet: &Packet<'_>, own: bool, asks: bool) -> Lookup {
-        let group = self.extractor.group(packet, own);
+        let group = self.extractor.group(&self.grouping, packet, own);
         match self.probe(&group) {
             Ok(number) => Lookup::Number(number),
             Err(slot) if asks => Lookup::Number(self.add(group, slot)),
@@ -220,6 +220,24 @@ mod tests {
             "src=10.1.2.0/24 dst=192.0.2.1 src-port=40000 dst-port=443 port=443 vlan=none dscp=0 protocol=tcp"
         );
         assert_eq!(groups.count(), 3);
+    }
+
+    /// The server is the end with the lower port, whoever asks; where ports do not tell, whoever is asked.
+    #[test]
+    fn servers_are_told_by_their_ports() {
+        let mut groups = groups("server", 10);
+        let there = packet("10.1.2.3", "192.0.2.1", 0);
+        let back = Packet { flow: there.flow.reversed(), ..there };
+        for (packet, own) in [(&there, true), (&there, false), (&back, true), (&back, false)] {
+            assert_eq!(groups.of(packet).number(own, true), 1, "{own}");
+        }
+        let between_servers =
+            |packet| Packet { flow: FlowKey { source_port: 123, destination_port: 123, ..packet }, ..there };
+        let [there, back] = [there.flow, back.flow].map(between_servers);
+        let numbers =
+            [(&there, true), (&back, false), (&back, true)].map(|(packet, own)| groups.of(packet).number(own, true));
+        assert_eq!(numbers, [1, 1, 2]);
+        assert_eq!([1, 2].map(|number| groups.name(number)), ["server=192.0.2.1", "server=10.1.2.3"]);
     }
 
     #[test]
