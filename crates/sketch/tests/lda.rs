@@ -4,7 +4,7 @@
 use dwell_simulate::crossing::{Loss, Passages, Settings, Truth};
 use dwell_sketch::Foreign;
 use dwell_sketch::codec::CodecError;
-use dwell_sketch::lda::{Bank, CellSize, Expected, Lda, OneWay, Params, ParamsError};
+use dwell_sketch::lda::{Bank, CellSize, Expected, Lda, LdaError, OneWay, Params};
 use dwell_sketch::moments::Level;
 use dwell_types::{Nanos, PacketId, Timestamp};
 
@@ -351,9 +351,9 @@ fn budgets_are_used_up() {
         Params::budget_for(9216, &far).unwrap().cell
     };
     assert_eq!([10, 1_000, 1_000_000].map(cell), [CellSize::Bits56, CellSize::Bits72, CellSize::Bits128]);
-    assert!(matches!(Params::budget(100), Err(ParamsError::Bytes { given: 100, .. })));
+    assert!(matches!(Params::budget(100), Err(LdaError::Bytes { given: 100, .. })));
     let nothing = Expected { packets: 0, ..Expected::default() };
-    assert_eq!(Params::budget_for(9216, &nothing), Err(ParamsError::Expected));
+    assert_eq!(Params::budget_for(9216, &nothing), Err(LdaError::Expected));
 }
 
 /// The expected errors of the default budget in 9 KB, relative to the best single bank of the paper's cells for each
@@ -405,13 +405,13 @@ fn the_predicted_error_comes_true() {
 fn nonsense_parameters_are_refused() {
     let error = |banks: Vec<Bank>| Lda::new(Params { banks, cell: CellSize::Bits48, seed: 0 }).unwrap_err();
     let bank = |rows, probability| Bank { rows, probability };
-    assert_eq!(error(vec![]), ParamsError::Banks(0));
-    assert_eq!(error(vec![bank(1, 0.01); 17]), ParamsError::Banks(17));
-    assert_eq!(error(vec![bank(0, 0.5)]), ParamsError::Rows(0));
-    assert_eq!(error(vec![bank(1, 0.0)]), ParamsError::Probability(0.0));
-    assert_eq!(error(vec![bank(1, 1.5)]), ParamsError::Probability(1.5));
-    assert!(matches!(error(vec![bank(1, f64::NAN)]), ParamsError::Probability(_)));
-    assert_eq!(error(vec![bank(1, 0.75), bank(1, 0.5)]), ParamsError::Sum(1.25));
+    assert_eq!(error(vec![]), LdaError::Banks(0));
+    assert_eq!(error(vec![bank(1, 0.01); 17]), LdaError::Banks(17));
+    assert_eq!(error(vec![bank(0, 0.5)]), LdaError::Rows(0));
+    assert_eq!(error(vec![bank(1, 0.0)]), LdaError::Probability(0.0));
+    assert_eq!(error(vec![bank(1, 1.5)]), LdaError::Probability(1.5));
+    assert!(matches!(error(vec![bank(1, f64::NAN)]), LdaError::Probability(_)));
+    assert_eq!(error(vec![bank(1, 0.75), bank(1, 0.5)]), LdaError::Sum(1.25));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::grid::{Configured, Entry};
 use crate::value::{Invalid, RATES, above_zero, all_within, available, memory, only_known, runnable, whole, written};
 use dwell_simulate::crossing::ProbeTimes;
 use dwell_simulate::crossing::{Passage, Settings, SettingsError};
-use dwell_sketch::lda::{Bank, CellSize, Lda, Params, ParamsError};
+use dwell_sketch::lda::{Bank, CellSize, Lda, LdaError, Params};
 use dwell_sketch::probes::Probes;
 use dwell_sketch::trajectory::{Trajectory, TrajectoryError};
 use dwell_types::{PacketId, Timestamp};
@@ -176,7 +176,7 @@ pub(crate) fn tuned(rows: u32, losses: &[f64], packets: u64, alpha: f64) -> Para
 
 impl Pair {
     /// An aggregator at each point.
-    pub(crate) fn lda(params: Params) -> Result<Self, ParamsError> {
+    pub(crate) fn lda(params: Params) -> Result<Self, LdaError> {
         let make = || Lda::new(params.clone()).map(Box::new);
         Ok(Self::Lda { sender: make()?, receiver: make()?, params })
     }

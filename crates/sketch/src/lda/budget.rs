@@ -1,6 +1,6 @@
 //! Chooses the banks for a memory budget and a range of losses.
 
-use super::{Bank, CellSize, Params, ParamsError};
+use super::{Bank, CellSize, LdaError, Params};
 use dwell_types::Nanos;
 use std::ops::RangeInclusive;
 
@@ -44,7 +44,7 @@ impl Params {
     /// The best sketch of at most this many bytes for [`Expected::default`], that is, for mean delays of up to 100 µs that
     /// deviate by up to 10 µs. Sums of longer ones may have too few bits, so that no delay is known: use
     /// [`Params::budget_for`].
-    pub fn budget(bytes: usize) -> Result<Self, ParamsError> {
+    pub fn budget(bytes: usize) -> Result<Self, LdaError> {
         Self::budget_for(bytes, &Expected::default())
     }
 
@@ -54,12 +54,12 @@ impl Params {
     ///
     /// Deterministic: equal arguments give equal parameters on every platform. With fewer packets than expected fewer
     /// are lost, which the same banks handle if that number is within the range.
-    pub fn budget_for(bytes: usize, expected: &Expected) -> Result<Self, ParamsError> {
+    pub fn budget_for(bytes: usize, expected: &Expected) -> Result<Self, LdaError> {
         let losses = (expected.packets as f64 * expected.loss.start(), expected.packets as f64 * expected.loss.end());
         if !(*expected.loss.start() > 0.0 && losses.0 <= losses.1 && *expected.loss.end() <= 1.0 && losses.1 >= 1.0) {
-            return Err(ParamsError::Expected);
+            return Err(LdaError::Expected);
         }
-        let too_little = || ParamsError::Bytes { given: bytes, needed: Self::least_bytes(expected, losses) };
+        let too_little = || LdaError::Bytes { given: bytes, needed: Self::least_bytes(expected, losses) };
         Self::built(bytes, expected, losses).ok_or_else(too_little)
     }
 
@@ -242,7 +242,7 @@ mod tests {
         {
             let expected = Expected { packets: 100_000, ..Expected::within(longest) };
             for given in [10, smallest - 1, needed - 1] {
-                assert_eq!(Params::budget_for(given, &expected), Err(ParamsError::Bytes { given, needed }));
+                assert_eq!(Params::budget_for(given, &expected), Err(LdaError::Bytes { given, needed }));
             }
             assert_eq!(Params::budget_for(needed, &expected).unwrap().state_bytes(), needed);
             assert_eq!(Params::budget_for(smallest, &expected).is_ok(), needed == smallest);

@@ -49,7 +49,7 @@ mod cells;
 pub use cells::CellSize;
 // Parameters: banks, rows and probabilities.
 mod params;
-pub use params::{Bank, Params, ParamsError};
+pub use params::{Bank, LdaError, Params};
 // The best banks for a budget and a range of losses.
 mod budget;
 pub use budget::Expected;

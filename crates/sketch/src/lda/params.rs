@@ -31,7 +31,7 @@ pub struct Params {
 
 /// Why a sketch cannot be built.
 #[derive(Clone, Debug, PartialEq)]
-pub enum ParamsError {
+pub enum LdaError {
     /// Not 1 to 16 banks.
     Banks(usize),
     /// A bank without rows, or 2³² or more rows in all.
@@ -53,7 +53,7 @@ pub enum ParamsError {
     Expected,
 }
 
-impl fmt::Display for ParamsError {
+impl fmt::Display for LdaError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Banks(banks) => write!(f, "an aggregator has 1 to {} banks, not {banks}", Params::MOST_BANKS),
@@ -71,7 +71,7 @@ impl fmt::Display for ParamsError {
     }
 }
 
-impl std::error::Error for ParamsError {}
+impl std::error::Error for LdaError {}
 
 /// Probabilities are multiples of 1/`UNIT`.
 pub(super) const UNIT: f64 = (1u64 << 32) as f64;
@@ -95,23 +95,23 @@ impl Params {
     }
 
     /// Each bank's probability in units of 2⁻³², in total at most 2³².
-    pub(super) fn shares(&self) -> Result<Vec<u64>, ParamsError> {
+    pub(super) fn shares(&self) -> Result<Vec<u64>, LdaError> {
         if !(1..=Self::MOST_BANKS).contains(&self.banks.len()) {
-            return Err(ParamsError::Banks(self.banks.len()));
+            return Err(LdaError::Banks(self.banks.len()));
         }
         let rows: u64 = self.banks.iter().map(|bank| u64::from(bank.rows)).sum();
         if self.banks.iter().any(|bank| bank.rows == 0) || rows > u64::from(u32::MAX) {
-            return Err(ParamsError::Rows(rows));
+            return Err(LdaError::Rows(rows));
         }
         let mut shares: Vec<u64> = self.banks.iter().map(|bank| (bank.probability * UNIT).round() as u64).collect();
         let is_none = |(bank, &share): (&Bank, &u64)| share == 0 || bank.probability > 1.0;
         if let Some((bank, _)) = self.banks.iter().zip(&shares).find(|&pair| is_none(pair)) {
-            return Err(ParamsError::Probability(bank.probability));
+            return Err(LdaError::Probability(bank.probability));
         }
         let sum: u64 = shares.iter().sum();
         let excess = sum.saturating_sub(1 << 32);
         if excess > Self::MOST_BANKS as u64 {
-            return Err(ParamsError::Sum(sum as f64 / UNIT));
+            return Err(LdaError::Sum(sum as f64 / UNIT));
         }
         // An excess due to rounding is not an error.
         if let Some(densest) = shares.iter_mut().max() {

@@ -1,4 +1,4 @@
-use super::{Expected, Params, ParamsError};
+use super::{Expected, LdaError, Params};
 
 impl Params {
     /// Bytes of the largest sketch that [`Params::for_error`] considers.
@@ -25,12 +25,12 @@ impl Params {
 
     /// The smallest budget whose [`Params::expected_error`] is at most `error` for every loss in the range: that is,
     /// for the largest, where the sample is smallest.
-    pub fn for_error(error: f64, expected: &Expected, variation: f64) -> Result<Self, ParamsError> {
+    pub fn for_error(error: f64, expected: &Expected, variation: f64) -> Result<Self, LdaError> {
         let is_enough =
             |params: &Self| params.expected_error(expected.packets, *expected.loss.end(), variation) <= error;
         let mut few = 0;
         let mut many = match Self::budget_for(0, expected) {
-            Err(ParamsError::Bytes { needed, .. }) => needed,
+            Err(LdaError::Bytes { needed, .. }) => needed,
             other => return other,
         };
         let mut best = loop {
@@ -40,7 +40,7 @@ impl Params {
                 Err(error) => return Err(error),
             }
             if many > Self::MOST_BYTES {
-                return Err(ParamsError::Error(error));
+                return Err(LdaError::Error(error));
             }
         };
         // Bisects to within 1%, or one cell.
@@ -48,7 +48,7 @@ impl Params {
             let middle = few.midpoint(many);
             match Self::budget_for(middle, expected) {
                 Ok(params) if is_enough(&params) => (many, best) = (middle, params),
-                Ok(_) | Err(ParamsError::Bytes { .. }) => few = middle,
+                Ok(_) | Err(LdaError::Bytes { .. }) => few = middle,
                 Err(error) => return Err(error),
             }
         }
@@ -88,6 +88,6 @@ mod tests {
             }
             last = bytes;
         }
-        assert_eq!(Params::for_error(0.0, &expected, 1.0), Err(ParamsError::Error(0.0)));
+        assert_eq!(Params::for_error(0.0, &expected, 1.0), Err(LdaError::Error(0.0)));
     }
 }

@@ -1,6 +1,6 @@
 use super::bank::{Sampled, Taken};
 use super::cells::Cells;
-use super::{Params, ParamsError};
+use super::{LdaError, Params};
 use crate::Foreign;
 use dwell_types::{PacketId, Timestamp, hash};
 
@@ -24,7 +24,7 @@ const BLOCK: usize = 128;
 
 impl Lda {
     /// An empty sketch.
-    pub fn new(params: Params) -> Result<Self, ParamsError> {
+    pub fn new(params: Params) -> Result<Self, LdaError> {
         let shares = params.shares()?;
         let mut banks = Vec::with_capacity(shares.len());
         let mut first = 0;

@@ -1,4 +1,4 @@
-use super::{Params, ParamsError, Sketch, Summary};
+use super::{Params, Sketch, Summary, SummaryError};
 use dwell_types::{Crossing, Nanos, PacketId, Timestamp, hash};
 
 /// Sketches the packets that pass one point, interval by interval.
@@ -40,7 +40,7 @@ const WINDOW: i64 = 4;
 impl Cutter {
     /// Intervals of this length, which begin at whole multiples of it since the epoch; `shift` is how much later this
     /// point sees packets than the point to which the intervals refer.
-    pub fn new(params: Params, interval: Nanos, shift: Nanos) -> Result<Self, ParamsError> {
+    pub fn new(params: Params, interval: Nanos, shift: Nanos) -> Result<Self, SummaryError> {
         let rank = hash::start(hash::word(hash::start(params.lda.seed), 0x0c07));
         let open = Sketch::new(params)?;
         Ok(Self {

@@ -29,7 +29,7 @@
 
 // The sketches of one point in one interval.
 mod sketch;
-pub use sketch::{Params, ParamsError, Sketch};
+pub use sketch::{Params, Sketch, SummaryError};
 // The flows of one point: names and packet counts.
 mod flows;
 pub use flows::{FlowCounts, FlowList, FlowRecord};

@@ -16,14 +16,14 @@ pub struct Params {
 
 /// Why a sketch cannot be built.
 #[derive(Clone, Debug, PartialEq)]
-pub enum ParamsError {
+pub enum SummaryError {
     /// Because of the sketch of all packets.
-    Lda(lda::ParamsError),
+    Lda(lda::LdaError),
     /// Because of the sketch of flows.
     Lds(lds::LdsError),
 }
 
-impl fmt::Display for ParamsError {
+impl fmt::Display for SummaryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Lda(error) => error.fmt(f),
@@ -32,7 +32,7 @@ impl fmt::Display for ParamsError {
     }
 }
 
-impl std::error::Error for ParamsError {}
+impl std::error::Error for SummaryError {}
 
 /// The packets that passed one point: all packets and, optionally, flows.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,9 +47,9 @@ pub struct Sketch {
 
 impl Sketch {
     /// An empty sketch.
-    pub fn new(params: Params) -> Result<Self, ParamsError> {
-        let lds = params.lds.map(Lds::new).transpose().map_err(ParamsError::Lds)?;
-        Ok(Self { lda: Lda::new(params.lda).map_err(ParamsError::Lda)?, lds, listed: FlowCounts::default() })
+    pub fn new(params: Params) -> Result<Self, SummaryError> {
+        let lds = params.lds.map(Lds::new).transpose().map_err(SummaryError::Lds)?;
+        Ok(Self { lda: Lda::new(params.lda).map_err(SummaryError::Lda)?, lds, listed: FlowCounts::default() })
     }
 
     /// Adds a packet, with the class of its flow, and the flow's index in the list of flows if it is listed.

@@ -11,7 +11,7 @@ use crate::experiment::Problem;
 use crate::metrics;
 use crate::run::BLOCK;
 use dwell_simulate::crossing::{Passage, Truth};
-use dwell_sketch::lda::{Expected, Params, ParamsError};
+use dwell_sketch::lda::{Expected, LdaError, Params};
 use dwell_sketch::owd::{Fate, OwdMeter, Passed, Side, Totals};
 use dwell_sketch::trajectory::TrajectoryError;
 use dwell_types::{Crossing, Nanos, Timestamp, hash};
@@ -214,7 +214,7 @@ impl Candidate {
         let built = match method {
             Method::Lda => match Params::budget_for(memory, &expected) {
                 Ok(params) => Built::Lda(params),
-                Err(ParamsError::Bytes { needed, .. }) => Built::TooSmall(needed),
+                Err(LdaError::Bytes { needed, .. }) => Built::TooSmall(needed),
                 Err(error) => return Err(error.into()),
             },
             Method::LdaPaper => paper(memory, expected.packets),
