@@ -546,7 +546,7 @@ mod tests {
     fn a_wild_time_expires_nothing() {
         for wild in 0..200 {
             let mut table = table(100 * SLOT_BYTES, LONG, Match::Dns);
-            let at = |i: u64| if i == wild { i64::MAX / 2 } else { i as i64 };
+            let at = |i: u64| if i == wild { i64::MAX / 3 } else { i as i64 };
             let events: Vec<Event> = (0..200).map(|i| request(hash::finish(i), at(i))).collect();
             table.update(&events, &mut Vec::new());
             table.advance(Timestamp::from_nanos(200));
@@ -559,6 +559,14 @@ mod tests {
     fn batches_change_nothing() {
         for matching in [Match::Dns, Match::TcpTs] {
             assert_batches_agree(|| table(1_000 * SLOT_BYTES, LONG, matching));
+            // Larger than the cache, half of the ids not admitted: responses that match nothing are known beforehand.
+            assert_batches_agree(|| {
+                let mut table = table(2 << 20, LONG, matching).with_probability(0.5).unwrap();
+                let waiting: Vec<Event> = (0..70_000).map(|i| request(hash::finish(1 << 32 | i), 0)).collect();
+                table.update(&waiting, &mut Vec::new());
+                assert!(table.open.is_far_for(BATCH) && table.probability() == 0.5);
+                table
+            });
         }
     }
 
@@ -587,7 +595,24 @@ mod tests {
         let fates = table.fates();
         assert!(fates.iter().all(Fates::is_conserved), "{fates:?}");
         assert_eq!(fates[0].matched + fates[0].evicted + fates[0].pending, fates[0].seen);
+        assert_eq!(table.sampled_since(), None, "no response misses what was dropped");
         assert!(feed(&mut table, 1_000, 61).is_empty(), "later than the lifetime");
+        assert_eq!(table.sampled_since(), Some(Timestamp::MIN));
+    }
+
+    /// A request that finds an equal one beyond the lifetime, or beyond the expiry, takes its place.
+    #[test]
+    fn the_equal_of_an_old_request_is_new() {
+        let second = 1_000_000_000;
+        for (gap, fate) in [(2 * second, (1, 0)), (200 * second, (0, 1))] {
+            let mut table = table(1 << 10, Lifetime::Given(Nanos::from_secs(1)), Match::Dns);
+            let events = [request(1, 0), Event { tag: 1, ..request(1, gap) }, response(1, gap + 5)];
+            let mut samples = Vec::new();
+            table.update(&events, &mut samples);
+            assert_eq!((samples.len(), samples[0].since_first, samples[0].tag), (1, Nanos::new(5), 1));
+            let [old, new] = [0, 1].map(|tag| table.fates()[tag]);
+            assert_eq!(((old.evicted, old.expired), old.seen, new.seen, new.matched), (fate, 1, 1, 1));
+        }
     }
 
     /// Delays of 100 µs: the 99.9th percentile is rounded up to 131 µs, the lifetime twice that.
@@ -629,7 +654,10 @@ mod tests {
     fn nonsense_parameters_are_refused() {
         let exchanges = exchanges(Match::Dns, Nanos::from_secs(1));
         let needed = 32 * 17 + 8;
-        assert!(HashSample::new(needed, true, LONG, exchanges).is_ok());
+        for lifetime in [LONG, Lifetime::Learnt(1.0)] {
+            let table = HashSample::new(needed, true, lifetime, exchanges).unwrap();
+            assert_eq!(table.lifetime(), exchanges.expiry, "at most the expiry");
+        }
         for (bytes, lifetime, error) in [
             (needed - 1, LONG, HashSampleError::Bytes { given: needed - 1, needed }),
             (needed, Lifetime::Given(Nanos::ZERO), HashSampleError::Lifetime(Nanos::ZERO)),

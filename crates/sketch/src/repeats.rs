@@ -110,6 +110,8 @@ mod tests {
         assert_eq!(tokens.answered(0), Answered::Unknown);
         assert_eq!(Tokens::new(0).answered(0), Answered::Unknown);
         assert_eq!(Tokens::new(7).answered(7), Answered::Unknown, "both carry the same token");
+        let later = Tokens { first: byte(0), last: byte(7) };
+        assert_eq!(later.answered(0), Answered::Unknown, "no token is not an equal one");
     }
 
     #[test]

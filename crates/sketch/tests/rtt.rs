@@ -587,6 +587,36 @@ fn probabilities_that_no_gate_has_are_refused() {
     }
 }
 
+/// Two responses that are offered together are taken as each by itself: those that no table can need are counted.
+#[test]
+fn responses_are_offered_in_pairs() {
+    let run = |method: Method, offers: bool| {
+        let entry_probabilities = if method == Method::Fridge { vec![0.5] } else { Vec::new() };
+        let measured = settings(method, &[Match::TcpHandshake], 2 << 20);
+        let mut meter = RttMeter::new(&Settings { entry_probabilities, ..measured }).unwrap();
+        let mut taken = 0;
+        for number in 0..20_000 {
+            let seen = |leg, at| sighting(Match::TcpHandshake, leg, number, 1_000 * number as i64 + at);
+            let both = [seen(Leg::Beyond, 5), seen(Leg::Inside, 5)];
+            if number % 4 == 0 {
+                meter.take(Observation::Request(seen(Leg::Beyond, 0)));
+            }
+            if !offers || meter.offer_responses(both[0].id, both.map(|seen| seen.series)) {
+                both.into_iter().for_each(|seen| meter.take(Observation::Response(seen)));
+                taken += 1;
+            }
+        }
+        let answers = meter.estimate();
+        let answers = answers.iter().map(|answer| (answer.series, answer.fates, answer.distribution.mean()));
+        (format!("{:?}", answers.collect::<Vec<_>>()), taken)
+    };
+    for (method, few) in [(Method::Fridge, 9_000..11_000), (Method::Auto, 5_000..7_000)] {
+        let (expected, (found, taken)) = (run(method, false).0, run(method, true));
+        assert_eq!(found, expected, "{}", method.name());
+        assert!(few.contains(&taken), "{}: {taken}", method.name());
+    }
+}
+
 /// Sightings of a group beyond those of the settings are of "other", whatever number of groups is asked for; those of a
 /// leg that the rule does not have are of its first.
 #[test]

@@ -509,7 +509,9 @@ impl Meter for Horizon {
 mod tests {
     use super::*;
     use crate::distribution::{Ambiguous, DelayStore};
-    use crate::test_support::{assert_exact, assert_nothing_is_lost_unsaid, exchanges, feed, request, response, take};
+    use crate::test_support::{
+        assert_batches_agree, assert_exact, assert_nothing_is_lost_unsaid, exchanges, feed, request, response, take,
+    };
     use dwell_types::{ExchangeId, Match};
 
     const SLOT: usize = 13;
@@ -584,6 +586,23 @@ mod tests {
         let all = run(false, true);
         assert!(run(true, true) == all);
         assert!(run(true, false) != all);
+    }
+
+    /// A table beyond the cache knows beforehand of most responses that they match nothing: they count as elsewhere.
+    #[test]
+    fn batches_change_nothing() {
+        let far = |matching| {
+            let mut horizon = horizon(2 << 20, matching);
+            let waiting: Vec<Event> = (0..40_000).map(|i| request(hash::finish(1 << 32 | i), 0)).collect();
+            horizon.update(&waiting, &mut Vec::new());
+            assert!(horizon.open.is_far_for(BATCH) && horizon.remembers_all());
+            horizon
+        };
+        assert_batches_agree(|| far(Match::Dns));
+        let mut horizon = far(Match::Dns);
+        let absent: Vec<Event> = (0..64).map(|i| response(hash::finish(1 << 40 | i), 1)).collect();
+        horizon.update(&absent, &mut Vec::new());
+        assert_eq!((horizon.unfolded, horizon.by_tag[0].last[BANDS - 1], horizon.fates()[0].unmatched), (64, 64, 64));
     }
 
     /// The latest possible time, after a request that is earlier than the one it repeats.

@@ -203,8 +203,23 @@ const fn upper(id: ExchangeId) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::rtt::{Method, RttMeter, Settings};
-    use dwell_types::{ExchangeId, Leg, Match, Observation, Series, Sighting, Sink, Timestamp, hash};
+    use dwell_types::{Observation, Series, Sink, hash};
+
+    /// What a door holds is counted, while it comes and goes.
+    #[test]
+    fn all_bytes_are_counted() {
+        let mut door = Door { turned_away: vec![[0; 2]; 3].into(), ..Door::none() };
+        let (counts, told, own) = (3 * 16, 3 * 8, size_of::<Futile>());
+        assert_eq!(door.bytes(), counts);
+        door.know_futile(Match::TcpTs, Nanos::new(1), 1 << 14);
+        assert_eq!(door.bytes(), counts + own + told + (1 << 14));
+        door.know_repeats(true, Nanos::new(1), 1 << 10);
+        assert_eq!(door.bytes(), counts + own + told + (1 << 14) + (1 << 10));
+        door.forget_futile();
+        assert_eq!(door.bytes(), counts + own + (1 << 10));
+    }
 
     /// Two of three responses only repeat one and are turned away, until requests that are never answered fill the
     /// table: from then on those responses, too, are among those that were at risk, once each.

@@ -70,6 +70,12 @@ mod tests {
         }
     }
 
+    #[test]
+    fn bytes_are_kept_to() {
+        let of = |bytes| Answered::within(bytes).map(|answered| answered.bytes());
+        assert_eq!([0x3fff, 0x4000, usize::MAX].map(of), [None, Some(0x4000), Some(0x4000)]);
+    }
+
     /// Neither an id replaced by another one in its place nor one before the latest time counts as repeated.
     #[test]
     fn what_is_not_known_is_not_repeated() {

@@ -182,10 +182,17 @@ mod tests {
         assert!(waiting.iter().all(|&id| asked.is_asked(id)));
     }
 
+    /// The filter takes what it is given, up to a power of two, or is absent.
+    #[test]
+    fn bytes_are_kept_to() {
+        let of = |bytes| Asked::within(bytes, Nanos::from_secs(1)).map(|asked| (asked.bytes(), asked.growth()));
+        assert_eq!([0x3fff, 0x4000, 0xbfff].map(of), [None, Some((0x4000, 0)), Some((0x4000, 0x4000))]);
+    }
+
     /// If every request stays open and memory is exhausted, the filter is not rebuilt for each new one.
     #[test]
     fn room_is_seldom_made() {
-        let mut asked = Asked::within(0xbfff, Nanos::from_secs(1)).unwrap();
+        let mut asked = Asked::within(0x8000, Nanos::from_secs(1)).unwrap();
         assert_eq!(asked.bytes() + asked.growth(), 1 << 15);
         let mut made = 0;
         for i in 0..100_000 {

@@ -74,4 +74,10 @@ mod tests {
         }
         assert_eq!(recent.bytes(), 1 << 12);
     }
+
+    #[test]
+    fn bytes_are_kept_to() {
+        let of = |bytes| Recent::within(bytes, Nanos::new(1)).bytes();
+        assert_eq!([0, 16, 0xff, usize::MAX].map(of), [16, 16, 0x80, 1 << 14]);
+    }
 }
