@@ -2,7 +2,7 @@
 
 use crate::disorder::Disorder;
 use crate::frames::undecoded;
-use crate::messages::FEW;
+use crate::messages::{FEW, many};
 use crate::units::{one_of, seed, whole};
 use anyhow::Result;
 use clap::Args;
@@ -354,7 +354,7 @@ impl Point {
         const FULL: u32 = 576;
         self.segments.into_iter().zip(other.segments).find_map(|((fewer, longest), (more, split))| {
             let are_merged = split >= FULL && longest / 3 >= split / 2;
-            let are_fewer = fewer + FEW.max(more / 50) <= more;
+            let are_fewer = fewer + many(more) <= more;
             (are_merged && are_fewer).then(|| {
                 format!(
                     "{}: TCP packets have up to {longest} bytes, but up to {split} at the other point: offloading merges \
@@ -375,7 +375,7 @@ impl Point {
     /// A warning if many frames are cut before their ports here, and as many packets are missing that the other point has.
     pub(crate) fn truncated(&self, other: &Self) -> Option<String> {
         let more = self.headless().saturating_sub(other.headless());
-        let many = FEW.max(other.measured / 50);
+        let many = many(other.measured);
         (more >= many && self.measured + many <= other.measured).then(|| {
             format!(
                 "{}: {more} frames more than at the other point are truncated before the ports of their innermost packet, and \
@@ -444,7 +444,7 @@ pub(crate) fn changed_between(packets: u64, missing: u64, strange: u64) -> Optio
     let are_alike = missing / 2 <= strange && strange <= (FRAGMENTS * missing).saturating_add(FEW);
     let or =
         if missing > packets / 10 * 9 { ", or the clocks differ by more than --longest (--clock-offset)" } else { "" };
-    (missing.min(strange) >= FEW.max(packets / 50) && are_alike).then(|| {
+    (missing.min(strange) >= many(packets) && are_alike).then(|| {
         format!(
             "{missing} packets did not arrive, and {strange} arrived that were not seen at the first point: something \
              between may rewrite what identifies them (addresses or ports: --nat; offloading; IP identifications or \
