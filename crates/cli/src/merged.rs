@@ -76,7 +76,7 @@ impl Merged {
 
     /// Packets of directions that are not measured.
     pub(crate) fn elsewhere(&self) -> u64 {
-        self.iter().map(|point| point.elsewhere).sum()
+        self.iter().map(Point::elsewhere).sum()
     }
 
     /// Bytes to read, if known, and bytes read so far.

@@ -164,7 +164,7 @@ fn facts(point: &Point, packets: u64, unsent: Option<u64>, duplicates: Option<u6
     PointFacts {
         frames: point.frames().map(frames),
         packets,
-        elsewhere: Some(point.elsewhere),
+        elsewhere: Some(point.elsewhere()),
         cut: Some(point.cut()),
         unsent,
         duplicates,
