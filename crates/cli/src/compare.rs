@@ -8,7 +8,7 @@ use crate::frames::{cut, nobody_inside, undecoded};
 use crate::messages;
 use crate::output::{self, Output, ReportArguments, WriteReport};
 use crate::progress::Bar;
-use crate::rtt::{self, log_warnings, matching};
+use crate::rtt::{self, matching};
 use crate::signals::Signals;
 use crate::units::{Memories, described, distinct, is_available, one_of};
 use anyhow::Result;
@@ -275,7 +275,7 @@ fn feed_log(events: &mut EventLog, to: &mut Comparison) -> Result<Fed> {
         sighting.series.group = 0;
         to.take(seen);
     }
-    let (warnings, lines) = (log_warnings(events).collect(), events.lines());
+    let (warnings, lines) = (events.warnings(), events.lines());
     Ok(Fed { warnings, is_stopped: lines.is_stopped(), is_damaged: lines.is_damaged() })
 }
 
