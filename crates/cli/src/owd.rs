@@ -7,6 +7,7 @@ use crate::merged::Merged;
 use crate::points::Point;
 use crate::signals::Signals;
 use anyhow::Result;
+use dwell_capture::InputState;
 use dwell_observe::crossing::Directions;
 use dwell_report::facts::{Memory, MethodFacts, Parameter};
 use dwell_report::owd::{OwdReport, PointFacts, Points, SCHEMA};

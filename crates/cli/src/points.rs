@@ -2,6 +2,7 @@
 
 use crate::disorder::Disorder;
 use anyhow::Result;
+use dwell_capture::InputState;
 use dwell_capture::file::Stop;
 use dwell_observe::Frames;
 use dwell_observe::crossing::Directions;
@@ -139,18 +140,8 @@ impl Point {
         self.source.cut()
     }
 
-    /// Total number of bytes, if known, and number of bytes read.
-    pub(crate) fn progress(&self) -> (Option<u64>, u64) {
-        self.source.progress()
-    }
-
-    /// Whether reading was stopped by a signal.
-    pub(crate) fn is_stopped(&self) -> bool {
-        self.source.is_stopped()
-    }
-
-    /// Whether the capture or log could not be read to its end.
-    pub(crate) fn is_damaged(&self) -> bool {
-        self.source.is_damaged()
+    /// How far the capture or log was read, and how that ended.
+    pub(crate) fn state(&self) -> &dyn InputState {
+        self.source.state()
     }
 }

@@ -7,7 +7,7 @@ use crate::progress::Bar;
 use crate::signals::Signals;
 use crate::units;
 use anyhow::anyhow;
-use dwell_capture::{CaptureError, CaptureFiles, FrameSource};
+use dwell_capture::{CaptureError, CaptureFiles, FrameSource, InputState};
 use dwell_logs::{EventLog, LogError};
 use dwell_observe::Observer;
 use dwell_observe::parse::{self, Key};
@@ -155,6 +155,7 @@ fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Resu
     let mut outputs = Outputs::open(arguments)?;
     let mut followed = Followed::new(None, arguments.ambiguous);
     let mut reports = Reports::new(arguments, vec![path.display().to_string()]);
+    let mut progress = Bar::of_bytes(events.lines().bytes_total());
 
     while let Some(seen) = events.next_observation()? {
         if reports.is_interval_over(events.at()) {
@@ -178,12 +179,14 @@ fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Resu
         if is_used_up {
             outputs.flush_samples()?;
         }
+        progress.step(|| events.lines().bytes_read());
         if outputs.samples.has_failed() {
             break;
         }
     }
-    followed.give(&mut meter, &mut outputs, |group| events.group_name(group))?;
 
+    progress.end();
+    followed.give(&mut meter, &mut outputs, |group| events.group_name(group))?;
     reports.warn(events.warnings());
     reports.warn(warnings::reused(&meter, &reuse));
     reports.warn(outputs.samples.warning());

@@ -4,7 +4,7 @@ use super::naming::Reading;
 use crate::disorder::Disorder;
 use anyhow::Result;
 use dwell_capture::file::Stop;
-use dwell_capture::{CaptureFiles, FrameSource};
+use dwell_capture::{CaptureFiles, FrameSource, InputState};
 use dwell_logs::{CrossingLog, shortened};
 use dwell_observe::Frames;
 use dwell_observe::crossing::{Crossings, Directions, Flow, Passing};
@@ -183,27 +183,11 @@ impl Source {
         }
     }
 
-    /// Total number of bytes, if known, and number of bytes read.
-    pub(super) fn progress(&self) -> (Option<u64>, u64) {
+    /// How far it was read, and how that ended.
+    pub(super) fn state(&self) -> &dyn InputState {
         match &self.opened {
-            Opened::Capture { files, .. } => (files.bytes_total(), files.bytes_read()),
-            Opened::Log(_) => (None, 0),
-        }
-    }
-
-    /// Whether reading was stopped by a signal.
-    pub(super) fn is_stopped(&self) -> bool {
-        match &self.opened {
-            Opened::Capture { files, .. } => files.is_stopped(),
-            Opened::Log(log) => log.lines().is_stopped(),
-        }
-    }
-
-    /// Whether the capture or log could not be read to its end.
-    pub(super) fn is_damaged(&self) -> bool {
-        match &self.opened {
-            Opened::Capture { files, .. } => files.is_damaged(),
-            Opened::Log(log) => log.lines().is_damaged(),
+            Opened::Capture { files, .. } => files,
+            Opened::Log(log) => log.lines(),
         }
     }
 
