@@ -49,7 +49,7 @@ impl Merged {
     #[inline]
     pub(crate) fn advance(&mut self, number: usize) -> Result<()> {
         self.0[number].advance()?;
-        if self.0[number].state().is_stopped() {
+        if self.0[number].is_stopped() {
             self.read_no_more();
         }
         Ok(())
@@ -113,7 +113,7 @@ impl InputState for Merged {
     }
 
     fn is_stopped(&self) -> bool {
-        self.iter().any(|point| point.state().is_stopped())
+        self.iter().any(Point::is_stopped)
     }
 
     fn is_damaged(&self) -> bool {

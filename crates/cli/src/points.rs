@@ -103,10 +103,7 @@ impl Point {
     /// Reads ahead, then checks and records the time of the next packet.
     fn look(&mut self) -> Result<()> {
         while self.ahead.len() <= AHEAD && !self.has_ended {
-            match self.source.next()? {
-                Some(packet) => self.ahead.push_back(packet),
-                None => self.has_ended = true,
-            }
+            self.has_ended = !self.source.read(&mut self.ahead)?;
         }
         let mut behind = self.ahead.iter().map(|packet| packet.seen.crossing.at);
         let Some(mut at) = behind.next() else { return Ok(()) };
@@ -138,6 +135,12 @@ impl Point {
     /// Packets that the capture cuts before the last byte that identifies them.
     pub(crate) fn cut(&self) -> u64 {
         self.source.cut()
+    }
+
+    /// Whether reading was stopped, and has ended therefore.
+    #[inline]
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.has_ended && self.state().is_stopped()
     }
 
     /// How far the capture or log was read, and how that ended.

@@ -71,7 +71,7 @@ pub(crate) fn follow(
     let mut progress = Bar::of_bytes(points.bytes_total());
     let mut packets = [0; 2];
     for (side, point) in SIDES.into_iter().zip(points.iter()) {
-        if point.state().is_stopped() && point.at().is_none() {
+        if point.is_stopped() && point.at().is_none() {
             let _ = each(Next::End(side, point.until()))?;
         }
     }

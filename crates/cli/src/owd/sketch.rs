@@ -75,7 +75,7 @@ pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<E
     }
     progress.end();
     cutter.end();
-    let code = signals.end(point.state().is_stopped(), point.state().is_damaged());
+    let code = signals.end(point.is_stopped(), point.state().is_damaged());
     write(cutter.take(), &mut to)?;
     if arguments.flows {
         to.write_all(&Message::Flows(flows).to_bytes())?;
@@ -85,7 +85,7 @@ pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<E
     let doubt = if arguments.point.from.is_empty() { "" } else { ": is --from the sender's side?" };
     let empty = || format!("no packet was sketched, so that there is nothing to join{doubt}");
     messages::warn((packets == 0).then(empty));
-    messages::warn(signals.warning(point.state().is_stopped()));
+    messages::warn(signals.warning(point.is_stopped()));
     Ok(code)
 }
 

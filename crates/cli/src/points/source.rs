@@ -9,6 +9,7 @@ use dwell_logs::{CrossingLog, shortened};
 use dwell_observe::Frames;
 use dwell_observe::crossing::{Crossings, Directions, Flow, Passing};
 use dwell_types::{Crossing, FlowKey, LinkType, Nanos, Series, Timestamp, protocol};
+use std::collections::VecDeque;
 use std::path::Path;
 
 /// A packet, and whether it goes from the sender to the receiver or back.
@@ -128,16 +129,18 @@ impl Source {
         Ok(Self { opened, shift, read: Disorder::NONE, counts: Counts::default() })
     }
 
-    /// The next packet that is measured, if there is one.
+    /// Adds the next packet that is measured, if there is one, to those that were read `ahead`: returned, it would be
+    /// copied once more.
     #[inline]
-    pub(super) fn next(&mut self) -> Result<Option<Packet>> {
+    pub(super) fn read(&mut self, ahead: &mut VecDeque<Packet>) -> Result<bool> {
         let Self { opened, shift, read, counts } = self;
         let (files, crossings, directions) = match opened {
             Opened::Log(log) => {
-                let Some(crossing) = log.next_crossing()? else { return Ok(None) };
+                let Some(crossing) = log.next_crossing()? else { return Ok(false) };
                 read.see(crossing.at + *shift);
                 let whose = Whose::Named(log.flow_name().map(|name| name.into_owned().into()));
-                return Ok(Some(Packet::new(crossing, *shift, false, whose)));
+                ahead.push_back(Packet::new(crossing, *shift, false, whose));
+                return Ok(true);
             }
             Opened::Capture { files, crossings, directions } => (files, crossings, directions),
         };
@@ -150,9 +153,10 @@ impl Source {
                 continue;
             };
             counts.add(key.protocol, crossing.bytes, is_reverse);
-            return Ok(Some(Packet::new(crossing, *shift, is_reverse, Whose::Flow(flow))));
+            ahead.push_back(Packet::new(crossing, *shift, is_reverse, Whose::Flow(flow)));
+            return Ok(true);
         }
-        Ok(None)
+        Ok(false)
     }
 
     /// When the last of all packets was seen, also of directions that are not measured; not a single wild time.
