@@ -1,6 +1,7 @@
 //! Logs of requests and responses, of crossings, and of what passed a queue: every line is taken or refused, and a cut
 //! of the log changes no line before it.
 
+use dwell_capture::InputState;
 use dwell_logs::{CrossingLog, EventLog, SojournLog};
 use dwell_sketch::conquest::{Culprit, Params};
 use dwell_sketch::queue::{Method, QueueMeter, Settings};

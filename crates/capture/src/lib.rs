@@ -26,6 +26,21 @@ pub use input::Input;
 pub mod file;
 pub use file::{CaptureFile, CaptureFiles, PcapWriter};
 
+/// An input that is read once, from its beginning to its end: how far that went, and how it ended.
+pub trait InputState {
+    /// Size of all files on disk, in bytes; `None` if a pipe is among them.
+    fn bytes_total(&self) -> Option<u64>;
+
+    /// Bytes of the files on disk, possibly compressed, that were read so far.
+    fn bytes_read(&self) -> u64;
+
+    /// Whether reading was stopped before the end ([`Stop`](file::Stop)).
+    fn is_stopped(&self) -> bool;
+
+    /// Whether any file was damaged, so far, and not used from there on.
+    fn is_damaged(&self) -> bool;
+}
+
 /// A source of captured frames, one at a time; each is valid until the next call.
 pub trait FrameSource {
     /// The next frame; `None` at the end and after an error, and from then on.

@@ -1,7 +1,7 @@
 //! Compares every capture in the folder that the environment variable `DWELL_DATA` names with the table there.
 #![allow(clippy::unwrap_used, reason = "in a test, a panic is the report")]
 
-use dwell_capture::{CaptureError, CaptureFiles, FrameSource};
+use dwell_capture::{CaptureError, CaptureFiles, FrameSource, InputState};
 use dwell_types::Timestamp;
 use std::collections::BTreeMap;
 use std::fs;

@@ -5,7 +5,7 @@ mod common;
 
 use common::{MICROSECONDS, Pcap, Pcapng, gzip};
 use dwell_capture::file::{Decompressed, Stop};
-use dwell_capture::{CaptureError, CaptureFiles, FrameSource, Input, Warning};
+use dwell_capture::{CaptureError, CaptureFiles, FrameSource, Input, InputState, Warning};
 use std::fs;
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
@@ -108,6 +108,20 @@ fn a_window_that_is_too_large_is_told() {
         let mut text = Vec::new();
         let error = Decompressed::open(&path, None).unwrap().read_to_end(&mut text).unwrap_err().to_string();
         assert!(error.contains(most), "{error}");
+    }
+}
+
+/// Progress is counted in bytes of the file, compressed or not.
+#[test]
+fn decompressed_data_is_read_to_the_end_of_its_file() {
+    let folder = tempfile::tempdir().unwrap();
+    for bytes in [b"at_ns,packet\n1,a\n".repeat(50_000), gzip(&capture(1, 50_000)), Vec::new()] {
+        let path = write(folder.path(), "data", &bytes);
+        let mut data = Decompressed::open(&path, None).unwrap();
+        let total = bytes.len() as u64;
+        assert!(data.bytes_read() <= 6, "only what tells the compression");
+        data.read_to_end(&mut Vec::new()).unwrap();
+        assert_eq!((data.bytes_read(), data.bytes_total()), (total, Some(total)));
     }
 }
 

@@ -8,13 +8,13 @@ use crate::frames::{cut, nobody_inside, undecoded};
 use crate::messages;
 use crate::output::{self, Output, ReportArguments, WriteReport};
 use crate::progress::Bar;
-use crate::rtt::{self, log_warnings, matching};
+use crate::rtt::{self, matching};
 use crate::signals::Signals;
 use crate::units::{Memories, described, distinct, is_available, one_of};
 use anyhow::Result;
 use clap::builder::TypedValueParser;
 use clap::{Args, Subcommand, ValueEnum};
-use dwell_capture::{CaptureFiles, FrameSource};
+use dwell_capture::{CaptureFiles, FrameSource, InputState};
 use dwell_evaluate::compare::{Comparison, MethodFacts, Results, SCHEMA, Settings, table};
 use dwell_logs::EventLog;
 use dwell_observe::Observer;
@@ -198,12 +198,12 @@ fn exchanges(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failu
         None => Read::Captures(CaptureFiles::open(&arguments.captures)?.until(signals.stop())),
     };
     let outputs = arguments.output.open()?;
-    let Fed { mut warnings, is_stopped, is_damaged } = match &mut read {
-        Read::Log(events) => feed_log(events, &mut comparison)?,
-        Read::Captures(source) => feed_captures(source, arguments, &settings, &mut comparison)?,
+    let (mut warnings, state): (_, &dyn InputState) = match &mut read {
+        Read::Log(events) => (feed_log(events, &mut comparison)?, events.lines()),
+        Read::Captures(source) => (feed_captures(source, arguments, &settings, &mut comparison)?, &*source),
     };
-    let code = signals.end(is_stopped, is_damaged);
-    warnings.extend(signals.warning(is_stopped));
+    let code = signals.end(state.is_stopped(), state.is_damaged());
+    warnings.extend(signals.warning(state.is_stopped()));
     messages::warn(&warnings);
     let facts = |method| MethodFacts::new(method, arguments.longest, arguments.rate);
     let results = Results {
@@ -227,20 +227,13 @@ enum Read {
     Captures(CaptureFiles),
 }
 
-/// How reading ended.
-struct Fed {
-    warnings: Vec<String>,
-    is_stopped: bool,
-    is_damaged: bool,
-}
-
-/// Passes on the exchanges of captures.
+/// Passes on the exchanges of captures; returns warnings.
 fn feed_captures(
     source: &mut CaptureFiles,
     arguments: &Arguments,
     settings: &Settings,
     to: &mut Comparison,
-) -> Result<Fed> {
+) -> Result<Vec<String>> {
     let matches: Vec<Match> = settings.matches.iter().map(|&(matching, _)| matching).collect();
     let wants_plain = |matching| settings.methods.iter().any(|m| m.ids() == IdForm::Plain && m.measures(matching));
     let plain: Vec<Match> = matches.iter().copied().filter(|&matching| wants_plain(matching)).collect();
@@ -265,18 +258,20 @@ fn feed_captures(
     warnings.extend(undecoded(observer.frames(), observer.unknown_link()));
     warnings.extend(cut(&observer));
     warnings.extend(nobody_inside(&observer, &arguments.inside));
-    Ok(Fed { warnings, is_stopped: source.is_stopped(), is_damaged: source.is_damaged() })
+    Ok(warnings)
 }
 
-/// Passes on the exchanges of a log.
-fn feed_log(events: &mut EventLog, to: &mut Comparison) -> Result<Fed> {
+/// The same for those of a log.
+fn feed_log(events: &mut EventLog, to: &mut Comparison) -> Result<Vec<String>> {
+    let mut progress = Bar::of_bytes(events.lines().bytes_total());
     while let Some(mut seen) = events.next_observation()? {
         let (Observation::Request(sighting) | Observation::Response(sighting)) = &mut seen;
         sighting.series.group = 0;
         to.take(seen);
+        progress.step(|| events.lines().bytes_read());
     }
-    let (warnings, lines) = (log_warnings(events).collect(), events.lines());
-    Ok(Fed { warnings, is_stopped: lines.is_stopped(), is_damaged: lines.is_damaged() })
+    progress.end();
+    Ok(events.warnings())
 }
 
 /// Whether a method has something.

@@ -3,6 +3,7 @@
 use crate::frames::frames;
 use crate::points::Point;
 use anyhow::Result;
+use dwell_capture::InputState;
 use dwell_report::facts::{Frames, Span};
 use dwell_types::Timestamp;
 use std::ops::Index;
@@ -76,22 +77,7 @@ impl Merged {
 
     /// Packets of directions that are not measured.
     pub(crate) fn elsewhere(&self) -> u64 {
-        self.iter().map(|point| point.elsewhere).sum()
-    }
-
-    /// Bytes to read, if known, and bytes read so far.
-    pub(crate) fn progress(&self) -> (Option<u64>, u64) {
-        let all = self.iter().map(Point::progress);
-        all.fold((Some(0), 0), |(total, read), (of, at)| (total.zip(of).map(|(total, of)| total + of), read + at))
-    }
-
-    /// Whether any was stopped before its end.
-    pub(crate) fn is_stopped(&self) -> bool {
-        self.iter().any(Point::is_stopped)
-    }
-
-    pub(crate) fn is_damaged(&self) -> bool {
-        self.iter().any(Point::is_damaged)
+        self.iter().map(Point::elsewhere).sum()
     }
 
     /// A warning if segments are merged or split between two points.
@@ -113,5 +99,24 @@ impl Merged {
     /// Warnings about all points.
     pub(crate) fn warnings(&self) -> Vec<String> {
         self.iter().flat_map(Point::warnings).chain(self.truncated()).collect()
+    }
+}
+
+/// That of all points together.
+impl InputState for Merged {
+    fn bytes_total(&self) -> Option<u64> {
+        self.iter().map(|point| point.state().bytes_total()).sum()
+    }
+
+    fn bytes_read(&self) -> u64 {
+        self.iter().map(|point| point.state().bytes_read()).sum()
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.iter().any(Point::is_stopped)
+    }
+
+    fn is_damaged(&self) -> bool {
+        self.iter().any(|point| point.state().is_damaged())
     }
 }

@@ -4,15 +4,14 @@ use crate::Failure;
 use crate::beginning::Beginning;
 use crate::frames::frames;
 use crate::merged::Merged;
-use crate::points::{Point, Seen};
+use crate::points::Point;
 use crate::signals::Signals;
 use anyhow::Result;
+use dwell_capture::InputState;
 use dwell_observe::crossing::Directions;
 use dwell_report::facts::{Memory, MethodFacts, Parameter};
-use dwell_report::owd::samples::Sample;
-use dwell_report::owd::{ClockDrift, ClockOffset, Flow, Interval, Line, OwdReport, PointFacts, Points, SCHEMA};
-use dwell_sketch::owd::Side;
-use dwell_types::{Nanos, Timestamp};
+use dwell_report::owd::{OwdReport, PointFacts, Points, SCHEMA};
+use dwell_types::Nanos;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
@@ -26,7 +25,10 @@ mod pair;
 pub(crate) use pair::{Next, Pair, follow};
 // Weights of flows in sketches.
 mod weights;
-// The two ways of comparing points: packet by packet, or by sketches.
+// What a way of comparing points does and answers.
+mod comparer;
+use comparer::{Answer, Comparer};
+// The two ways: packet by packet, or by sketches.
 mod packets;
 use packets::Packets;
 mod sketches;
@@ -135,59 +137,6 @@ fn report(
     }
 }
 
-/// A method of comparing two points.
-trait Comparer {
-    /// Processes the next packet of a point.
-    fn update(&mut self, side: Side, seen: Seen, point: &Point);
-
-    /// A point has ended, which saw its last packet of whatever direction then.
-    fn end(&mut self, side: Side, until: Timestamp);
-
-    /// The intervals that ended since the last call.
-    fn take_intervals(&mut self) -> Vec<Interval>;
-
-    /// The packets whose fate became known since the last call, if they are to be written and are compared one by one.
-    fn take_samples(&mut self) -> Vec<Sample> {
-        Vec::new()
-    }
-
-    /// All other results, when both points have ended.
-    fn answer(&mut self) -> Answer;
-}
-
-/// The result of a comparer.
-#[derive(Default)]
-struct Answer {
-    total: Line,
-    reverse: Option<Line>,
-    /// `low` > `high` if the delays of both directions contradict each other.
-    clock_offset: Option<ClockOffset>,
-    clock_drift: Option<ClockDrift>,
-    flows: Vec<Flow>,
-    /// Arrivals at the sender (reverse direction) and at the receiver that were not seen being sent.
-    unsent: [Option<u64>; 2],
-    /// Duplicates at the sender and at the receiver, in both directions.
-    duplicates: [Option<u64>; 2],
-    /// Whether these are too many to be chance.
-    are_duplicates_many: [bool; 2],
-    /// How many of the receiver's unsent packets are duplicates.
-    surplus: u64,
-    is_exact: bool,
-    state_bytes: usize,
-    parameters: BTreeMap<&'static str, Parameter>,
-    /// Whether every flow had a place in memory from its first packet on.
-    has_all_flows: bool,
-    /// Warnings of the method.
-    warnings: Vec<String>,
-}
-
-impl Answer {
-    /// The lines of all packets: those of the measured direction, and those of the other one, if it is measured.
-    fn directions(&self) -> impl Iterator<Item = &Line> {
-        std::iter::once(&self.total).chain(&self.reverse)
-    }
-}
-
 /// The parameters that determine how packets are identified.
 fn describe(point: &PointArguments) -> BTreeMap<&'static str, Parameter> {
     let mut parameters = BTreeMap::new();
@@ -216,7 +165,7 @@ fn facts(point: &Point, packets: u64, unsent: Option<u64>, duplicates: Option<u6
     PointFacts {
         frames: point.frames().map(frames),
         packets,
-        elsewhere: Some(point.elsewhere),
+        elsewhere: Some(point.elsewhere()),
         cut: Some(point.cut()),
         unsent,
         duplicates,

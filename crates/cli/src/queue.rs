@@ -5,6 +5,7 @@ use crate::progress::Bar;
 use crate::signals::Signals;
 use crate::units;
 use anyhow::Result;
+use dwell_capture::InputState;
 use dwell_capture::file::Stop;
 use dwell_logs::SojournLog;
 use dwell_report::facts::{Memory, MethodFacts, Parameter, Span};
@@ -33,13 +34,13 @@ pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
     let (settings, mut meter) = meter(arguments)?;
     let mut source = Source::open(arguments, signals.stop())?;
     let mut outputs = Outputs::open(arguments)?;
-    let mut progress = Bar::of_bytes(source.progress().0);
+    let mut progress = Bar::of_bytes(source.state().bytes_total());
 
     while let Some(departure) = source.next()? {
         let queued = meter.update(&departure, || source.flow_name());
         outputs.packet(&departure, queued.as_ref(), || source.flow_name(), || meter.rate_change(departure.flow))?;
         outputs.take(meter.take_episodes())?;
-        progress.step(|| source.progress().1);
+        progress.step(|| source.state().bytes_read());
         if outputs.packets.has_failed() {
             break;
         }
@@ -50,9 +51,10 @@ pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
     outputs.take(meter.take_episodes())?;
     let mut report = report(arguments, &settings, &source, &meter);
     report.warnings.extend(warnings::of(arguments, &settings.params, &meter, &report.packets));
-    report.warnings.extend(signals.warning(source.is_stopped()));
+    let state = source.state();
+    report.warnings.extend(signals.warning(state.is_stopped()));
     report.warnings.extend(outputs.packets.warning());
-    let code = signals.end(source.is_stopped(), source.is_damaged() || outputs.packets.has_failed());
+    let code = signals.end(state.is_stopped(), state.is_damaged() || outputs.packets.has_failed());
     outputs.finish(report)?;
     Ok(code)
 }
@@ -125,14 +127,6 @@ impl Source {
         }
     }
 
-    /// Total number of bytes, if known, and number of bytes read.
-    fn progress(&self) -> (Option<u64>, u64) {
-        match self {
-            Self::Sides(sides) => sides.points.progress(),
-            Self::Log(_) => (None, 0),
-        }
-    }
-
     fn span(&self) -> Option<Span> {
         match self {
             Self::Sides(sides) => sides.points.span(),
@@ -140,17 +134,11 @@ impl Source {
         }
     }
 
-    fn is_stopped(&self) -> bool {
+    /// How far it was read, and how that ended.
+    fn state(&self) -> &dyn InputState {
         match self {
-            Self::Sides(sides) => sides.points.is_stopped(),
-            Self::Log(log) => log.lines().is_stopped(),
-        }
-    }
-
-    fn is_damaged(&self) -> bool {
-        match self {
-            Self::Sides(sides) => sides.points.is_damaged(),
-            Self::Log(log) => log.lines().is_damaged(),
+            Self::Sides(sides) => &sides.points,
+            Self::Log(log) => log.lines(),
         }
     }
 

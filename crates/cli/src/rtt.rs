@@ -7,11 +7,10 @@ use crate::progress::Bar;
 use crate::signals::Signals;
 use crate::units;
 use anyhow::anyhow;
-use dwell_capture::{CaptureError, CaptureFiles, FrameSource, Name};
+use dwell_capture::{CaptureError, CaptureFiles, FrameSource, InputState};
 use dwell_logs::{EventLog, LogError};
 use dwell_observe::Observer;
 use dwell_observe::parse::{self, Key};
-use dwell_report::text;
 use dwell_sketch::reuse::Reuse;
 use dwell_sketch::rtt::{GivenFilters, RttMeter, Settings, SettingsError};
 use dwell_sketch::top_flows::{self, TopFlows};
@@ -156,6 +155,7 @@ fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Resu
     let mut outputs = Outputs::open(arguments)?;
     let mut followed = Followed::new(None, arguments.ambiguous);
     let mut reports = Reports::new(arguments, vec![path.display().to_string()]);
+    let mut progress = Bar::of_bytes(events.lines().bytes_total());
 
     while let Some(seen) = events.next_observation()? {
         if reports.is_interval_over(events.at()) {
@@ -179,31 +179,21 @@ fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Resu
         if is_used_up {
             outputs.flush_samples()?;
         }
+        progress.step(|| events.lines().bytes_read());
         if outputs.samples.has_failed() {
             break;
         }
     }
-    followed.give(&mut meter, &mut outputs, |group| events.group_name(group))?;
 
-    reports.warn(log_warnings(&events));
+    progress.end();
+    followed.give(&mut meter, &mut outputs, |group| events.group_name(group))?;
+    reports.warn(events.warnings());
     reports.warn(warnings::reused(&meter, &reuse));
     reports.warn(outputs.samples.warning());
     let is_damaged = events.lines().is_damaged() || outputs.samples.has_failed();
     let code = reports.see_end(events.lines().is_stopped(), is_damaged, signals);
     reports.finish(&mut meter, &Observed::Events(&events, &reuse), outputs)?;
     Ok(code)
-}
-
-/// Warnings about a log.
-pub(crate) fn log_warnings(events: &EventLog) -> impl Iterator<Item = String> {
-    let backwards = (events.backwards() > 0).then(|| {
-        let lines = text::are(events.backwards(), "line");
-        format!(
-            "{}: {lines} out of time order: delays may be wrong; sort the lines by time",
-            Name(events.lines().path())
-        )
-    });
-    events.lines().warning().into_iter().chain(backwards)
 }
 
 fn observer(arguments: &Arguments) -> Observer {

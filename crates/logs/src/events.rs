@@ -2,6 +2,7 @@
 
 use crate::names::group_told_apart;
 use crate::{Lines, LogError};
+use dwell_capture::Name;
 use dwell_capture::file::Stop;
 use dwell_types::{ExchangeId, Leg, Match, Observation, Series, Sighting, Timestamp, hash};
 use std::path::Path;
@@ -160,6 +161,20 @@ impl EventLog {
     /// Number of lines whose time is earlier than that of some line before them.
     pub fn backwards(&self) -> u64 {
         self.backwards
+    }
+
+    /// Warnings about truncated data and lines out of order.
+    pub fn warnings(&self) -> Vec<String> {
+        let lines = match self.backwards {
+            0 => None,
+            1 => Some("1 line is".to_owned()),
+            lines => Some(format!("{lines} lines are")),
+        };
+        let backwards = lines.map(|lines| {
+            let name = Name(self.lines.path());
+            format!("{name}: {lines} out of time order: delays may be wrong; sort the lines by time")
+        });
+        self.lines.warning().into_iter().chain(backwards).collect()
     }
 }
 

@@ -2,8 +2,8 @@
 
 use csv::StringRecord;
 use csv_core::{ReadFieldResult, Reader, ReaderBuilder, Terminator};
-use dwell_capture::Name;
 use dwell_capture::file::{Decompressed, Stop, is_cut, is_stopped};
+use dwell_capture::{InputState, Name};
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -106,6 +106,25 @@ impl Lines {
     /// Whether every line that has been read completely was used: the next call may wait for more.
     pub fn is_used_up(&self) -> bool {
         !self.source.buffer().contains(&b'\n')
+    }
+}
+
+impl InputState for Lines {
+    fn bytes_total(&self) -> Option<u64> {
+        self.source.get_ref().bytes_total()
+    }
+
+    fn bytes_read(&self) -> u64 {
+        self.source.get_ref().bytes_read()
+    }
+
+    fn is_stopped(&self) -> bool {
+        matches!(self.early_end, Some(EarlyEnd::Stopped))
+    }
+
+    /// Whether the log ended at a line that cannot be used.
+    fn is_damaged(&self) -> bool {
+        matches!(self.early_end, Some(EarlyEnd::Unusable(_)))
     }
 }
 
@@ -271,22 +290,12 @@ impl<R: BufRead> Lines<R> {
         LogError::Line { path: self.path.clone(), number: self.number.max(1), what: what.into() }
     }
 
-    /// Whether reading was stopped (see [`Stop`]) before the end.
-    pub fn is_stopped(&self) -> bool {
-        matches!(self.early_end, Some(EarlyEnd::Stopped))
-    }
-
     /// An error if the log is truncated: for files of which a part is of no use. Otherwise [`Lines::warning`].
     pub fn whole(&mut self) -> Result<Option<String>, LogError> {
         match self.early_end.take_if(|end| matches!(end, EarlyEnd::Cut(_))) {
             Some(EarlyEnd::Cut(error)) => Err(LogError::Unread(self.path.clone(), error)),
             _ => Ok(self.warning()),
         }
-    }
-
-    /// Whether the log ended at a line that cannot be used.
-    pub fn is_damaged(&self) -> bool {
-        matches!(self.early_end, Some(EarlyEnd::Unusable(_)))
     }
 
     /// A warning if the log is or may be truncated, or ended at a line that cannot be used.

@@ -185,18 +185,33 @@ impl<R: Read> Direct<R> {
 /// The bytes of any file, pipe or standard input, decompressed if they are gzip, xz or zstd data. Corrupt or truncated
 /// data is an error, for which [`is_cut`] holds if it is truncated; after a [`Stop`](super::Stop) the error is one for
 /// which [`is_stopped`](super::is_stopped) holds.
-pub struct Decompressed(Input<Source>);
+pub struct Decompressed {
+    input: Input<Source>,
+    bytes_total: Option<u64>,
+}
 
 impl fmt::Debug for Decompressed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Decompressed").field("bytes_read", &self.0.bytes_read()).finish_non_exhaustive()
+        f.debug_struct("Decompressed").field("bytes_read", &self.bytes_read()).finish_non_exhaustive()
     }
 }
 
 impl Decompressed {
     /// Opens a path; `-` is standard input.
     pub fn open(path: &Path, stop: Option<&super::Stop>) -> io::Result<Self> {
-        Ok(Self(Input::new(Source::open(path, stop)?)?.ahead()?))
+        let source = Source::open(path, stop)?;
+        let bytes_total = source.length();
+        Ok(Self { input: Input::new(source)?.ahead()?, bytes_total })
+    }
+
+    /// Size of the file on disk, in bytes; `None` for a pipe.
+    pub fn bytes_total(&self) -> Option<u64> {
+        self.bytes_total
+    }
+
+    /// Bytes of the file on disk, possibly compressed, that were read so far.
+    pub fn bytes_read(&self) -> u64 {
+        self.input.bytes_read()
     }
 }
 
@@ -207,7 +222,7 @@ pub fn is_cut(error: &io::Error) -> bool {
 
 impl Read for Decompressed {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        Ok(self.0.read(buffer)?)
+        Ok(self.input.read(buffer)?)
     }
 }
 

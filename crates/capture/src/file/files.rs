@@ -1,7 +1,7 @@
 use super::source::{Source, Stop, is_stopped};
 use super::{CaptureFile, Record};
 use crate::input::is_stdin;
-use crate::{CaptureError, FrameSource, Input, Warning};
+use crate::{CaptureError, FrameSource, Input, InputState, Warning};
 use dwell_types::Frame;
 use std::fs::{self, File};
 use std::io;
@@ -56,11 +56,6 @@ impl CaptureFiles {
         Self { stop: Some(stop.clone()), ..self }
     }
 
-    /// Whether reading was stopped before the end.
-    pub fn is_stopped(&self) -> bool {
-        self.is_stopped
-    }
-
     /// Frames yielded so far, from all files.
     pub fn frames(&self) -> u64 {
         self.frames_before + self.current.as_ref().map_or(0, CaptureFile::frames)
@@ -74,21 +69,6 @@ impl CaptureFiles {
     /// Warnings about truncated, damaged and incomplete files, so far.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
-    }
-
-    /// Whether any file was damaged, so far.
-    pub fn is_damaged(&self) -> bool {
-        self.warnings.iter().any(Warning::is_damage)
-    }
-
-    /// Bytes of the files on disk, possibly compressed, that were read so far.
-    pub fn bytes_read(&self) -> u64 {
-        self.bytes_before + self.current.as_ref().map_or(0, CaptureFile::bytes_read)
-    }
-
-    /// Size of all files on disk, in bytes; `None` if a pipe is among them.
-    pub fn bytes_total(&self) -> Option<u64> {
-        self.bytes_total
     }
 
     /// The next record, from the current file or a later one; none after a stop.
@@ -165,6 +145,24 @@ impl FrameSource for CaptureFiles {
         }
         let next = self.next()?;
         Ok(self.current.as_ref().zip(next).map(|(file, record)| file.frame(record)))
+    }
+}
+
+impl InputState for CaptureFiles {
+    fn bytes_total(&self) -> Option<u64> {
+        self.bytes_total
+    }
+
+    fn bytes_read(&self) -> u64 {
+        self.bytes_before + self.current.as_ref().map_or(0, CaptureFile::bytes_read)
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.is_stopped
+    }
+
+    fn is_damaged(&self) -> bool {
+        self.warnings.iter().any(Warning::is_damage)
     }
 }
 

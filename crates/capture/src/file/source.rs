@@ -13,8 +13,9 @@ use std::time::{Duration, Instant};
 #[derive(Debug)]
 pub(super) struct Source {
     file: File,
-    /// Whether the bytes come from another process, such as tcpdump, which may have more to write after a stop.
-    is_pipe: bool,
+    /// Size of the file; `None` if the bytes come from another process, such as tcpdump, which may have more to write
+    /// after a stop.
+    length: Option<u64>,
     stop: Option<Stop>,
 }
 
@@ -23,8 +24,14 @@ impl Source {
     pub(super) fn open(path: &Path, stop: Option<&Stop>) -> io::Result<Self> {
         let file =
             if is_stdin(path) { File::from(io::stdin().as_fd().try_clone_to_owned()?) } else { File::open(path)? };
-        let is_pipe = !file.metadata()?.is_file();
-        Ok(Self { file, is_pipe, stop: stop.cloned() })
+        let metadata = file.metadata()?;
+        let length = metadata.is_file().then_some(metadata.len());
+        Ok(Self { file, length, stop: stop.cloned() })
+    }
+
+    /// Size of the file; `None` for a pipe.
+    pub(super) fn length(&self) -> Option<u64> {
+        self.length
     }
 }
 
@@ -32,7 +39,7 @@ impl Source {
 impl Read for Source {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if let Some(stop) = &self.stop {
-            stop.wait(self.file.as_fd(), self.is_pipe)?;
+            stop.wait(self.file.as_fd(), self.length.is_none())?;
         }
         self.file.read(buffer)
     }

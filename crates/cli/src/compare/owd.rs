@@ -10,6 +10,7 @@ use crate::owd::{Next, Pair, PointArguments, follow, memory_flag, of_comparison}
 use crate::signals::Signals;
 use crate::units::{Memories, distinct, time_flag};
 use clap::Args;
+use dwell_capture::InputState;
 use dwell_evaluate::compare::owd::{Method, OwdComparison, Recommended, Results, SCHEMA, Settings, table};
 use dwell_report::json;
 use dwell_report::text::size_flag;

@@ -9,6 +9,7 @@ use crate::points::{Point, Seen};
 use crate::progress::Bar;
 use crate::signals::Signals;
 use anyhow::Result;
+use dwell_capture::InputState;
 use dwell_observe::crossing::Directions;
 use dwell_observe::group::Grouping;
 use dwell_sketch::owd::Side;
@@ -67,7 +68,7 @@ pub(crate) fn follow(
     mut each: impl FnMut(Next<'_>) -> Result<ControlFlow<()>>,
 ) -> Result<[u64; 2]> {
     const SIDES: [Side; 2] = [Side::Sender, Side::Receiver];
-    let mut progress = Bar::of_bytes(points.progress().0);
+    let mut progress = Bar::of_bytes(points.bytes_total());
     let mut packets = [0; 2];
     for (side, point) in SIDES.into_iter().zip(points.iter()) {
         if point.is_stopped() && point.at().is_none() {
@@ -87,7 +88,7 @@ pub(crate) fn follow(
         if points[number].at().is_none() {
             let _ = each(Next::End(side, points[number].until()))?;
         }
-        progress.step(|| points.progress().1);
+        progress.step(|| points.bytes_read());
     }
     progress.end();
     Ok(packets)

@@ -54,7 +54,7 @@ pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<E
     let reading = arguments.point.reading(arguments.group);
     let mut point = Point::open(&arguments.capture, &reading, &directions, Nanos::ZERO, signals.stop())?;
     let mut to = Output::file(&arguments.output)?;
-    let mut progress = Bar::of_bytes(point.progress().0);
+    let mut progress = Bar::of_bytes(point.state().bytes_total());
     let mut packets = 0u64;
     while let Some(seen) = point.peek() {
         let opposite = |(sources, key): (&mut FirstSources, FlowKey)| Some((sources.opposite(&key)?, key.source));
@@ -71,11 +71,11 @@ pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<E
         write(cutter.take(), &mut to)?;
         point.advance()?;
         packets += 1;
-        progress.step(|| point.progress().1);
+        progress.step(|| point.state().bytes_read());
     }
     progress.end();
     cutter.end();
-    let code = signals.end(point.is_stopped(), point.is_damaged());
+    let code = signals.end(point.is_stopped(), point.state().is_damaged());
     write(cutter.take(), &mut to)?;
     if arguments.flows {
         to.write_all(&Message::Flows(flows).to_bytes())?;

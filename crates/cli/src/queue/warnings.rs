@@ -1,7 +1,7 @@
 //! Warnings about captures, logs, and memory, by what was counted.
 
 use super::arguments::Arguments;
-use crate::messages::{CAPTURED_TWICE, FEW};
+use crate::messages::{CAPTURED_TWICE, FEW, many};
 use dwell_report::queue::Packets;
 use dwell_report::text;
 use dwell_sketch::conquest::{Counter, Params, Unit};
@@ -129,7 +129,7 @@ pub(super) const NO_CULPRIT: &str = "Packets not seen to arrive count as part of
 
 /// Warns if many packets depart that were not seen to arrive.
 pub(super) fn unseen(departed: u64, unexplained: u64) -> Option<String> {
-    (unexplained >= FEW.max(departed / 50)).then(|| {
+    (unexplained >= many(departed)).then(|| {
         format!(
             "{unexplained} of {departed} packets departed without being seen to arrive: did they arrive where no capture \
              was taken, do they go the other way (--from PREFIX), or {CAPTURED_TWICE} {NO_CULPRIT}"
@@ -150,7 +150,7 @@ pub(super) fn too_short(counts: &TapCounts, longest: Nanos) -> Option<String> {
         ));
     }
     let late = forgotten.min(unknown);
-    (is_reached(counts, longest) && late > FEW.max(departed / 50)).then(|| {
+    (is_reached(counts, longest) && late > many(departed)).then(|| {
         format!(
             "packets waited for up to {longest_wait}, nearly as long as --longest, {longest}, and up to {late} may \
              have departed later: use a longer --longest, and more memory (--memory)"

@@ -1,7 +1,7 @@
 //! A recorded capture whose frames are sent again.
 
 use anyhow::{Result, anyhow};
-use dwell_capture::{CaptureFiles, FrameSource, Name};
+use dwell_capture::{CaptureFiles, FrameSource, InputState, Name};
 use dwell_report::text;
 use dwell_types::{Frame, LinkType, Nanos, Timestamp};
 use std::path::{Path, PathBuf};

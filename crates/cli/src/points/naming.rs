@@ -1,0 +1,62 @@
+//! How packets of a point are read and named.
+
+use crate::units::{one_of, seed, whole};
+use clap::Args;
+use dwell_observe::crossing::Settings;
+use dwell_observe::group::Grouping;
+use dwell_observe::parse::Key;
+use dwell_report::facts::Parameter;
+
+/// How packets are read and identified.
+#[derive(Clone)]
+pub(crate) struct Reading {
+    /// Read logs instead of captures.
+    pub(crate) is_log: bool,
+    /// Which fields identify a packet.
+    pub(crate) names: Settings,
+}
+
+/// How packets are named: the same at all points.
+#[derive(Args, Clone)]
+pub(crate) struct NamingArguments {
+    /// Which addresses of tunnelled packets to use; with inner, a tunnel may begin or end between the points.
+    #[arg(long, value_parser = one_of(Key::ALL, Key::name), default_value = Key::Inner.name(), help_heading = "What is measured")]
+    key: Key,
+    /// Addresses and ports are translated between the points; in --from name the sender's addresses as either point
+    /// sees them.
+    #[arg(long, help_heading = "What is measured")]
+    pub(crate) nat: bool,
+    /// Payload bytes used to identify a packet, as far as captured.
+    #[arg(long, value_name = "N", default_value_t = Settings::PAYLOAD_BYTES, value_parser = whole::<usize>, help_heading = "What is measured")]
+    payload_bytes: usize,
+    /// Seed of all hashes: the same seed gives the same result. Whoever knows it can craft packets that evade or slow
+    /// down the measurement: on untrusted traffic choose a secret one, or `random`; the report names it.
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = seed, help_heading = "Method and memory")]
+    pub(crate) seed: u64,
+}
+
+impl NamingArguments {
+    /// How to read a point, whose flows are defined by `group`, or else by addresses and ports.
+    pub(crate) fn reading(&self, is_log: bool, group: Option<Grouping>) -> Reading {
+        let &Self { key, nat, payload_bytes, seed } = self;
+        Reading { is_log, names: Settings { key, nat, payload_bytes, group, seed } }
+    }
+
+    /// The arguments that are not the defaults, each after a space.
+    pub(crate) fn flags(&self) -> String {
+        let &Self { key, nat, payload_bytes, seed } = self;
+        let flags = [
+            (key != Key::Inner).then(|| format!(" --key {}", key.name())),
+            nat.then(|| " --nat".to_owned()),
+            (payload_bytes != Settings::PAYLOAD_BYTES).then(|| format!(" --payload-bytes {payload_bytes}")),
+            (seed != 0).then(|| format!(" --seed {seed}")),
+        ];
+        flags.into_iter().flatten().collect()
+    }
+
+    /// The arguments that decide the names of packets in captures, for the report.
+    pub(crate) fn parameters(&self) -> impl Iterator<Item = (&'static str, Parameter)> {
+        let nat = self.nat.then(|| ("nat", Parameter::Text("yes".to_owned())));
+        [("payload_bytes", Parameter::Integer(self.payload_bytes as u64))].into_iter().chain(nat)
+    }
+}
