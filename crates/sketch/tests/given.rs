@@ -115,7 +115,7 @@ fn nonsense_is_refused() {
             error(Method::BloomTime, GivenFilters { hashes: Some(65), ..none }),
         ],
         [
-            "there are 2 to 4096 filters, not 1",
+            "a window has 2 to 4096 filters, not 1",
             "a window has 2 to 21 filters, not 22",
             "a filter has at least 36 bits, not 35",
             "there are 1 to 64 hash functions, not 65",
