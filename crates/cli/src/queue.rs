@@ -262,7 +262,7 @@ fn parameters(
 /// The parameters of the snapshots.
 fn describe(params: &Params) -> [(&'static str, Parameter); 6] {
     let windows = params.windows.iter().map(|window| Parameter::Span(window.get())).collect();
-    let name = params.counter.name();
+    let name = params.counter.kind().name();
     let counter = match params.counter {
         Counter::CountMin { rows, columns, .. } => format!("{name} of {rows} rows of {columns}"),
         Counter::SpaceSaving { entries } => format!("{name} of {entries}"),

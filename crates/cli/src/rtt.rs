@@ -12,7 +12,7 @@ use dwell_logs::{EventLog, LogError};
 use dwell_observe::Observer;
 use dwell_observe::parse::{self, Key};
 use dwell_sketch::reuse::Reuse;
-use dwell_sketch::rtt::{GivenFilters, RttMeter, Settings, SettingsError};
+use dwell_sketch::rtt::{RttMeter, Settings, SettingsError};
 use dwell_sketch::top_flows::{self, TopFlows};
 use dwell_types::{Frame, LinkType, Match, Observation, Sink};
 use std::io::ErrorKind;
@@ -216,18 +216,7 @@ fn settings(arguments: &Arguments, matches: Vec<Match>, has_groups: bool) -> Res
         method: arguments.method,
         memory: arguments.memory,
         expiry: arguments.expiry,
-        slots: arguments.slots,
-        entry_probabilities: arguments.entry_probability.clone(),
-        fingerprint_bits: arguments.fingerprint_bits,
-        stages: arguments.stages,
-        longest: arguments.longest,
-        rate: arguments.rate,
-        filters: GivenFilters { filters: arguments.filters, bits: arguments.bits, hashes: arguments.hashes },
-        policy: arguments.policy,
-        prior: arguments.prior.as_deref().map(prior::read).transpose()?,
-        ranges: arguments.ranges,
-        packets: arguments.packets,
-        rounds: arguments.rounds,
+        parameters: arguments.parameters(arguments.prior.as_deref().map(prior::read).transpose()?),
         ambiguous: arguments.ambiguous,
         seed: arguments.seed,
         has_intervals: arguments.interval.is_some(),

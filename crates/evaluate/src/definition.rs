@@ -372,6 +372,8 @@ entry_probability = ["2^-3", 0.5, "auto"]
 
     #[test]
     fn errors_name_file_and_key() {
+        const PARAMETERS: &str =
+            "method = \"fridge\"\nslots = [\"2^8\", 512]\nentry_probability = [\"2^-3\", 0.5, \"auto\"]";
         let cases: &[(&str, &str, &[&str])] = &[
             ("seeds = 3", "seeds = 0", &["seeds", "from 1"]),
             ("seeds = 3", "seeds = \"many\"", &["line 5", "seeds = \"many\"", "invalid type"]),
@@ -436,7 +438,18 @@ entry_probability = ["2^-3", 0.5, "auto"]
             ),
             ("slots = [\"2^8\", 512]", "", &["delay.methods[0]", "slots", "memory_bytes"]),
             ("slots = [\"2^8\", 512]", "memory_bytes = [100]", &["delay.methods[0]", "100 bytes of memory"]),
-            ("method = \"fridge\"", "method = \"auto\"", &["delay.methods[0].slots", "auto"]),
+            (
+                "method = \"fridge\"",
+                "method = \"auto\"",
+                &["line 11, delay.methods[0].method: auto", "auto has no parameter slots"],
+            ),
+            (PARAMETERS, "method = \"exact\"\nfingerprint_bits = 4", &["exact has no parameter fingerprint-bits"]),
+            (PARAMETERS, "method = \"ddbf\"\nmemory_bytes = [8192]\nrate = 9", &["ddbf has no parameter rate"]),
+            (
+                PARAMETERS,
+                "method = \"fridge-staged\"\nslots = [64]\nentry_probability = [1]\nstages = 2\nrate = 9",
+                &["fridge-staged", "has no fingerprint_bits, expiry_ms, longest_ms or rate"],
+            ),
         ];
         for (from, to, words) in cases {
             assert_refused(SOUND, from, to, words);

@@ -44,10 +44,11 @@
 //! (`docs/papers/porcino23-timebloom.md`).
 
 use crate::counters::Counters;
-use crate::filters::{self, Counts, GivenFilters, LEAST_FILTERS, LEAST_PLACES, LONGEST, MOST_HASHES};
+use crate::filters::{
+    self, Counts, FiltersError, GivenFilters, LEAST_FILTERS, LEAST_PLACES, MOST_FILTERS, MOST_HASHES,
+};
 use crate::{Event, Exchanges, Fates, Meter, Sample, Structure};
 use dwell_types::{ExchangeId, Nanos, Timestamp, hash};
-use std::fmt;
 
 /// The widths of the buckets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,47 +124,12 @@ impl Params {
     }
 }
 
-/// Why a window of buckets cannot be built.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AleError {
-    /// There must be at least one bucket besides the present one, in all as many as filters, and not too many.
-    Buckets {
-        /// Buckets given.
-        given: u32,
-        /// The most with these widths.
-        most: u32,
-    },
-    /// A filter needs at least one counter.
-    Counters,
-    /// The number of hash functions must be 1 to 64.
-    Hashes(u32),
-    /// The longest delay must be above zero and at most 2⁶⁰ ns (36 years).
-    Longest(Nanos),
-}
-
-impl fmt::Display for AleError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Buckets { given, most } => {
-                // Together with the present one.
-                let [most, given] = [most, given].map(|buckets| buckets.saturating_add(1));
-                write!(f, "a window has 2 to {most} filters, not {given}")
-            }
-            Self::Counters => f.write_str("a filter needs at least one counter"),
-            Self::Hashes(hashes) => write!(f, "there are 1 to {MOST_HASHES} hash functions, not {hashes}"),
-            Self::Longest(longest) => write!(f, "a longest delay of {longest}: expected above zero, up to 2^60 ns"),
-        }
-    }
-}
-
-impl std::error::Error for AleError {}
-
 /// Bytes of the counters' places for a response.
 const PLACES_BYTES: usize = MOST_HASHES as usize * size_of::<usize>();
 /// Filters of exponential width, unless their number is given.
 const EXPONENTIAL_FILTERS: u32 = 14;
-const MOST_UNIFORM: u32 = (1 << 12) - 1;
-const MOST_EXPONENTIAL: u32 = 20;
+/// The most filters of exponential width.
+const MOST_EXPONENTIAL: u32 = 21;
 
 /// Counting filters over a sliding window of time.
 #[derive(Clone, Debug)]
@@ -196,21 +162,15 @@ struct Bucket {
 
 impl Ale {
     /// An empty window.
-    pub fn new(params: Params, exchanges: Exchanges) -> Result<Self, AleError> {
+    pub fn new(params: Params, exchanges: Exchanges) -> Result<Self, FiltersError> {
         let Params { widths, buckets, counters, hashes } = params;
-        let most = if widths == Widths::Uniform { MOST_UNIFORM } else { MOST_EXPONENTIAL };
-        if !(1..=most).contains(&buckets) {
-            return Err(AleError::Buckets { given: buckets, most });
-        }
+        let most = if widths == Widths::Uniform { MOST_FILTERS } else { MOST_EXPONENTIAL };
+        FiltersError::check_filters(buckets.saturating_add(1), most)?;
         if counters == 0 {
-            return Err(AleError::Counters);
+            return Err(FiltersError::Places { given: 0, least: Counters::BITS });
         }
-        if !(1..=MOST_HASHES).contains(&hashes) {
-            return Err(AleError::Hashes(hashes));
-        }
-        if exchanges.expiry <= Nanos::ZERO || exchanges.expiry > LONGEST {
-            return Err(AleError::Longest(exchanges.expiry));
-        }
+        FiltersError::check_hashes(hashes)?;
+        FiltersError::check_longest(exchanges.expiry)?;
         Ok(Self {
             params,
             buckets: vec![
@@ -573,16 +533,16 @@ mod tests {
         let good = Params { widths: Widths::Exponential, buckets: 20, counters: 1, hashes: 64 };
         let error = |params, longest| Ale::new(params, exchanges(Match::Dns, Nanos::new(longest))).unwrap_err();
         for buckets in [0, 21] {
-            assert_eq!(error(Params { buckets, ..good }, 1), AleError::Buckets { given: buckets, most: 20 });
+            assert_eq!(error(Params { buckets, ..good }, 1), FiltersError::Filters { given: buckets + 1, most: 21 });
         }
         let wide = Params { widths: Widths::Uniform, buckets: 4_096, ..good };
-        assert_eq!(error(wide, 1), AleError::Buckets { given: 4_096, most: 4_095 });
-        assert_eq!(error(Params { counters: 0, ..good }, 1), AleError::Counters);
+        assert_eq!(error(wide, 1), FiltersError::Filters { given: 4_097, most: 4_096 });
+        assert_eq!(error(Params { counters: 0, ..good }, 1), FiltersError::Places { given: 0, least: 4 });
         for hashes in [0, 65] {
-            assert_eq!(error(Params { hashes, ..good }, 1), AleError::Hashes(hashes));
+            assert_eq!(error(Params { hashes, ..good }, 1), FiltersError::Hashes(hashes));
         }
         for longest in [i64::MIN, 0, i64::MAX] {
-            assert_eq!(error(good, longest), AleError::Longest(Nanos::new(longest)));
+            assert_eq!(error(good, longest), FiltersError::Longest(Nanos::new(longest)));
         }
         assert!(Ale::new(good, exchanges(Match::Dns, Nanos::new(1))).is_ok());
     }

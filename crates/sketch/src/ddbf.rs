@@ -35,10 +35,9 @@
 //! **Source**: porcino23 §3.4, table 3.2, which describe its reference 12 (`docs/papers/porcino23-timebloom.md`).
 
 use crate::counters::Counters;
-use crate::filters::{self, Counts, GivenFilters, LEAST_PLACES, LONGEST, MOST_HASHES};
+use crate::filters::{self, Counts, FiltersError, GivenFilters, LEAST_PLACES};
 use crate::{Event, Exchanges, Fates, Meter, Sample, Structure};
 use dwell_types::{ExchangeId, Nanos, Timestamp, hash};
-use std::fmt;
 
 /// The parameters of a filter. The longest delay *t*_max is [`Exchanges::expiry`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,29 +81,6 @@ const fn places_bytes(hashes: u32) -> usize {
     hashes as usize * size_of::<usize>()
 }
 
-/// Why a filter cannot be built.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DdbfError {
-    /// A filter needs at least one cell.
-    Cells,
-    /// The number of hash functions must be 1 to 64.
-    Hashes(u32),
-    /// The longest delay must be above zero and at most 2⁶⁰ ns (36 years).
-    Longest(Nanos),
-}
-
-impl fmt::Display for DdbfError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Cells => f.write_str("a filter needs at least one cell"),
-            Self::Hashes(hashes) => write!(f, "there are 1 to {MOST_HASHES} hash functions, not {hashes}"),
-            Self::Longest(longest) => write!(f, "a longest delay of {longest}: expected above zero, up to 2^60 ns"),
-        }
-    }
-}
-
-impl std::error::Error for DdbfError {}
-
 /// A Bloom filter with times.
 #[derive(Clone, Debug)]
 pub struct Ddbf {
@@ -128,18 +104,14 @@ const OLD_LOG2: u32 = 30;
 
 impl Ddbf {
     /// An empty filter.
-    pub fn new(params: Params, exchanges: Exchanges) -> Result<Self, DdbfError> {
+    pub fn new(params: Params, exchanges: Exchanges) -> Result<Self, FiltersError> {
         let Params { cells, hashes } = params;
         let longest = exchanges.expiry;
         if cells == 0 {
-            return Err(DdbfError::Cells);
+            return Err(FiltersError::Places { given: 0, least: CELL_BITS });
         }
-        if !(1..=MOST_HASHES).contains(&hashes) {
-            return Err(DdbfError::Hashes(hashes));
-        }
-        if longest <= Nanos::ZERO || longest > LONGEST {
-            return Err(DdbfError::Longest(longest));
-        }
+        FiltersError::check_hashes(hashes)?;
+        FiltersError::check_longest(longest)?;
         Ok(Self {
             params,
             longest,
@@ -374,11 +346,11 @@ mod tests {
         let error = |cells, hashes, longest| {
             Ddbf::new(Params { cells, hashes }, exchanges(Match::Dns, Nanos::new(longest))).unwrap_err()
         };
-        assert_eq!(error(0, 1, 1), DdbfError::Cells);
-        assert_eq!(error(1, 0, 1), DdbfError::Hashes(0));
-        assert_eq!(error(1, 65, 1), DdbfError::Hashes(65));
+        assert_eq!(error(0, 1, 1), FiltersError::Places { given: 0, least: 36 });
+        assert_eq!(error(1, 0, 1), FiltersError::Hashes(0));
+        assert_eq!(error(1, 65, 1), FiltersError::Hashes(65));
         for longest in [i64::MIN, 0, i64::MAX] {
-            assert_eq!(error(1, 1, longest), DdbfError::Longest(Nanos::new(longest)));
+            assert_eq!(error(1, 1, longest), FiltersError::Longest(Nanos::new(longest)));
         }
     }
 }

@@ -64,6 +64,9 @@ pub mod lut;
 pub mod simple;
 pub mod staged;
 pub mod timebloom;
+// What those made of Bloom filters share.
+mod filters;
+pub use filters::FiltersError;
 // The product limit (Kaplan–Meier), for exchanges that were dropped before their response came.
 mod survival;
 pub use survival::{NewBands, Risk};
@@ -101,7 +104,6 @@ mod array;
 mod batch;
 mod cell;
 mod counters;
-mod filters;
 mod flow_sample;
 mod lapse;
 mod open;

@@ -2,7 +2,8 @@
 //! as far as it suffices.
 
 use dwell_sketch::Structure;
-use dwell_sketch::rtt::{GivenFilters, Method, RttMeter, Settings, SettingsError};
+use dwell_sketch::rtt::{GivenFilters, Method, Parameter, Parameters, RttMeter, Settings, SettingsError};
+use dwell_sketch::timebloom::{Cdf, Policy};
 use dwell_types::{Match, Nanos};
 
 /// The structure of the only rule of a meter in this memory, or the memory that is needed.
@@ -29,9 +30,9 @@ fn assert_is_given(settings: &Settings, is_given: impl Fn(Structure) -> bool) {
     assert!(built(settings, less).is_err(), "{needed} is too much: {settings:?}");
 }
 
-fn settings(method: Method) -> Settings {
+fn settings(method: Method, parameters: Parameters) -> Settings {
     let matching = if method == Method::Dart { Match::TcpAck } else { Match::Dns };
-    Settings::new(method, vec![matching], 0)
+    Settings { parameters, ..Settings::new(method, vec![matching], 0) }
 }
 
 #[test]
@@ -49,8 +50,8 @@ fn filters_are_as_given() {
                 for hashes in some(&[1, 64]) {
                     let bits = bits.map(u64::from);
                     let given = GivenFilters { filters, bits, hashes };
-                    let settings = Settings { filters: given, ..settings(method) };
-                    assert_is_given(&settings, |found| {
+                    let parameters = Parameters { filters: given, ..Parameters::default() };
+                    assert_is_given(&settings(method, parameters), |found| {
                         let Structure::Filters { filters: n, bits: m, hashes: k, .. } = found else { return false };
                         filters.is_none_or(|given| n == given)
                             && bits.is_none_or(|given| m == given / place_bits * place_bits)
@@ -70,8 +71,8 @@ fn trackers_are_as_given() {
         (Some(1_000), Some(3_001), Some(8), Some(2)),
         (None, None, Some(1), None),
     ] {
-        let settings = Settings { ranges, packets, stages, rounds, ..settings(Method::Dart) };
-        assert_is_given(&settings, |found| {
+        let parameters = Parameters { ranges, packets, stages, rounds, ..Parameters::default() };
+        assert_is_given(&settings(Method::Dart, parameters), |found| {
             let Structure::Trackers(found) = found else { return false };
             ranges.is_none_or(|given| found.ranges == given / 4 * 4)
                 && packets.is_none_or(|given| found.packets == given / found.stages * found.stages)
@@ -88,8 +89,8 @@ fn samples_are_as_given() {
         [(Some(64), None, None), (Some(5_000), Some(0.25), Some(Nanos::from_secs(1))), (None, Some(0.01), None)]
     {
         let entry_probabilities = Vec::from_iter(probability);
-        let settings = Settings { slots, entry_probabilities, longest, ..settings(Method::HashSample) };
-        assert_is_given(&settings, |found| {
+        let parameters = Parameters { slots, entry_probabilities, longest, ..Parameters::default() };
+        assert_is_given(&settings(Method::HashSample, parameters), |found| {
             let Structure::Sample { slots: room, probability: p, longest: lifetime } = found else { return false };
             slots.is_none_or(|given| room <= given as usize && room * 17 > given as usize * 16 - 17 * 8)
                 && p == probability.unwrap_or(1.0)
@@ -101,7 +102,8 @@ fn samples_are_as_given() {
 #[test]
 fn nonsense_is_refused() {
     let error = |method, filters| {
-        let refused = RttMeter::new(&Settings { filters, memory: 1 << 20, ..settings(method) });
+        let parameters = Parameters { filters, ..Parameters::default() };
+        let refused = RttMeter::new(&Settings { memory: 1 << 20, ..settings(method, parameters) });
         refused.expect_err("it is out of range").to_string()
     };
     let none = GivenFilters::default();
@@ -113,10 +115,42 @@ fn nonsense_is_refused() {
             error(Method::BloomTime, GivenFilters { hashes: Some(65), ..none }),
         ],
         [
-            "there are 2 to 4096 filters, not 1",
+            "a window has 2 to 4096 filters, not 1",
             "a window has 2 to 21 filters, not 22",
             "a filter has at least 36 bits, not 35",
             "there are 1 to 64 hash functions, not 65",
         ]
     );
+}
+
+/// A parameter that a method does not have is refused: nobody would notice that it does nothing.
+#[test]
+fn each_method_has_only_its_own_parameters() {
+    let none = Parameters::default;
+    let second = Nanos::from_secs(1);
+    let filters = |filters, bits, hashes| Parameters { filters: GivenFilters { filters, bits, hashes }, ..none() };
+    let all = [
+        (Parameter::Slots, Parameters { slots: Some(64), ..none() }),
+        (Parameter::EntryProbability, Parameters { entry_probabilities: vec![0.5], ..none() }),
+        (Parameter::FingerprintBits, Parameters { fingerprint_bits: Some(16), ..none() }),
+        (Parameter::Longest, Parameters { longest: Some(second), ..none() }),
+        (Parameter::Stages, Parameters { stages: Some(2), ..none() }),
+        (Parameter::Rate, Parameters { rate: Some(100.0), ..none() }),
+        (Parameter::Filters, filters(Some(4), None, None)),
+        (Parameter::Bits, filters(None, Some(640), None)),
+        (Parameter::Hashes, filters(None, None, Some(3))),
+        (Parameter::Policy, Parameters { policy: Some(Policy::Random), ..none() }),
+        (Parameter::Prior, Parameters { prior: Cdf::of_delays(vec![(second, 1.0)]).ok(), ..none() }),
+        (Parameter::Ranges, Parameters { ranges: Some(64), ..none() }),
+        (Parameter::Packets, Parameters { packets: Some(64), ..none() }),
+        (Parameter::Rounds, Parameters { rounds: Some(1), ..none() }),
+    ];
+    for (parameter, parameters) in all {
+        assert!(parameters.given().eq([parameter]));
+        for method in Method::ALL {
+            let built = RttMeter::new(&Settings { memory: 1 << 20, ..settings(method, parameters.clone()) });
+            let expected = (!method.has(parameter)).then_some(SettingsError::NotOf(parameter, method));
+            assert_eq!(built.err(), expected, "{method:?} {parameter:?}");
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use dwell_sketch::distribution::Ambiguous;
 use dwell_sketch::exact::Exact;
 use dwell_sketch::reuse::Reuse;
-use dwell_sketch::rtt::{Answer, Method, RttMeter, Settings, SettingsError};
+use dwell_sketch::rtt::{Answer, Method, Parameters, RttMeter, Settings, SettingsError};
 use dwell_sketch::{Event, Exchanges, Meter};
 use dwell_types::{ExchangeId, IdForm, Leg, Match, Nanos, Observation, Series, Sighting, Sink, Timestamp, hash};
 
@@ -129,7 +129,8 @@ fn a_mode_that_entries_do_not_live_for_is_found() {
         let found = p99(&settings(method, &[Match::Dns], 16 << 10));
         assert!((900_000_000..1_100_000_000).contains(&found), "{}: {found}", method.name());
     }
-    let dense = Settings { entry_probabilities: vec![1.0], ..settings(Method::Fridge, &[Match::Dns], 16 << 10) };
+    let parameters = Parameters { entry_probabilities: vec![1.0], ..Parameters::default() };
+    let dense = Settings { parameters, ..settings(Method::Fridge, &[Match::Dns], 16 << 10) };
     assert!(p99(&dense) < 6_000_000);
 }
 
@@ -417,7 +418,8 @@ fn futile_responses_answer_nothing() {
 /// needs more than predicted comes from the store of delays.
 #[test]
 fn given_slots_leave_the_rest_to_the_store() {
-    let settings = Settings { slots: Some(1 << 22), ..settings(Method::Simple, &[Match::Ntp], 1 << 30) };
+    let parameters = Parameters { slots: Some(1 << 22), ..Parameters::default() };
+    let settings = Settings { parameters, ..settings(Method::Simple, &[Match::Ntp], 1 << 30) };
     let meter = RttMeter::new(&settings).unwrap();
     assert!((1 << 26..=1 << 30).contains(&meter.state_bytes()), "{}", meter.state_bytes());
 }
@@ -576,14 +578,15 @@ fn intervals_hold_where_ids_are_used_again() {
 #[test]
 fn probabilities_that_no_gate_has_are_refused() {
     for method in [Method::Fridge, Method::Km, Method::Mis, Method::HashSample] {
+        let with = |probability| {
+            let parameters = Parameters { entry_probabilities: vec![probability], ..Parameters::default() };
+            RttMeter::new(&Settings { parameters, ..settings(method, &[Match::Dns], 64 << 10) })
+        };
         for (wrong, text) in [(1e-12, "1e-12"), (1e-300, "1e-300"), (5e-8, "5e-8"), (1.5, "1.5")] {
-            let wrong = Settings { entry_probabilities: vec![wrong], ..settings(method, &[Match::Dns], 64 << 10) };
-            let error = RttMeter::new(&wrong).expect_err("no gate has it").to_string();
+            let error = with(wrong).expect_err("no gate has it").to_string();
             assert!(error.contains("at least 2^-24 (6e-8) and at most 1") && error.ends_with(text), "{error}");
         }
-        let least = vec![2f64.powi(-24)];
-        let least = Settings { entry_probabilities: least, ..settings(method, &[Match::Dns], 64 << 10) };
-        assert!(RttMeter::new(&least).is_ok(), "{method:?}");
+        assert!(with(2f64.powi(-24)).is_ok(), "{method:?}");
     }
 }
 

@@ -10,8 +10,8 @@ use dwell_simulate::Distribution;
 use dwell_simulate::exchange::{End, ExchangeWorkload, Settings};
 use dwell_sketch::distribution::{Ambiguous, DelayStore};
 use dwell_sketch::fridge::{self, Fridge};
-use dwell_sketch::timebloom::{Cdf, Params, Policy, Prior, Reference, TimeBloom, TimeBloomError};
-use dwell_sketch::{Event, Exchanges, Meter, Sample};
+use dwell_sketch::timebloom::{Cdf, Params, Policy, Prior, Reference, TimeBloom};
+use dwell_sketch::{Event, Exchanges, FiltersError, Meter, Sample};
 use dwell_types::{ExchangeId, Nanos, Timestamp, hash};
 use proptest::prelude::*;
 
@@ -361,20 +361,20 @@ fn nonsense_parameters_are_refused() {
         TimeBloom::new(params, Exchanges { expiry: Nanos::new(expiry), ..exchanges(1) }).unwrap_err()
     };
     for (params, expected) in [
-        (Params { filters: 1, ..good.clone() }, TimeBloomError::Filters(1)),
-        (Params { filters: 4_097, ..good.clone() }, TimeBloomError::Filters(4_097)),
-        (Params { bits: 7, ..good.clone() }, TimeBloomError::Bits(7)),
-        (Params { bits: u64::MAX, ..good.clone() }, TimeBloomError::Bits(u64::MAX)),
-        (Params { hashes: Some(0), ..good.clone() }, TimeBloomError::Hashes(0)),
-        (Params { hashes: Some(65), ..good.clone() }, TimeBloomError::Hashes(65)),
-        (Params { rate: 0.0, ..good.clone() }, TimeBloomError::Rate(0.0)),
-        (Params { rate: f64::INFINITY, ..good.clone() }, TimeBloomError::Rate(f64::INFINITY)),
+        (Params { filters: 1, ..good.clone() }, FiltersError::Filters { given: 1, most: 4_096 }),
+        (Params { filters: 4_097, ..good.clone() }, FiltersError::Filters { given: 4_097, most: 4_096 }),
+        (Params { bits: 7, ..good.clone() }, FiltersError::Bits(7)),
+        (Params { bits: u64::MAX, ..good.clone() }, FiltersError::Bits(u64::MAX)),
+        (Params { hashes: Some(0), ..good.clone() }, FiltersError::Hashes(0)),
+        (Params { hashes: Some(65), ..good.clone() }, FiltersError::Hashes(65)),
+        (Params { rate: 0.0, ..good.clone() }, FiltersError::Rate(0.0)),
+        (Params { rate: f64::INFINITY, ..good.clone() }, FiltersError::Rate(f64::INFINITY)),
     ] {
         assert_eq!(error(params, 1_000), expected);
     }
-    assert!(matches!(error(Params { rate: f64::NAN, ..good.clone() }, 1), TimeBloomError::Rate(_)));
+    assert!(matches!(error(Params { rate: f64::NAN, ..good.clone() }, 1), FiltersError::Rate(_)));
     for expiry in [i64::MIN, -1, 0, i64::MAX] {
-        assert_eq!(error(good.clone(), expiry), TimeBloomError::Longest(Nanos::new(expiry)));
+        assert_eq!(error(good.clone(), expiry), FiltersError::Longest(Nanos::new(expiry)));
     }
     assert!(TimeBloom::new(good, Exchanges { expiry: Nanos::new(1), ..exchanges(1) }).is_ok());
 }

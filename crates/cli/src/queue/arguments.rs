@@ -8,7 +8,7 @@ use crate::{Failure, output, units};
 use clap::{Args, ValueEnum};
 use dwell_observe::group::Grouping;
 use dwell_report::plot::Image;
-use dwell_sketch::conquest::{Cleaning, Counter, Culprit, Params, Rule, Unit};
+use dwell_sketch::conquest::{Cleaning, CounterKind, Culprit, GivenSnapshots, Params, Rule, Unit};
 use dwell_sketch::queue::{Method, Shares, Taps};
 use dwell_types::{Nanos, Prefix};
 use std::path::PathBuf;
@@ -92,8 +92,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", value_parser = units::whole_u32, help_heading = "Method and memory")]
     pub(super) columns: Option<u32>,
     /// Data structure of a snapshot: Count-Min, Count-Min with conservative update, or space-saving.
-    #[arg(long, value_enum, help_heading = "Method and memory")]
-    pub(super) counter: Option<CounterChoice>,
+    #[arg(long, value_parser = units::one_of(CounterKind::ALL, CounterKind::name), help_heading = "Method and memory")]
+    pub(super) counter: Option<CounterKind>,
     /// Which snapshots a packet queries: as in the ConQuest paper's analysis, its text or its hardware, or in
     /// proportion to time.
     #[arg(long, value_parser = units::one_of(Rule::ALL, Rule::name), default_value = Rule::Interpolated.name(), help_heading = "Method and memory")]
@@ -124,13 +124,6 @@ pub(crate) struct Arguments {
     pub(super) plot: Option<(PathBuf, Image)>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum CounterChoice {
-    Cms,
-    CmsConservative,
-    SpaceSaving,
-}
-
 #[derive(Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum Format {
     /// Human-readable.
@@ -143,13 +136,6 @@ pub(super) enum Format {
     /// One row per episode and per culprit.
     Csv,
 }
-
-/// The paper's snapshots.
-const SNAPSHOTS: u32 = 8;
-const ROWS: u32 = 4;
-const COLUMNS: u32 = 64;
-/// Each packet scans all of them.
-const MOST_ENTRIES: u32 = 64;
 
 impl Arguments {
     /// Checks combinations of arguments that their own parsers cannot.
@@ -192,7 +178,7 @@ impl Arguments {
         if self.compare_exact && self.method != Method::Conquest {
             return Err(Failure::usage("--compare-exact applies only to --method conquest"));
         }
-        if self.rows.is_some() && self.counter == Some(CounterChoice::SpaceSaving) {
+        if self.rows.is_some() && self.counter == Some(CounterKind::SpaceSaving) {
             return Err(Failure::usage("--rows applies only to --counter cms and cms-conservative"));
         }
         self.report.check(self.inputs(), self.plot.as_ref(), self.per_packet.as_ref())
@@ -221,51 +207,16 @@ impl Arguments {
 
     /// The snapshots given on the command line, or the best ones in this many bytes.
     pub(super) fn params(&self, bytes: usize) -> Result<Params, Failure> {
+        let given = GivenSnapshots {
+            snapshots: self.snapshots,
+            windows: self.window.clone(),
+            counter: self.counter,
+            rows: self.rows,
+            columns: self.columns,
+        };
         let culprit = Culprit { share: self.share, delay: self.threshold };
-        let fitting = Params::for_queue(bytes, culprit, self.longest, self.naming.seed);
-        let is_given = self.snapshots.is_some() || !self.window.is_empty() || self.columns.is_some();
-        let params = match fitting {
-            Ok(params) if !is_given => params,
-            Err(error) if !is_given => return Err(Failure::usage(format!("--sketch-bytes: {error}"))),
-            _ => self.given(culprit),
-        };
-        Ok(Params {
-            unit: self.unit,
-            rule: self.rule,
-            cleaning: self.cleaning,
-            counter: self.counter(params.counter),
-            ..params
-        })
-    }
-
-    /// The snapshots given; other parameters are as in the paper, with windows that reach back far enough.
-    fn given(&self, culprit: Culprit) -> Params {
-        let snapshots = self.snapshots.unwrap_or(SNAPSHOTS);
-        let base = Params { culprit, ..Params::new(snapshots, self.longest, COLUMNS, self.naming.seed) };
-        let finished = i64::from(base.finished().max(1));
-        let enough = Nanos::new(self.longest.get() / finished + i64::from(self.longest.get() % finished != 0));
-        Params { windows: if self.window.is_empty() { vec![enough] } else { self.window.clone() }, ..base }
-    }
-
-    /// The counter given, with the defaults of the fitting one: an entry of space-saving takes the place of three
-    /// counters.
-    fn counter(&self, fitting: Counter) -> Counter {
-        let (rows, columns, is_conservative) = match fitting {
-            Counter::CountMin { rows, columns, is_conservative } => (rows, columns, is_conservative),
-            Counter::SpaceSaving { entries }
-                if matches!(self.counter, None | Some(CounterChoice::SpaceSaving)) && self.rows.is_none() =>
-            {
-                return Counter::SpaceSaving { entries: self.columns.unwrap_or(entries) };
-            }
-            Counter::SpaceSaving { entries } => (ROWS, (entries * 3 / ROWS).max(1), true),
-        };
-        let entries = self.columns.unwrap_or((rows * columns / 3).clamp(1, MOST_ENTRIES));
-        let (rows, columns) = (self.rows.unwrap_or(rows), self.columns.unwrap_or(columns));
-        match self.counter {
-            Some(CounterChoice::SpaceSaving) => Counter::SpaceSaving { entries },
-            Some(CounterChoice::Cms) => Counter::CountMin { rows, columns, is_conservative: false },
-            Some(CounterChoice::CmsConservative) => Counter::CountMin { rows, columns, is_conservative: true },
-            None => Counter::CountMin { rows, columns, is_conservative },
-        }
+        let params = Params::given(&given, bytes, culprit, self.longest, self.naming.seed)
+            .map_err(|error| Failure::usage(format!("--sketch-bytes: {error}")))?;
+        Ok(Params { unit: self.unit, rule: self.rule, cleaning: self.cleaning, ..params })
     }
 }

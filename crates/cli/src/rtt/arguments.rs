@@ -11,8 +11,8 @@ use dwell_observe::group::Grouping;
 use dwell_observe::parse::Key;
 use dwell_report::plot::Image;
 use dwell_sketch::distribution::Ambiguous;
-use dwell_sketch::rtt::{Method, Parameter};
-use dwell_sketch::timebloom::Policy;
+use dwell_sketch::rtt::{GivenFilters, Method, Parameter, Parameters};
+use dwell_sketch::timebloom::{Cdf, Policy};
 use dwell_types::{Match, Nanos, Prefix};
 use std::path::PathBuf;
 
@@ -247,23 +247,21 @@ impl Arguments {
         }
     }
 
-    /// The flag that sets a parameter of methods, and whether it is given.
-    fn flag(&self, parameter: Parameter) -> (&'static str, bool) {
-        match parameter {
-            Parameter::Slots => ("--slots", self.slots.is_some()),
-            Parameter::EntryProbability => ("--entry-probability", !self.entry_probability.is_empty()),
-            Parameter::FingerprintBits => ("--fingerprint-bits", self.fingerprint_bits.is_some()),
-            Parameter::Stages => ("--stages", self.stages.is_some()),
-            Parameter::Longest => ("--longest", self.longest.is_some()),
-            Parameter::Rate => ("--rate", self.rate.is_some()),
-            Parameter::Filters => ("--filters", self.filters.is_some()),
-            Parameter::Bits => ("--bits", self.bits.is_some()),
-            Parameter::Hashes => ("--hashes", self.hashes.is_some()),
-            Parameter::Policy => ("--policy", self.policy.is_some()),
-            Parameter::Prior => ("--prior", self.prior.is_some()),
-            Parameter::Ranges => ("--ranges", self.ranges.is_some()),
-            Parameter::Packets => ("--packets", self.packets.is_some()),
-            Parameter::Rounds => ("--rounds", self.rounds.is_some()),
+    /// What is given of the method; the prior is in a file.
+    pub(super) fn parameters(&self, prior: Option<Cdf>) -> Parameters {
+        Parameters {
+            slots: self.slots,
+            entry_probabilities: self.entry_probability.clone(),
+            fingerprint_bits: self.fingerprint_bits,
+            longest: self.longest,
+            stages: self.stages,
+            rate: self.rate,
+            filters: GivenFilters { filters: self.filters, bits: self.bits, hashes: self.hashes },
+            policy: self.policy,
+            prior,
+            ranges: self.ranges,
+            packets: self.packets,
+            rounds: self.rounds,
         }
     }
 
@@ -275,12 +273,11 @@ impl Arguments {
         ])?;
         let inputs = || self.paths().into_iter().chain(&self.events).chain(&self.prior);
         output::check_stdin(inputs())?;
-        for &parameter in Method::ALL.iter().flat_map(|method| method.parameters()) {
-            let (flag, is_set) = self.flag(parameter);
-            if is_set && !self.method.has(parameter) {
-                let others = methods(|method| method.has(parameter));
-                return Err(Failure::usage(format!("{flag} applies only to --method {others}")));
-            }
+        let prior = self.prior.as_ref().map(|_| Parameter::Prior);
+        let mut given = self.parameters(None).given().chain(prior);
+        if let Some(parameter) = given.find(|&parameter| !self.method.has(parameter)) {
+            let others = methods(|method| method.has(parameter));
+            return Err(Failure::usage(format!("--{} applies only to --method {others}", parameter.name())));
         }
         let (format, has_intervals) = (self.report.format(), self.interval.is_some());
         reject([

@@ -163,7 +163,7 @@ fn size(params: &Params, expected: &Expected, culprit: Culprit, longest: Nanos) 
         // With the counter, since dwell queue warns of few counters where nobody chose them, and here --senders did.
         command: Some(format!(
             "dwell queue --method conquest --sketch-bytes {bytes} --counter {} --longest {} --threshold {} --share {}",
-            params.counter.name(),
+            params.counter.kind().name(),
             time_flag(longest),
             time_flag(culprit.delay),
             culprit.share
@@ -171,7 +171,7 @@ fn size(params: &Params, expected: &Expected, culprit: Culprit, longest: Nanos) 
         parameters: Parameters::Conquest {
             snapshots: params.snapshots,
             windows_ns: params.windows.iter().map(|window| window.get()).collect(),
-            counter: params.counter.name(),
+            counter: params.counter.kind().name(),
             rows,
             columns,
         },

@@ -9,7 +9,7 @@ use crate::delay::{QUANTILES, SAMPLES, SHOWN, compare_quantiles};
 use crate::metrics::{self, Summary};
 use crate::run::BLOCK;
 use dwell_sketch::distribution::{Ambiguous, Distribution};
-use dwell_sketch::rtt::{self, Answer, Method, RttMeter, SettingsError};
+use dwell_sketch::rtt::{self, Answer, Method, Parameter, Parameters, RttMeter, SettingsError};
 use dwell_types::{IdForm, Match, Nanos, Observation, Sink, hash};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -42,9 +42,9 @@ pub struct Settings {
     pub seeds: u64,
     /// From which copy of a repeated request delays count, where that is unknown.
     pub ambiguous: Ambiguous,
-    /// Prior knowledge for methods that can use it: see [`rtt::Settings::longest`].
+    /// Prior knowledge for methods that can use it: see [`Parameters::longest`].
     pub longest: Option<Nanos>,
-    /// The same: see [`rtt::Settings::rate`].
+    /// The same: see [`Parameters::rate`].
     pub rate: Option<f64>,
 }
 
@@ -128,10 +128,14 @@ impl Sink for Comparison {
 impl Panel {
     fn new(settings: &Settings, matching: Match, taken: usize) -> Result<Self, SettingsError> {
         let meter = |method: Method, memory: usize, seed| {
+            let parameters = Parameters {
+                longest: settings.longest.filter(|_| method.needs_longest()),
+                rate: settings.rate.filter(|_| method.has(Parameter::Rate)),
+                ..Parameters::default()
+            };
             RttMeter::new(&rtt::Settings {
                 has_inside: settings.has_inside,
-                longest: settings.longest.filter(|_| method.needs_longest()),
-                rate: settings.rate,
+                parameters,
                 ambiguous: settings.ambiguous,
                 seed: method_seed(seed),
                 ..rtt::Settings::new(method, vec![matching], memory.saturating_sub(taken))

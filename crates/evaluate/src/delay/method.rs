@@ -4,7 +4,7 @@ use crate::grid::{Configured, Entry};
 use crate::value::{Invalid, Number, RATES, above_zero, available, memory, some, span, within};
 use dwell_sketch::distribution::DelayStore;
 use dwell_sketch::lut::WeightTable;
-use dwell_sketch::rtt::{Method, Parameter, RttMeter, Settings};
+use dwell_sketch::rtt::{Method, Parameters, RttMeter, Settings};
 use dwell_sketch::staged::{self, Staged};
 use dwell_types::{Match, Nanos, hash};
 use serde::Deserialize;
@@ -83,15 +83,6 @@ impl Entry for MethodEntry {
         let expiry = self.expiry_ms.map(|ms| span("expiry_ms", ms)).transpose()?;
         let longest = self.longest_ms.map(|ms| span("longest_ms", ms)).transpose()?;
         rate.map(|rate| within("rate", rate, RATES)).transpose()?;
-        if longest.is_some() && !method.has(Parameter::Longest) {
-            return Err(Invalid::new("longest_ms", format!("{} needs no such knowledge", self.method)));
-        }
-        if stages.is_some() && !method.has(Parameter::Stages) && name != MethodName::Staged {
-            return Err(Invalid::new("stages", format!("{} has none", self.method)));
-        }
-        if rate.is_some() && !method.has(Parameter::Rate) {
-            return Err(Invalid::new("rate", format!("{} needs no such knowledge", self.method)));
-        }
         let mut configurations = Vec::new();
         for size in self.sizes(method)? {
             for entering in self.entering(size)? {
@@ -114,9 +105,6 @@ impl MethodEntry {
             (None, None) if !method.is_bounded() => Ok(vec![Size::Unbounded]),
             (None, None) => Err(Invalid::new("method", format!("{} needs slots or memory_bytes", self.method))),
             (Some(_), Some(_)) => Err(Invalid::new("memory_bytes", "either this or slots, not both")),
-            (Some(_), None) if !method.has(Parameter::Slots) => {
-                Err(Invalid::new("slots", format!("{} has none: expected memory_bytes", self.method)))
-            }
             (None, Some(_)) if !method.is_bounded() => Err(Invalid::new("memory_bytes", "this method has no bound")),
             (Some(slots), None) => sizes("slots", slots, |number| {
                 let slots = number.whole("slots", 1..=u32::MAX.into())? as u32;
@@ -232,9 +220,9 @@ impl Configuration {
             MethodName::Staged => {
                 let (slots, entry_probability) = self.slots_and_probability()?;
                 let stages = self.stages.ok_or_else(|| Problem("expected stages".to_owned()))?;
-                if self.fingerprint_bits.is_some() || self.expiry.is_some() {
-                    return Err(Problem("has neither fingerprint_bits nor expiry_ms".to_owned()));
-                }
+                let Self { fingerprint_bits: None, expiry: None, longest: None, rate: None, .. } = self else {
+                    return Err(Problem("has no fingerprint_bits, expiry_ms, longest_ms or rate".to_owned()));
+                };
                 let fridge = Staged::new(staged::Params { slots, stages, entry_probability }, seed);
                 Ok(AnyMeter::Staged(fridge?, store()))
             }
@@ -281,15 +269,19 @@ impl Configuration {
                 lifetimes.iter().map(|lifetime| (each / lifetime).min(1.0)).collect()
             }
         };
-        let meter = RttMeter::new(&Settings {
-            groups,
-            expiry: self.expiry,
+        let parameters = Parameters {
             slots,
             entry_probabilities,
             fingerprint_bits: self.fingerprint_bits,
-            stages: self.stages,
             longest: self.longest,
+            stages: self.stages,
             rate: self.rate,
+            ..Parameters::default()
+        };
+        let meter = RttMeter::new(&Settings {
+            groups,
+            expiry: self.expiry,
+            parameters,
             seed,
             keeps_samples,
             ..Settings::new(self.name.method(), vec![Match::Events], memory)

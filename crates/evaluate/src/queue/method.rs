@@ -37,9 +37,6 @@ enum MethodName {
     Exact,
 }
 
-/// Rows of Count-Min, as in the paper.
-pub(super) const ROWS: u32 = 4;
-
 /// A method with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Configuration {
@@ -68,7 +65,7 @@ impl Entry for MethodEntry {
             ("memory_bytes", self.memory_bytes.is_some(), self.method != MethodName::Exact),
         ])?;
         if self.method != MethodName::SpaceSaving
-            && let Some(odd) = self.counters.iter().flatten().find(|&&counters| counters % ROWS != 0)
+            && let Some(odd) = self.counters.iter().flatten().find(|&&counters| counters % Params::ROWS != 0)
         {
             return Err(Invalid::new("counters", format!("{odd}: expected a multiple of 4, for four rows")));
         }
@@ -132,7 +129,7 @@ impl Configuration {
             Size::Bytes(bytes) => Params::budget(bytes, stream.span, seed)?,
             Size::Snapshots(snapshots, counters) => self.params(stream, seed, snapshots, counters),
             Size::Within(snapshots, bytes) => {
-                let step = if self.method == MethodName::SpaceSaving { 1 } else { ROWS };
+                let step = if self.method == MethodName::SpaceSaving { 1 } else { Params::ROWS };
                 let [none, one] =
                     [0, step].map(|counters| Conquest::bytes(&self.params(stream, seed, snapshots, counters)));
                 let steps = bytes.saturating_sub(none) / (one - none);
@@ -152,8 +149,8 @@ impl Configuration {
         match self.method {
             MethodName::SpaceSaving => Counter::SpaceSaving { entries: counters },
             method => Counter::CountMin {
-                rows: ROWS,
-                columns: counters / ROWS,
+                rows: Params::ROWS,
+                columns: counters / Params::ROWS,
                 is_conservative: method == MethodName::Conservative,
             },
         }

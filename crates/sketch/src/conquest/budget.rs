@@ -6,7 +6,6 @@ const SOME_BYTES: usize = 16 << 10;
 /// With at least this, Count-Min has enough columns, and takes a twentieth of the instructions: space-saving scans all
 /// entries.
 const MANY_BYTES: usize = 32 << 10;
-const ROWS: u32 = 4;
 /// With fewer entries culprits are missed if several share the queue.
 const LEAST_ENTRIES: usize = 4;
 
@@ -19,21 +18,19 @@ impl Params {
         let snapshots: u32 = if bytes >= SOME_BYTES { 16 } else { 8 };
         let fixed = Conquest::fixed_bytes(1) + snapshots as usize * size_of::<u64>();
         let index = if has_many {
-            Counter::CountMin { rows: ROWS, columns: 1, is_conservative: true }
+            Counter::CountMin { rows: Self::ROWS, columns: 1, is_conservative: true }
         } else {
             Counter::SpaceSaving { entries: 1 }
         };
         let per_index = index.bytes() * snapshots as usize;
-        let most = Self::MOST_COUNTERS as usize / (ROWS * snapshots) as usize;
+        let most = Self::MOST_COUNTERS as usize / (Self::ROWS * snapshots) as usize;
         let indices = (bytes.saturating_sub(fixed) / per_index).min(most);
         if indices < LEAST_ENTRIES {
             return Err(ConquestError::Bytes { given: bytes, needed: fixed + LEAST_ENTRIES * per_index });
         }
         let counter = index.of(indices as u32);
         let base = Self::new(snapshots, longest, 1, seed);
-        let finished = i64::from(base.finished());
-        let window = longest.get() / finished + i64::from(longest.get() % finished != 0);
-        Ok(Self { windows: vec![Nanos::new(window.max(1))], counter, ..base })
+        Ok(Self { windows: vec![base.window(longest)], counter, ..base })
     }
 
     /// Snapshots for delays from the culprits' *τ* to `longest`, in this many bytes, with several lengths of windows:
@@ -48,10 +45,10 @@ impl Params {
         let most = culprit.most();
         // With fewer columns small flows look like culprits, with fewer entries culprits are missed.
         let least = [
-            (16, count_min(ROWS), 64),
+            (16, count_min(Self::ROWS), 64),
             (16, kept, most.max(24)),
             (8, kept, most.max(8)),
-            (8, count_min(ROWS / 2), (most / 3).max(16)),
+            (8, count_min(Self::ROWS / 2), (most / 3).max(16)),
             (16, kept, 24),
             (8, kept, 8),
         ];
@@ -61,7 +58,7 @@ impl Params {
             let params = |indices| Self { windows: windows.clone(), counter: counter.of(indices), ..base.clone() };
             let fixed = Conquest::bytes(&params(0));
             let index = Conquest::bytes(&params(1)) - fixed;
-            let largest = Self::MOST_COUNTERS as usize / (ROWS * snapshots) as usize;
+            let largest = Self::MOST_COUNTERS as usize / (Self::ROWS * snapshots) as usize;
             let indices = (bytes.saturating_sub(fixed) / index).min(largest);
             if indices >= least {
                 return Ok(params(indices as u32));

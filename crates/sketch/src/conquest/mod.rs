@@ -39,9 +39,12 @@
 
 // The parameters of a sketch.
 mod params;
-pub use params::{Cleaning, ConquestError, Counter, Culprit, Params, Unit};
+pub use params::{Cleaning, ConquestError, Counter, CounterKind, Culprit, Params, Unit};
 // Parameters for a given memory.
 mod budget;
+// Parameters of which some are given.
+mod given;
+pub use given::GivenSnapshots;
 // Counters for the sizes of flows.
 mod counter;
 // Time windows, and which of them a packet's query reads.

@@ -47,13 +47,38 @@ pub enum Counter {
     },
 }
 
-impl Counter {
+/// The kind of a [`Counter`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CounterKind {
+    /// Count-Min.
+    CountMin,
+    /// Count-Min with conservative update.
+    Conservative,
+    /// Space-saving.
+    SpaceSaving,
+}
+
+impl CounterKind {
+    /// Every kind.
+    pub const ALL: [Self; 3] = [Self::CountMin, Self::Conservative, Self::SpaceSaving];
+
     /// The name on the command line and in reports.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::CountMin { is_conservative: false, .. } => "cms",
-            Self::CountMin { is_conservative: true, .. } => "cms-conservative",
-            Self::SpaceSaving { .. } => "space-saving",
+            Self::CountMin => "cms",
+            Self::Conservative => "cms-conservative",
+            Self::SpaceSaving => "space-saving",
+        }
+    }
+}
+
+impl Counter {
+    /// Its kind.
+    pub const fn kind(self) -> CounterKind {
+        match self {
+            Self::CountMin { is_conservative: false, .. } => CounterKind::CountMin,
+            Self::CountMin { is_conservative: true, .. } => CounterKind::Conservative,
+            Self::SpaceSaving { .. } => CounterKind::SpaceSaving,
         }
     }
 }
@@ -177,6 +202,10 @@ impl Params {
     pub const MOST_SNAPSHOTS: u32 = 1 << 12;
     /// Ten snapshots each, every group ten times as long, span 10⁸ times the shortest window.
     pub const MOST_GROUPS: usize = 8;
+    /// Snapshots as in the paper.
+    pub const SNAPSHOTS: u32 = 8;
+    /// Rows of Count-Min as in the paper.
+    pub const ROWS: u32 = 4;
     /// More rows do not help.
     pub const MOST_ROWS: u32 = 8;
     /// The most counters in all snapshots of a group.
@@ -192,7 +221,7 @@ impl Params {
         Self {
             snapshots,
             windows: vec![Nanos::new(span.get() / i64::from(snapshots.max(1)))],
-            counter: Counter::CountMin { rows: 4, columns, is_conservative: false },
+            counter: Counter::CountMin { rows: Self::ROWS, columns, is_conservative: false },
             unit: Unit::Bytes,
             rule: Rule::Interpolated,
             cleaning: Cleaning::Epochs,

@@ -1,5 +1,4 @@
-use super::{LEAST_PLACES, MOST_HASHES};
-use std::fmt;
+use super::{FiltersError, LEAST_PLACES};
 
 /// What is given of filters; the rest follows from the memory, the longest delay and the rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,43 +14,15 @@ pub struct GivenFilters {
 /// The most filters.
 pub(crate) const MOST_FILTERS: u32 = 1 << 12;
 
-/// Why filters cannot be as given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum GivenFiltersError {
-    /// There are 2 to 4,096 filters.
-    Filters(u32),
-    /// A filter has at least one bit, counter or cell, of this many bits.
-    Bits(u64, u32),
-    /// There are 1 to 64 hash functions.
-    Hashes(u32),
-}
-
-impl fmt::Display for GivenFiltersError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Filters(filters) => write!(f, "there are 2 to {MOST_FILTERS} filters, not {filters}"),
-            Self::Bits(bits, least) => write!(f, "a filter has at least {least} bits, not {bits}"),
-            Self::Hashes(hashes) => write!(f, "there are 1 to {MOST_HASHES} hash functions, not {hashes}"),
-        }
-    }
-}
-
-impl std::error::Error for GivenFiltersError {}
-
 impl GivenFilters {
     /// Checks the numbers, for filters whose places have this many bits.
-    pub(crate) fn check(&self, place_bits: u32) -> Result<(), GivenFiltersError> {
+    pub(crate) fn check(&self, place_bits: u32) -> Result<(), FiltersError> {
         let &Self { filters, bits, hashes } = self;
-        if let Some(filters) = filters.filter(|filters| !(2..=MOST_FILTERS).contains(filters)) {
-            return Err(GivenFiltersError::Filters(filters));
+        filters.map_or(Ok(()), |filters| FiltersError::check_filters(filters, MOST_FILTERS))?;
+        if let Some(given) = bits.filter(|&bits| bits < place_bits.into()) {
+            return Err(FiltersError::Places { given, least: place_bits });
         }
-        if let Some(bits) = bits.filter(|&bits| bits < place_bits.into()) {
-            return Err(GivenFiltersError::Bits(bits, place_bits));
-        }
-        if let Some(hashes) = hashes.filter(|hashes| !(1..=MOST_HASHES).contains(hashes)) {
-            return Err(GivenFiltersError::Hashes(hashes));
-        }
-        Ok(())
+        hashes.map_or(Ok(()), FiltersError::check_hashes)
     }
 
     /// The places of this many bits in each filter, if given.

@@ -4,6 +4,9 @@
 // Counts of what became of the requests.
 mod counts;
 pub(crate) use counts::Counts;
+// Why they cannot be built.
+mod error;
+pub use error::FiltersError;
 // What is given of filters.
 mod given;
 pub use given::GivenFilters;
@@ -24,9 +27,6 @@ pub(crate) const LEAST_PLACES: u32 = 64;
 pub(crate) const USUAL_HASHES: u32 = 8;
 /// From one row of an id to its next: a multiplier of good lattice structure (Steele and Vigna 2022).
 const FACTOR: u64 = 0xd134_2543_de82_ef95;
-
-/// The longest delay that cannot cause an overflow.
-pub(crate) const LONGEST: Nanos = Nanos::new(1 << 60);
 
 /// The *k* places, of `places`, of an id with this seeded hash: the upper halves of its products with powers of a
 /// factor. With double hashing the places of one id would be dependent, with half as many false matches again (2,048

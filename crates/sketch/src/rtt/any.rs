@@ -60,15 +60,16 @@ impl AnyMeter {
     ) -> Result<Self, SettingsError> {
         let slots = settings.slots_in(bytes, matching);
         let has_tokens = matching.has_tokens();
-        let fingerprint_bits = settings.fingerprint_bits.unwrap_or(32);
+        let parameters = &settings.parameters;
+        let fingerprint_bits = parameters.fingerprint_bits.unwrap_or(32);
         let array = |usual_stages, overwrite| {
-            let stages = settings.stages.unwrap_or(usual_stages);
+            let stages = parameters.stages.unwrap_or(usual_stages);
             simple::Params { slots, stages, fingerprint_bits, overwrite }
         };
         // Of filters: they find no longer delays, and their meter expects no later responses.
-        let (longest, rate) = (settings.longest_of(exchanges.expiry), settings.rate);
+        let (longest, rate) = (settings.longest_of(exchanges.expiry), parameters.rate);
         let within = Exchanges { expiry: longest, ..exchanges };
-        let filters = &settings.filters;
+        let filters = &parameters.filters;
         let too_few = || SettingsError::Memory { given: bytes, needed: settings.method.least_table() };
         let ring = |params: Option<timebloom::Params>| other(TimeBloom::new(params.ok_or_else(too_few)?, within));
         let ale = |widths| {
@@ -83,26 +84,26 @@ impl AnyMeter {
             Method::Auto => other(Horizon::new(bytes, has_tokens, exchanges)),
             Method::Fridge | Method::Km => other(Fridge::new(settings.fridge(matching, slots), exchanges)),
             Method::HashSample => {
-                let lifetime = settings.longest.map_or(Lifetime::Learnt(LIFETIME), Lifetime::Given);
+                let lifetime = parameters.longest.map_or(Lifetime::Learnt(LIFETIME), Lifetime::Given);
                 let table = HashSample::new(bytes, has_tokens, lifetime, exchanges);
-                let probability = settings.entry_probabilities.first().copied().unwrap_or(1.0);
+                let probability = parameters.entry_probabilities.first().copied().unwrap_or(1.0);
                 other(table.and_then(|table| table.with_probability(probability)))
             }
             Method::Simple => other(Simple::new(array(1, Overwrite::Always), exchanges)),
             Method::Stages => other(Simple::new(array(4, Overwrite::WhenOlder(longest)), exchanges)),
-            Method::Mis if settings.entry_probabilities.is_empty() => {
+            Method::Mis if parameters.entry_probabilities.is_empty() => {
                 other(Mis::adaptive(slots, fingerprint_bits, exchanges))
             }
             Method::Mis => {
-                let probabilities = &settings.entry_probabilities;
+                let probabilities = &parameters.entry_probabilities;
                 let slots = slots / probabilities.len() as u32;
                 let rungs = probabilities.iter().map(|&probability| Rung { slots, probability }).collect();
                 let ladder = Ladder::new(rungs).map_err(SettingsError::parameter)?;
                 other(Mis::new(ladder, fingerprint_bits, exchanges))
             }
             Method::TimeBloom => {
-                let params = timebloom::Params::budget(bytes, longest, rate, filters, settings.prior());
-                let policy = settings.policy.unwrap_or(Policy::USUAL);
+                let params = timebloom::Params::budget(bytes, longest, rate, filters, parameters.prior());
+                let policy = parameters.policy.unwrap_or(Policy::USUAL);
                 ring(params.map(|params| timebloom::Params { policy, ..params }))
             }
             Method::BloomTime => ring(bloomtime::budget(bytes, longest, rate, filters)),
@@ -110,7 +111,7 @@ impl AnyMeter {
             Method::AleE => ale(Widths::Exponential),
             Method::Ddbf => other(Ddbf::new(ddbf::Params::budget(bytes, filters).ok_or_else(too_few)?, within)),
             Method::Dart => {
-                other(Dart::new(dart::Params::budget(bytes, &settings.trackers()).ok_or_else(too_few)?, exchanges))
+                other(Dart::new(dart::Params::budget(bytes, &parameters.trackers()).ok_or_else(too_few)?, exchanges))
             }
         }
     }

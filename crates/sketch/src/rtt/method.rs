@@ -1,3 +1,4 @@
+use super::Parameter;
 use crate::ale::{self, Ale};
 use crate::bloomtime;
 use crate::counters::Counters;
@@ -47,39 +48,6 @@ pub enum Method {
     Ddbf,
     /// Ranges of sequence numbers, and the segments that are measurable by these: biased, only for `tcp-ack`.
     Dart,
-}
-
-/// A parameter that some methods have: the field of [`super::Settings`] of the same name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Parameter {
-    /// [`super::Settings::slots`].
-    Slots,
-    /// [`super::Settings::entry_probabilities`].
-    EntryProbability,
-    /// [`super::Settings::fingerprint_bits`].
-    FingerprintBits,
-    /// [`super::Settings::stages`].
-    Stages,
-    /// [`super::Settings::longest`].
-    Longest,
-    /// [`super::Settings::rate`].
-    Rate,
-    /// The number of [`super::Settings::filters`].
-    Filters,
-    /// The bits of each of these.
-    Bits,
-    /// The hash functions of these.
-    Hashes,
-    /// [`super::Settings::policy`].
-    Policy,
-    /// The field `prior` of [`super::Settings`].
-    Prior,
-    /// [`super::Settings::ranges`].
-    Ranges,
-    /// [`super::Settings::packets`].
-    Packets,
-    /// [`super::Settings::rounds`].
-    Rounds,
 }
 
 /// What differs between methods; see the questions of the same names.
@@ -311,7 +279,7 @@ impl Method {
         }
     }
 
-    /// How many [`super::Settings::entry_probabilities`] can be set.
+    /// How many [`super::Parameters::entry_probabilities`] can be set.
     pub(super) fn most_entry_probabilities(self) -> usize {
         match self {
             Self::Mis => Ladder::MOST_RUNGS,

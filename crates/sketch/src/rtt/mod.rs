@@ -3,9 +3,11 @@
 
 // The methods.
 mod method;
-pub use method::{Method, Parameter};
-// What is given of filters.
+pub use method::Method;
+// What is given of them.
+mod parameters;
 pub use crate::filters::GivenFilters;
+pub use parameters::{Parameter, Parameters};
 // Settings, and why they may be invalid.
 mod settings;
 pub use settings::{Settings, SettingsError};

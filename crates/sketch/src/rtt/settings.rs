@@ -1,11 +1,9 @@
-use super::Method;
+use super::{Method, Parameter, Parameters};
 use crate::ale::{self, Widths};
-use crate::dart::GivenTrackers;
 use crate::distribution::{Ambiguous, DelayStore};
-use crate::filters::GivenFilters;
 use crate::fridge::Params;
 use crate::hash_sample::HashSample;
-use crate::timebloom::{self, Cdf, Policy, Prior};
+use crate::timebloom;
 use crate::top_flows::Line;
 use crate::{Exchanges, bloomtime, ddbf};
 use dwell_types::{Leg, Match, Nanos, Series, hash};
@@ -28,35 +26,8 @@ pub struct Settings {
     /// Requests older than this are given up: above zero, and up to [`Exchanges::LONGEST_WAIT`]. `None` for what is usual
     /// with each rule.
     pub expiry: Option<Nanos>,
-    /// Slots of a rule's table (with [`Method::Mis`], of all its fridges together), instead of as many as fit the
-    /// memory. [`Method::HashSample`] rounds down to a number that it can reach by doubling.
-    pub slots: Option<u32>,
-    /// Entry probabilities of a rule's fridges, 2⁻²⁴ or more, instead of those that they find while running: one for
-    /// [`Method::Fridge`] and [`Method::Km`]; for [`Method::Mis`] those of as many fridges, with equal shares of the
-    /// slots. Or that with which [`Method::HashSample`] begins, instead of 1.
-    pub entry_probabilities: Vec<f64>,
-    /// Fingerprint bits; `None` for 32, or for a fridge's default (see [`Params`]).
-    pub fingerprint_bits: Option<u32>,
-    /// Stages of an array, 1 to 6, instead of one in which newcomers overwrite, or four in which entries stay; or of a
-    /// packet tracker, 1 to 8, instead of 4.
-    pub stages: Option<u32>,
-    /// An upper bound of delays, for the methods that need one, instead of a sixteenth of the expiry. Or how long
-    /// [`Method::HashSample`] keeps requests, instead of a time that it learns.
-    pub longest: Option<Nanos>,
-    /// Requests per second and rule, for the methods that can use this.
-    pub rate: Option<f64>,
-    /// What filters are like, instead of as fits the memory, the longest delay and the rate.
-    pub filters: GivenFilters,
-    /// How [`Method::TimeBloom`] chooses among matches, instead of as usual.
-    pub policy: Option<Policy>,
-    /// What is known of the delays, for [`Method::TimeBloom`], instead of what it learns.
-    pub prior: Option<Cdf>,
-    /// Slots of the range tracker of [`Method::Dart`], instead of as many as fit half of the memory.
-    pub ranges: Option<u32>,
-    /// The same for its packet tracker.
-    pub packets: Option<u32>,
-    /// How often records that this evicts may go round, instead of 8 times.
-    pub rounds: Option<u32>,
+    /// What is given of the method, only parameters that it has.
+    pub parameters: Parameters,
     /// How ambiguous samples will count.
     pub ambiguous: Ambiguous,
     /// Seed of all hashes.
@@ -83,18 +54,7 @@ impl Settings {
             method,
             memory,
             expiry: None,
-            slots: None,
-            entry_probabilities: Vec::new(),
-            fingerprint_bits: None,
-            stages: None,
-            longest: None,
-            rate: None,
-            filters: GivenFilters::default(),
-            policy: None,
-            prior: None,
-            ranges: None,
-            packets: None,
-            rounds: None,
+            parameters: Parameters::default(),
             ambiguous: Ambiguous::Bounds,
             seed: 0,
             has_intervals: false,
@@ -111,10 +71,6 @@ impl Settings {
         if let Some(&other) = self.matches.iter().find(|&&matching| !method.measures(matching)) {
             return Err(SettingsError::Match(method, other));
         }
-        let (given, most) = (self.entry_probabilities.len(), method.most_entry_probabilities());
-        if given > most {
-            return Err(SettingsError::EntryProbabilities { method, given, most });
-        }
         if self.series() > DelayStore::MOST_SERIES {
             return Err(SettingsError::Series(self.series()));
         }
@@ -122,11 +78,7 @@ impl Settings {
         if let Some(expiry) = expiries.find(|&expiry| expiry <= Nanos::ZERO || expiry > Exchanges::LONGEST_WAIT) {
             return Err(SettingsError::Expiry(expiry));
         }
-        self.filters.check(method.place_bits()).map_err(SettingsError::parameter)?;
-        match self.rate {
-            Some(rate) if !(rate.is_finite() && rate > 0.0) => Err(SettingsError::Rate(rate)),
-            _ => Ok(()),
-        }
+        self.parameters.check(method)
     }
 
     /// Number of series of all rules together: legs × groups of each match.
@@ -170,7 +122,7 @@ impl Settings {
     pub(super) fn longest_of(&self, expiry: Nanos) -> Nanos {
         /// Delays are shorter than the expiry by this factor, unless an upper bound is given.
         const MARGIN: i64 = 16;
-        self.longest.unwrap_or(Nanos::new(expiry.get() / MARGIN)).min(expiry)
+        self.parameters.longest.unwrap_or(Nanos::new(expiry.get() / MARGIN)).min(expiry)
     }
 
     /// The parameters for a rule's meter.
@@ -188,28 +140,17 @@ impl Settings {
     /// The fridge of a rule.
     pub(super) fn fridge(&self, matching: Match, slots: u32) -> Params {
         Params {
-            fingerprint_bits: self.fingerprint_bits,
+            fingerprint_bits: self.parameters.fingerprint_bits,
             has_tokens: matching.has_tokens(),
-            entry_probability: self.entry_probabilities.first().copied(),
+            entry_probability: self.parameters.entry_probabilities.first().copied(),
             product_limit: self.method == Method::Km,
             ..Params::new(slots)
         }
     }
 
-    /// What is known of a rule's delays.
-    pub(super) fn prior(&self) -> Prior {
-        self.prior.clone().map_or(Prior::Learnt, Prior::Known)
-    }
-
-    /// What is given of a rule's trackers.
-    pub(super) fn trackers(&self) -> GivenTrackers {
-        let &Self { ranges, packets, stages, rounds, .. } = self;
-        GivenTrackers { ranges, packets, stages, rounds }
-    }
-
     /// Slots of a rule that fit this many bytes, unless their number is given.
     pub(super) fn slots_in(&self, bytes: usize, matching: Match) -> u32 {
-        self.slots.unwrap_or_else(|| match self.method.slot_bytes() {
+        self.parameters.slots.unwrap_or_else(|| match self.method.slot_bytes() {
             Some((slot, rest)) => u32::try_from(bytes.saturating_sub(rest) / slot).unwrap_or(u32::MAX),
             None => self.fridge(matching, 0).fitting(bytes, &self.exchanges(matching)).slots,
         })
@@ -217,18 +158,18 @@ impl Settings {
 
     /// The least bytes of a rule's table with the given parameters, and whether these determine its size.
     pub(super) fn least_table(&self, matching: Match) -> Result<(usize, bool), SettingsError> {
-        if let Some(slots) = self.slots {
+        if let Some(slots) = self.parameters.slots {
             return Ok((self.table_bytes(slots, matching)?, true));
         }
-        let filters = &self.filters;
+        let filters = &self.parameters.filters;
         let are_given = filters.filters.is_some() && filters.bits.is_some();
         Ok(match self.method {
-            Method::TimeBloom => (timebloom::Params::least_bytes(filters, &self.prior()), are_given),
+            Method::TimeBloom => (timebloom::Params::least_bytes(filters, &self.parameters.prior()), are_given),
             Method::BloomTime => (bloomtime::least_bytes(filters), are_given),
             Method::AleU => (ale::Params::least_bytes(Widths::Uniform, filters), are_given),
             Method::AleE => (ale::Params::least_bytes(Widths::Exponential, filters), are_given),
             Method::Ddbf => (ddbf::Params::least_bytes(filters), filters.bits.is_some()),
-            Method::Dart => (self.trackers().least_bytes(), self.trackers().is_size()),
+            Method::Dart => (self.parameters.trackers().least_bytes(), self.parameters.trackers().is_size()),
             _ => (self.method.least_table(), false),
         })
     }
@@ -268,6 +209,8 @@ pub enum SettingsError {
         /// The least that works.
         needed: usize,
     },
+    /// The method does not have this parameter.
+    NotOf(Parameter, Method),
     /// More entry probabilities than the method can have fridges.
     EntryProbabilities {
         /// The method.
@@ -306,6 +249,9 @@ impl fmt::Display for SettingsError {
             Self::Rate(rate) => write!(f, "{rate} requests per second: expected a finite number above zero"),
             Self::Memory { given, needed } => {
                 write!(f, "{given} bytes of memory are too few: these matches and groups need at least {needed}")
+            }
+            Self::NotOf(parameter, method) => {
+                write!(f, "{} has no parameter {}", method.name(), parameter.name())
             }
             Self::EntryProbabilities { method, given, most } => {
                 write!(f, "{given} entry probabilities: {} has at most {most}", method.name())

@@ -57,7 +57,7 @@ mod learnt;
 pub use crate::filters::false_positive_probability;
 // The meter itself.
 mod sketch;
-pub use sketch::{Params, Prior, TimeBloom, TimeBloomError};
+pub use sketch::{Params, Prior, TimeBloom};
 // The choice of the numbers of filters and hash functions.
 mod fit;
 pub(crate) use fit::LEAST_BYTES;

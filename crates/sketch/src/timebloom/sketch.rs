@@ -3,10 +3,9 @@ use super::policy::{Query, single};
 use super::reference::Bins;
 use super::ring::{Ring, Shape};
 use super::{Cdf, Policy, Reference, fit};
-use crate::filters::{Counts, GivenFilters, LONGEST, MOST_FILTERS, MOST_HASHES};
+use crate::filters::{Counts, FiltersError, GivenFilters, MOST_FILTERS};
 use crate::{Event, Exchanges, Fates, Meter, Sample, Structure};
 use dwell_types::{ExchangeId, Nanos, Timestamp, hash};
-use std::fmt;
 
 /// The parameters of a ring of filters. The longest delay *t*_max is [`Exchanges::expiry`].
 #[derive(Clone, Debug, PartialEq)]
@@ -72,35 +71,6 @@ impl Prior {
     }
 }
 
-/// Why a ring of filters cannot be built.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum TimeBloomError {
-    /// A ring has 2 to 4,096 filters.
-    Filters(u32),
-    /// Each filter needs at least one bit, and at most 2³² − 1.
-    Bits(u64),
-    /// The number of hash functions must be 1 to 64.
-    Hashes(u32),
-    /// The rate must be above zero and finite.
-    Rate(f64),
-    /// The longest delay must be above zero and at most 2⁶⁰ ns (36 years).
-    Longest(Nanos),
-}
-
-impl fmt::Display for TimeBloomError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Filters(filters) => write!(f, "a ring has 2 to {MOST_FILTERS} filters, not {filters}"),
-            Self::Bits(bits) => write!(f, "{bits} bits: each filter needs at least 1 and at most 2^32 - 1"),
-            Self::Hashes(hashes) => write!(f, "there are 1 to {MOST_HASHES} hash functions, not {hashes}"),
-            Self::Rate(rate) => write!(f, "{rate} requests per second: expected a finite number above zero"),
-            Self::Longest(longest) => write!(f, "a longest delay of {longest}: expected above zero, up to 2^60 ns"),
-        }
-    }
-}
-
-impl std::error::Error for TimeBloomError {}
-
 /// Time-spaced Bloom filters.
 #[derive(Clone, Debug)]
 pub struct TimeBloom {
@@ -119,24 +89,18 @@ pub struct TimeBloom {
 
 impl TimeBloom {
     /// An empty ring.
-    pub fn new(params: Params, exchanges: Exchanges) -> Result<Self, TimeBloomError> {
+    pub fn new(params: Params, exchanges: Exchanges) -> Result<Self, FiltersError> {
         let Params { bits, filters, hashes, rate, policy, reference, prior } = params;
         let longest = exchanges.expiry;
-        if !(2..=MOST_FILTERS).contains(&filters) {
-            return Err(TimeBloomError::Filters(filters));
-        }
+        FiltersError::check_filters(filters, MOST_FILTERS)?;
         if !(rate.is_finite() && rate > 0.0) {
-            return Err(TimeBloomError::Rate(rate));
+            return Err(FiltersError::Rate(rate));
         }
-        if longest <= Nanos::ZERO || longest > LONGEST {
-            return Err(TimeBloomError::Longest(longest));
-        }
-        let shape = Shape::new(bits, filters).ok_or(TimeBloomError::Bits(bits))?;
+        FiltersError::check_longest(longest)?;
+        let shape = Shape::new(bits, filters).ok_or(FiltersError::Bits(bits))?;
         let width = longest.get().unsigned_abs().div_ceil(u64::from(filters - 1)) as i64;
         let hashes = hashes.unwrap_or_else(|| shape.hashes(rate * width as f64 / 1e9));
-        if !(1..=MOST_HASHES).contains(&hashes) {
-            return Err(TimeBloomError::Hashes(hashes));
-        }
+        FiltersError::check_hashes(hashes)?;
         let learnt = (prior == Prior::Learnt).then(|| Learnt::new(longest));
         Ok(Self {
             ring: Ring::new(shape, hashes, width, hash::word(exchanges.seed, 1)),

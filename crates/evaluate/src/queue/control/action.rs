@@ -1,6 +1,6 @@
 use super::method::{Configuration, MethodName};
 use crate::experiment::Problem;
-use crate::queue::method::{ROWS, sketch};
+use crate::queue::method::sketch;
 use crate::queue::workload::Stream;
 use dwell_simulate::queue::{Arrival, Passage, Queue};
 use dwell_sketch::conquest::{Conquest, Params};
@@ -100,10 +100,8 @@ impl Culprits {
     const BUCKET: f64 = 15_000.0;
 
     fn new(stream: &Stream, configuration: &Configuration, seed: u64) -> Result<Self, Problem> {
-        /// Of Count-Min, as in the paper.
-        const SNAPSHOTS: u32 = 8;
         let params = match configuration.counters {
-            Some(counters) => Params::new(SNAPSHOTS, stream.span, counters / ROWS, seed),
+            Some(counters) => Params::new(Params::SNAPSHOTS, stream.span, counters / Params::ROWS, seed),
             None => Params::budget(Self::BYTES, stream.span, seed)?,
         };
         Ok(Self {

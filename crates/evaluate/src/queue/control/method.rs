@@ -1,6 +1,6 @@
 use crate::grid::{Configured, Entry};
-use crate::queue::method::ROWS;
 use crate::value::{Invalid, all_within, only_known, whole, written};
+use dwell_sketch::conquest::Params;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -55,7 +55,7 @@ impl Entry for MethodEntry {
             ("counters", self.counters.is_some(), is_of_flows),
             ("low_bytes", self.low_bytes.is_some(), is_of_queues),
         ])?;
-        if let Some(odd) = self.counters.filter(|counters| counters % ROWS != 0 || *counters == 0) {
+        if let Some(odd) = self.counters.filter(|counters| counters % Params::ROWS != 0 || *counters == 0) {
             return Err(Invalid::new("counters", format!("{odd}: expected a multiple of 4, for four rows")));
         }
         all_within("weight", self.weight.as_deref().unwrap_or_default(), 0.0..1.0)?;
