@@ -73,6 +73,9 @@ pub mod figure;
 pub use figure::Figure;
 // Records: results with facts about how they were made.
 pub mod record;
+// The folder in which definitions and records lie.
+mod collection;
+pub use collection::Collection;
 // Checks a fresh quick run against a record.
 pub mod check;
 // Compares methods on a given stream instead of a simulated one.
