@@ -36,6 +36,7 @@ pub mod definition;
 pub use definition::{Definition, DefinitionError, Size};
 // Values as written in definitions.
 mod value;
+pub use value::is_available;
 // A case: one configuration under one workload; and the measurements of a run of it.
 mod case;
 pub use case::{Case, Measurement, Quantity, Range, Run, Scale, Shown, label};
@@ -80,5 +81,7 @@ pub use collection::Collection;
 pub mod check;
 // Compares methods on a given stream instead of a simulated one.
 pub mod compare;
+// Predicts the memory that a sketch needs, without traffic.
+pub mod size;
 #[cfg(test)]
 mod test_support;
