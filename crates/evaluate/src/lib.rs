@@ -47,7 +47,6 @@ pub use experiment::{Experiment, Problem};
 mod grid;
 // Kind: response times observed at one point.
 mod delay;
-pub use delay::recorded_delays;
 // Kind: one-way delay between two points.
 mod crossing;
 // Kind: one-way delay of each flow between two points.
