@@ -4,8 +4,6 @@ use crate::Failure;
 use crate::messages;
 use crate::output::{self, Output, WriteReport};
 use crate::progress;
-use anyhow::{Result, bail};
-use dwell_logs::Lines;
 use dwell_network::Topology;
 use dwell_network::plan::{self, Cost, Limits, Plan, State, Strategy};
 use dwell_network::probes::Probes;
@@ -14,9 +12,7 @@ use dwell_report::net::{
     self as report, Granularity, PATHS_SCHEMA, PLAN_SCHEMA, PathsReport, PlanReport, Point, Route,
 };
 use dwell_report::{json, plot};
-use std::collections::HashMap;
 use std::io;
-use std::path::Path;
 use std::process::ExitCode;
 
 // Command-line arguments.
@@ -48,10 +44,9 @@ fn plan_network(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
     output::check_stdin(inputs.clone())?;
     arguments.report.check(inputs, arguments.plot.as_ref(), [])?;
     let map = Map::read(&arguments.map.topology, &arguments.map.routing)?;
-    let costs = match &arguments.costs {
-        Some(path) => costs(path, &map.topology)?,
-        None => Vec::new(),
-    };
+    let costs = arguments.costs.as_ref().map(|path| plan::costs(path, &map.topology)).transpose()?;
+    let (costs, warning) = costs.unwrap_or_default();
+    messages::warn(warning);
     let limits = Limits {
         // The paper gains nearly all of the benefit by upgrading a sixth of the routers. A budget sets its own limit.
         routers: arguments.routers.unwrap_or_else(|| match arguments.budget {
@@ -179,26 +174,4 @@ pub(crate) fn route(topology: &Topology, routers: &[u32]) -> Route {
         via: routers[1..routers.len() - 1].iter().map(name).collect(),
         hops: routers.len() - 1,
     }
-}
-
-/// The cost of every router, from a CSV with the columns `router` and `cost`; 1 for routers that are not listed.
-fn costs(path: &Path, topology: &Topology) -> Result<Vec<Cost>> {
-    let mut lines = Lines::open(path, None)?;
-    let ([router, cost], []) = lines.columns(["router", "cost"], [])?;
-    let mut costs: HashMap<String, Cost> = HashMap::new();
-    while lines.advance()? {
-        let (router, cost) = (lines.field(router), lines.field(cost));
-        if topology.find(router).is_none() {
-            bail!(lines.error(format!("the map has no router '{router}'")));
-        }
-        let cost = cost.parse().map_err(|what: String| lines.error(what))?;
-        if costs.contains_key(router) {
-            bail!(lines.error(format!("the cost of '{router}' a second time")));
-        }
-        costs.insert(router.to_owned(), cost);
-    }
-    messages::warn(lines.whole()?);
-    Ok((0..topology.routers() as u32)
-        .map(|router| costs.get(topology.name(router)).copied().unwrap_or(Cost::ONE))
-        .collect())
 }
