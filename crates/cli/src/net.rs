@@ -4,13 +4,10 @@ use crate::Failure;
 use crate::messages;
 use crate::output::{self, Output, WriteReport};
 use crate::progress;
-use dwell_network::Topology;
-use dwell_network::plan::{self, Cost, Limits, Plan, State, Strategy};
+use dwell_network::plan::{self, Limits, Strategy};
 use dwell_network::probes::Probes;
 use dwell_network::segments::Segments;
-use dwell_report::net::{
-    self as report, Granularity, PATHS_SCHEMA, PLAN_SCHEMA, PathsReport, PlanReport, Point, Route,
-};
+use dwell_report::net::{self as report, PATHS_SCHEMA, PathsReport};
 use dwell_report::{json, plot};
 use std::io;
 use std::process::ExitCode;
@@ -24,6 +21,10 @@ mod map;
 pub(crate) use map::Map;
 // `dwell net localize`.
 mod localize;
+// What is found, as the lines of a report.
+mod answer;
+pub(crate) use answer::route;
+use answer::{granularity, plan_report};
 // Plots of the map.
 mod picture;
 
@@ -131,47 +132,5 @@ fn write<R>(report: &R, format: Format, to: &mut Output, [table, json, csv]: [Wr
         Format::Table => table(report, to.plain()),
         Format::Json => json(report, to),
         Format::Csv => csv(report, to),
-    }
-}
-
-/// The report of a plan for a map.
-fn plan_report(map: &Map, plan: &Plan, strategy: Strategy, seed: u64) -> PlanReport {
-    let mut cost = Cost::default();
-    let already = map.instrumented.len();
-    let mut curve = vec![point(already, None, cost, &plan.before)];
-    for (number, step) in (1..).zip(&plan.steps) {
-        cost += step.cost;
-        curve.push(point(already + number, Some(map.topology.name(step.router).to_owned()), cost, &step.state));
-    }
-    PlanReport {
-        schema: PLAN_SCHEMA,
-        network: map.network.clone(),
-        warnings: map.warnings(),
-        strategy: strategy.name(),
-        seed,
-        instrumented: map.names(&map.instrumented),
-        segments: plan.before.segments,
-        curve,
-        least_probe_hops: None,
-    }
-}
-
-fn point(routers: usize, added: Option<String>, cost: Cost, state: &State) -> Point {
-    let State { segments, probe_hops, granularity: hops } = *state;
-    Point { routers, added, cost: cost.number(), segments, probe_hops, granularity: hops.map(granularity) }
-}
-
-fn granularity(hops: dwell_network::segments::Granularity) -> Granularity {
-    Granularity { mean: hops.mean, min: hops.min, max: hops.max }
-}
-
-/// A part of a path, with the names of its routers.
-pub(crate) fn route(topology: &Topology, routers: &[u32]) -> Route {
-    let name = |&router: &u32| topology.shared_name(router);
-    Route {
-        from: routers.first().map(name).unwrap_or_default(),
-        to: routers.last().map(name).unwrap_or_default(),
-        via: routers[1..routers.len() - 1].iter().map(name).collect(),
-        hops: routers.len() - 1,
     }
 }
