@@ -8,8 +8,9 @@ use crate::{Failure, has_cause, messages, progress};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use dwell_evaluate::check::{self, Moved};
-use dwell_evaluate::record::{self, Facts, Record, RecordError, Results};
-use dwell_evaluate::{Definition, Experiment, Run, Size, run};
+use dwell_evaluate::record::{self, Facts, Record, Results};
+use dwell_evaluate::{Collection, Definition, Experiment, Run, Size, run};
+use std::collections::HashSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -107,10 +108,11 @@ fn measure(arguments: &Arguments, definition: &Definition, signals: &Signals) ->
     let size = if arguments.quick { Size::Quick } else { Size::Full };
     let seeds = arguments.seeds.unwrap_or(definition.seeds(size));
     let facts = Facts::here(size.name(), seeds, &definition.inputs)?;
-    let (folder, (record, finished)) = match &arguments.record {
-        Some(folder) => (folder.clone(), Record::begin(folder, definition, size, facts)?),
-        None => begin(definition, size, &facts)?,
+    let (record, finished) = match &arguments.record {
+        Some(folder) => Record::begin(folder, definition, size, facts)?,
+        None => collection()?.begin(definition, size, &facts)?,
     };
+    let folder = record.folder().to_owned();
     signals.set_last_words(format!("unfinished: the same command with --record {} continues it", folder.display()));
     let begin = Instant::now();
     let runs = runs(arguments, definition, size, seeds, finished, |runs| record.append(runs))?;
@@ -121,17 +123,6 @@ fn measure(arguments: &Arguments, definition: &Definition, signals: &Signals) ->
     print(definition.experiment(size), &results, arguments.format)?;
     messages::say(&format!("record in {}", folder.display()));
     Ok(())
-}
-
-/// Begins or continues today's record, which may stand beside those of other builds and versions of the definition.
-fn begin(definition: &Definition, size: Size, facts: &Facts) -> Result<(PathBuf, (Record, Vec<Run>))> {
-    for folder in record::folders(&records()?, &record_name(definition, size)) {
-        match Record::begin(&folder, definition, size, facts.clone()) {
-            Err(RecordError::Other { .. }) => continue,
-            begun => return Ok((folder, begun?)),
-        }
-    }
-    unreachable!("there is always another folder")
 }
 
 /// All runs, including those finished earlier, with a progress bar.
@@ -168,14 +159,14 @@ fn print(experiment: &dyn Experiment, results: &Results, format: Format) -> Resu
 /// Draws the figures of existing records.
 fn draw_all(arguments: &Arguments) -> Result<ExitCode, Failure> {
     for definition in named_or_all(arguments)? {
-        let Some(folder) = recorded(arguments, &definition, Size::Full, |_| true)? else {
+        let Some(folder) = recorded(arguments, &definition, Size::Full, None)? else {
             if arguments.experiments.is_empty() {
                 continue;
             }
             let Definition { name, .. } = definition;
             return Err(anyhow::anyhow!("{name}: no full record to draw: create one with dwell evaluate {name}").into());
         };
-        let results = read(&folder, &definition, Size::Full)?;
+        let results = Results::of(&definition, Size::Full, &folder)?;
         for path in figure::write(&definition, &results, &folder, arguments.png)? {
             messages::say(&path.display().to_string());
         }
@@ -184,46 +175,33 @@ fn draw_all(arguments: &Arguments) -> Result<ExitCode, Failure> {
 }
 
 fn named_or_all(arguments: &Arguments) -> Result<Vec<Definition>, Failure> {
-    if arguments.experiments.is_empty() { Ok(all_definitions()?) } else { definitions(&arguments.experiments) }
+    if arguments.experiments.is_empty() {
+        Ok(collection()?.definitions()?)
+    } else {
+        definitions(&arguments.experiments)
+    }
 }
 
-/// The record given by `--record`, or else the latest of those that `is_asked`; `None` if there is none.
+/// The record given by `--record`, or else the latest, among `these` if they are given; `None` if there is none.
 fn recorded(
     arguments: &Arguments,
     definition: &Definition,
     size: Size,
-    is_asked: impl Fn(&Path) -> bool,
+    these: Option<&HashSet<PathBuf>>,
 ) -> Result<Option<PathBuf>> {
     match &arguments.record {
         Some(folder) => Ok(Some(folder.clone())),
-        None => Ok(record::latest(&records()?, &record_name(definition, size), is_asked)),
+        None => Ok(collection()?.latest(definition, size, these)),
     }
-}
-
-/// Reads a record of an experiment in this size.
-fn read(folder: &Path, definition: &Definition, size: Size) -> Result<Results> {
-    let found = Results::read(folder)?;
-    if found.name != definition.name || found.size != size.name() {
-        anyhow::bail!(
-            "{}: expected a {} record of {}, found a {} one of {}",
-            folder.display(),
-            size.name(),
-            definition.name,
-            found.size,
-            found.name
-        );
-    }
-    Ok(found)
 }
 
 /// Compares new quick runs with their records: those that git keeps, if it keeps any, since the user's own are of the
 /// code that is to be checked.
 fn check_all(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let kept = if arguments.record.is_none() { record::kept(&records()?) } else { None };
-    let is_asked = |folder: &Path| kept.as_ref().is_none_or(|kept| kept.contains(folder));
+    let kept = if arguments.record.is_none() { collection()?.kept() } else { None };
     let mut is_as_recorded = true;
     for definition in named_or_all(arguments)? {
-        if let Some(folder) = recorded(arguments, &definition, Size::Quick, is_asked)? {
+        if let Some(folder) = recorded(arguments, &definition, Size::Quick, kept.as_ref())? {
             is_as_recorded &= check(arguments, &definition, &folder)?.is_empty();
         } else {
             let name = &definition.name;
@@ -239,7 +217,7 @@ fn check_all(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
 /// Compares one new quick run with a record.
 fn check(arguments: &Arguments, definition: &Definition, folder: &Path) -> Result<Vec<Moved>> {
-    let recorded = read(folder, definition, Size::Quick)?;
+    let recorded = Results::of(definition, Size::Quick, folder)?;
     let runs = runs(arguments, definition, Size::Quick, recorded.seeds, Vec::new(), |_| Ok(()))?;
     let fresh = run::summarise(definition.experiment(Size::Quick), &runs);
     let moved = check::compare(&recorded.summaries, &fresh, &definition.tolerance);
@@ -262,7 +240,7 @@ fn check(arguments: &Arguments, definition: &Definition, folder: &Path) -> Resul
 /// Lists the experiments, one per line.
 fn list() -> Result<ExitCode, Failure> {
     let mut to = Output::stdout();
-    let definitions = all_definitions()?;
+    let definitions = collection()?.definitions()?;
     let width = definitions.iter().map(|definition| definition.name.len()).max().unwrap_or(0);
     for Definition { name, title, source, .. } in definitions {
         writeln!(to, "{name:width$}  {title} [{source}]")?;
@@ -274,66 +252,23 @@ fn list() -> Result<ExitCode, Failure> {
 /// The definitions with the given names or in the given files.
 fn definitions(experiments: &[String]) -> Result<Vec<Definition>, Failure> {
     let read = |experiment: &String| {
-        let is_file = Path::new(experiment).extension().is_some_and(|ending| ending == "toml");
-        let path = if is_file {
-            PathBuf::from(experiment)
-        } else {
-            let names = definition_paths()?;
-            let found = names.iter().find(|path| path.file_stem().is_some_and(|stem| stem == experiment.as_str()));
-            found.cloned().ok_or_else(|| {
-                let stems = names.iter().filter_map(|path| path.file_stem()).map(|stem| stem.to_string_lossy());
-                Failure::usage(format!(
-                    "no experiment '{experiment}': expected a .toml file, or one of {}",
-                    stems.collect::<Vec<_>>().join(", ")
-                ))
-            })?
-        };
-        definition(&path)
+        if Path::new(experiment).extension().is_some_and(|ending| ending == "toml") {
+            return Ok(Definition::read(experiment.as_ref())?);
+        }
+        let collection = collection()?;
+        match collection.named(experiment)? {
+            Some(definition) => Ok(definition),
+            None => Err(Failure::usage(format!(
+                "no experiment '{experiment}': expected a .toml file, or one of {}",
+                collection.names()?.join(", ")
+            ))),
+        }
     };
     experiments.iter().map(read).collect()
 }
 
-fn all_definitions() -> Result<Vec<Definition>, Failure> {
-    definition_paths()?.iter().map(|path| definition(path)).collect()
-}
-
-/// Reads a definition, whose records must not pass for those of another one; that of a record has the record's name.
-fn definition(path: &Path) -> Result<Definition, Failure> {
-    let definition = Definition::read(path)?;
-    if path.file_stem() != Some(definition.name.as_ref()) && !path.ends_with("definition.toml") {
-        let Definition { name, .. } = definition;
-        return Err(anyhow::anyhow!("{}: name is '{name}': expected that of the file", path.display()).into());
-    }
-    Ok(definition)
-}
-
-/// The files with definitions, sorted by name.
-fn definition_paths() -> Result<Vec<PathBuf>, Failure> {
-    let folder = root()?.join("definitions");
-    let entries = folder.read_dir().with_context(|| folder.display().to_string())?;
-    let mut paths: Vec<PathBuf> = entries.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
-    paths.retain(|path| path.extension().is_some_and(|ending| ending == "toml"));
-    paths.sort();
-    Ok(paths)
-}
-
-fn records() -> Result<PathBuf> {
-    Ok(root()?.join("record"))
-}
-
-/// The nearest folder `experiments` with definitions, in this folder or a parent.
-fn root() -> Result<PathBuf> {
-    let here = std::env::current_dir()?;
-    let mut folders = here.ancestors().map(|folder| folder.join("experiments"));
-    folders
-        .find(|folder| folder.join("definitions").is_dir())
+/// The experiments of this folder or the nearest parent that has some.
+fn collection() -> Result<Collection> {
+    Collection::nearest(&std::env::current_dir()?)
         .context("no experiments/definitions in this or a parent directory: give a .toml file and --record")
-}
-
-/// The name of a record, without its date.
-fn record_name(definition: &Definition, size: Size) -> String {
-    match size {
-        Size::Full => definition.name.clone(),
-        Size::Quick => format!("{}-quick", definition.name),
-    }
 }

@@ -4,19 +4,12 @@ use crate::Failure;
 use crate::messages;
 use crate::output::{self, Output, WriteReport};
 use crate::progress;
-use anyhow::{Result, bail};
-use dwell_logs::Lines;
-use dwell_network::Topology;
-use dwell_network::plan::{self, Cost, Limits, Plan, State, Strategy};
+use dwell_network::plan::{self, Limits, Strategy};
 use dwell_network::probes::Probes;
 use dwell_network::segments::Segments;
-use dwell_report::net::{
-    self as report, Granularity, PATHS_SCHEMA, PLAN_SCHEMA, PathsReport, PlanReport, Point, Route,
-};
+use dwell_report::net::{self as report, PATHS_SCHEMA, PathsReport};
 use dwell_report::{json, plot};
-use std::collections::HashMap;
 use std::io;
-use std::path::Path;
 use std::process::ExitCode;
 
 // Command-line arguments.
@@ -28,6 +21,10 @@ mod map;
 pub(crate) use map::Map;
 // `dwell net localize`.
 mod localize;
+// What is found, as the lines of a report.
+mod answer;
+pub(crate) use answer::route;
+use answer::{granularity, plan_report};
 // Plots of the map.
 mod picture;
 
@@ -48,10 +45,9 @@ fn plan_network(arguments: &PlanArguments) -> Result<ExitCode, Failure> {
     output::check_stdin(inputs.clone())?;
     arguments.report.check(inputs, arguments.plot.as_ref(), [])?;
     let map = Map::read(&arguments.map.topology, &arguments.map.routing)?;
-    let costs = match &arguments.costs {
-        Some(path) => costs(path, &map.topology)?,
-        None => Vec::new(),
-    };
+    let costs = arguments.costs.as_ref().map(|path| plan::costs(path, &map.topology)).transpose()?;
+    let (costs, warning) = costs.unwrap_or_default();
+    messages::warn(warning);
     let limits = Limits {
         // The paper gains nearly all of the benefit by upgrading a sixth of the routers. A budget sets its own limit.
         routers: arguments.routers.unwrap_or_else(|| match arguments.budget {
@@ -137,68 +133,4 @@ fn write<R>(report: &R, format: Format, to: &mut Output, [table, json, csv]: [Wr
         Format::Json => json(report, to),
         Format::Csv => csv(report, to),
     }
-}
-
-/// The report of a plan for a map.
-fn plan_report(map: &Map, plan: &Plan, strategy: Strategy, seed: u64) -> PlanReport {
-    let mut cost = Cost::default();
-    let already = map.instrumented.len();
-    let mut curve = vec![point(already, None, cost, &plan.before)];
-    for (number, step) in (1..).zip(&plan.steps) {
-        cost += step.cost;
-        curve.push(point(already + number, Some(map.topology.name(step.router).to_owned()), cost, &step.state));
-    }
-    PlanReport {
-        schema: PLAN_SCHEMA,
-        network: map.network.clone(),
-        warnings: map.warnings(),
-        strategy: strategy.name(),
-        seed,
-        instrumented: map.names(&map.instrumented),
-        segments: plan.before.segments,
-        curve,
-        least_probe_hops: None,
-    }
-}
-
-fn point(routers: usize, added: Option<String>, cost: Cost, state: &State) -> Point {
-    let State { segments, probe_hops, granularity: hops } = *state;
-    Point { routers, added, cost: cost.number(), segments, probe_hops, granularity: hops.map(granularity) }
-}
-
-fn granularity(hops: dwell_network::segments::Granularity) -> Granularity {
-    Granularity { mean: hops.mean, min: hops.min, max: hops.max }
-}
-
-/// A part of a path, with the names of its routers.
-pub(crate) fn route(topology: &Topology, routers: &[u32]) -> Route {
-    let name = |&router: &u32| topology.shared_name(router);
-    Route {
-        from: routers.first().map(name).unwrap_or_default(),
-        to: routers.last().map(name).unwrap_or_default(),
-        via: routers[1..routers.len() - 1].iter().map(name).collect(),
-        hops: routers.len() - 1,
-    }
-}
-
-/// The cost of every router, from a CSV with the columns `router` and `cost`; 1 for routers that are not listed.
-fn costs(path: &Path, topology: &Topology) -> Result<Vec<Cost>> {
-    let mut lines = Lines::open(path, None)?;
-    let ([router, cost], []) = lines.columns(["router", "cost"], [])?;
-    let mut costs: HashMap<String, Cost> = HashMap::new();
-    while lines.advance()? {
-        let (router, cost) = (lines.field(router), lines.field(cost));
-        if topology.find(router).is_none() {
-            bail!(lines.error(format!("the map has no router '{router}'")));
-        }
-        let cost = cost.parse().map_err(|what: String| lines.error(what))?;
-        if costs.contains_key(router) {
-            bail!(lines.error(format!("the cost of '{router}' a second time")));
-        }
-        costs.insert(router.to_owned(), cost);
-    }
-    messages::warn(lines.whole()?);
-    Ok((0..topology.routers() as u32)
-        .map(|router| costs.get(topology.name(router)).copied().unwrap_or(Cost::ONE))
-        .collect())
 }

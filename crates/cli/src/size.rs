@@ -6,6 +6,7 @@ use crate::Failure;
 use crate::output::ReportArguments;
 use crate::units::{self, share};
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
+use dwell_evaluate::size::Asked as What;
 use dwell_report::json;
 use dwell_report::size::{Exact, SCHEMA, Size, SizeReport, Traffic, table};
 use std::path::Path;
@@ -68,6 +69,16 @@ struct Asked {
     memory: Option<usize>,
     #[command(flatten)]
     report: ReportArguments<Format>,
+}
+
+impl Asked {
+    /// What is asked for.
+    fn what(&self) -> What {
+        match self.error {
+            Some(error) => What::Error(error),
+            None => What::Memory(self.memory.unwrap_or_default()),
+        }
+    }
 }
 
 /// Smaller errors would need more memory than exists.

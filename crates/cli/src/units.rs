@@ -2,6 +2,7 @@
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, Command};
+use dwell_evaluate::is_available;
 use dwell_report::text::size_flag;
 use dwell_sketch::Exchanges;
 use dwell_types::Nanos;
@@ -164,11 +165,6 @@ pub(crate) fn bytes(text: &str) -> Result<usize, String> {
 pub(crate) fn memory(text: &str) -> Result<usize, String> {
     let bytes = bytes(text)?;
     if is_available(bytes) { Ok(bytes) } else { Err("this machine does not have so much memory".to_owned()) }
-}
-
-/// Whether the system would allocate this much memory at once.
-pub(crate) fn is_available(bytes: usize) -> bool {
-    Vec::<u8>::new().try_reserve_exact(bytes).is_ok()
 }
 
 /// Memory sizes to compare, in bytes: ascending, without repetition.

@@ -101,6 +101,8 @@ impl Default for Tolerance {
 pub enum DefinitionError {
     /// The file cannot be read.
     Read(PathBuf, io::Error),
+    /// The name in the file is not that of the file.
+    Name(PathBuf, String),
     /// The text is not valid TOML, or has unknown keys or wrong types.
     Form {
         /// The file.
@@ -127,6 +129,7 @@ impl fmt::Display for DefinitionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Read(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::Name(path, name) => write!(f, "{}: name is '{name}': expected that of the file", path.display()),
             Self::Form { path, line: None, problem } => write!(f, "{}: {problem}", path.display()),
             Self::Form { path, line: Some((line, text)), problem } => {
                 write!(f, "{}: line {line}, '{text}': {problem}", path.display())
@@ -160,10 +163,15 @@ impl Definition {
     /// The largest number of seeds: the results of all are kept.
     pub const MOST_SEEDS: u64 = 1_000_000;
 
-    /// Reads the definition in a file.
+    /// Reads the definition in a file, whose records must not pass for those of another one: it has the file's name, or
+    /// that of its record in the `definition.toml` of one.
     pub fn read(path: &Path) -> Result<Self, DefinitionError> {
         let text = fs::read_to_string(path).map_err(|error| DefinitionError::Read(path.to_owned(), error))?;
-        Self::parse(path, &text)
+        let definition = Self::parse(path, &text)?;
+        if path.file_stem() != Some(definition.name.as_ref()) && !path.ends_with("definition.toml") {
+            return Err(DefinitionError::Name(path.to_owned(), definition.name));
+        }
+        Ok(definition)
     }
 
     /// Parses a definition; `path` is for error messages.

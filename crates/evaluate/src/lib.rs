@@ -36,6 +36,7 @@ pub mod definition;
 pub use definition::{Definition, DefinitionError, Size};
 // Values as written in definitions.
 mod value;
+pub use value::is_available;
 // A case: one configuration under one workload; and the measurements of a run of it.
 mod case;
 pub use case::{Case, Measurement, Quantity, Range, Run, Scale, Shown, label};
@@ -46,7 +47,6 @@ pub use experiment::{Experiment, Problem};
 mod grid;
 // Kind: response times observed at one point.
 mod delay;
-pub use delay::recorded_delays;
 // Kind: one-way delay between two points.
 mod crossing;
 // Kind: one-way delay of each flow between two points.
@@ -73,9 +73,14 @@ pub mod figure;
 pub use figure::Figure;
 // Records: results with facts about how they were made.
 pub mod record;
+// The folder in which definitions and records lie.
+mod collection;
+pub use collection::Collection;
 // Checks a fresh quick run against a record.
 pub mod check;
 // Compares methods on a given stream instead of a simulated one.
 pub mod compare;
+// Predicts the memory that a sketch needs, without traffic.
+pub mod size;
 #[cfg(test)]
 mod test_support;

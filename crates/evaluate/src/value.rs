@@ -117,10 +117,15 @@ pub(crate) fn memory(key: &str, bytes: f64) -> Result<usize, Invalid> {
 
 /// Checks that the system would allocate this much at once: the bytes that follow from the value of a key.
 pub(crate) fn available(key: &str, bytes: f64) -> Result<(), Invalid> {
-    if bytes <= MOST_BYTES as f64 && Vec::<u8>::new().try_reserve_exact(bytes as usize).is_ok() {
+    if bytes <= MOST_BYTES as f64 && is_available(bytes as usize) {
         return Ok(());
     }
     Err(Invalid::new(key, format!("needs {} bytes, and this machine does not have so much memory", short(bytes))))
+}
+
+/// Whether the system would allocate this much memory at once.
+pub fn is_available(bytes: usize) -> bool {
+    Vec::<u8>::new().try_reserve_exact(bytes).is_ok()
 }
 
 /// Milliseconds to nanoseconds, rounded; values out of range become the nearest that is in range.

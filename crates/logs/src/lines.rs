@@ -16,6 +16,13 @@ pub enum LogError {
     Unread(PathBuf, io::Error),
     /// The path is a directory.
     Directory(PathBuf),
+    /// A file that is read as a whole is not as expected.
+    Text {
+        /// The file.
+        path: PathBuf,
+        /// What was expected, and what was found.
+        what: String,
+    },
     /// A line is not as expected.
     Line {
         /// The file.
@@ -28,10 +35,16 @@ pub enum LogError {
 }
 
 impl LogError {
+    /// The error with its cause, in one line.
+    pub fn in_full(&self) -> String {
+        let cause = std::error::Error::source(self).map(|cause| format!(": {cause}"));
+        format!("{self}{}", cause.unwrap_or_default())
+    }
+
     /// Whether the log itself is wrong from here on, rather than the system.
     fn is_damage(&self) -> bool {
         match self {
-            Self::Line { .. } => true,
+            Self::Line { .. } | Self::Text { .. } => true,
             Self::Unread(_, error) => error.kind() == io::ErrorKind::InvalidData,
             Self::Directory(_) => false,
         }
@@ -43,6 +56,7 @@ impl fmt::Display for LogError {
         match self {
             Self::Unread(path, _) => Name(path).fmt(f),
             Self::Directory(path) => write!(f, "{}: expected a CSV file, found a directory", Name(path)),
+            Self::Text { path, what } => write!(f, "{}: {what}", Name(path)),
             Self::Line { path, number, what } => write!(f, "{}: line {number}: {what}", Name(path)),
         }
     }
@@ -52,7 +66,7 @@ impl std::error::Error for LogError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Unread(_, error) => Some(error),
-            Self::Directory(_) | Self::Line { .. } => None,
+            Self::Directory(_) | Self::Text { .. } | Self::Line { .. } => None,
         }
     }
 }

@@ -595,8 +595,9 @@ fn probabilities_that_no_gate_has_are_refused() {
 fn responses_are_offered_in_pairs() {
     let run = |method: Method, offers: bool| {
         let entry_probabilities = if method == Method::Fridge { vec![0.5] } else { Vec::new() };
+        let parameters = Parameters { entry_probabilities, ..Parameters::default() };
         let measured = settings(method, &[Match::TcpHandshake], 2 << 20);
-        let mut meter = RttMeter::new(&Settings { entry_probabilities, ..measured }).unwrap();
+        let mut meter = RttMeter::new(&Settings { parameters, ..measured }).unwrap();
         let mut taken = 0;
         for number in 0..20_000 {
             let seen = |leg, at| sighting(Match::TcpHandshake, leg, number, 1_000 * number as i64 + at);

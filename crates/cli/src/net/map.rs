@@ -30,7 +30,7 @@ pub(crate) struct Map {
 impl Map {
     pub(crate) fn read(path: &Path, arguments: &RoutingArguments) -> Result<Self, Failure> {
         let (source, name) = (path.display().to_string(), Name(path));
-        let text = text::whole(path, "the map of a network").map_err(|error| anyhow!(error))?;
+        let text = text::whole(path, "the map of a network")?;
         let mut topology = Topology::read(&text).map_err(|error| anyhow!("{name}: {error}"))?;
         if arguments.both_ways {
             topology.make_both_ways();

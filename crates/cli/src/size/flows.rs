@@ -7,10 +7,10 @@ use crate::Failure;
 use crate::owd::{LOST, SKETCH_BYTES, memory_flag};
 use crate::units;
 use clap::Args;
-use dwell_report::size::{self, ExpectedError, Parameters, Size};
-use dwell_simulate::crossing::flows::TwoPareto;
+use dwell_evaluate::size::flows::{self, Expected};
+use dwell_report::size::{Size, Traffic};
 use dwell_sketch::lda;
-use dwell_sketch::lds::{Forecast, Lds, Params, Traffic};
+use dwell_sketch::lds::Params;
 use dwell_sketch::summary::Shares;
 
 /// Size of the sketch of flows of dwell owd --flows --method lda for a given error of a flow's mean delay, or the error
@@ -54,15 +54,9 @@ pub(super) struct Arguments {
     known: bool,
 }
 
-/// Sizes of flows for which errors are reported.
-const SIZES: [u64; 4] = [100, 1_000, 10_000, 100_000];
-const LARGE: u64 = 10_000;
-/// Number of flow sizes that represent all of them.
-const SAMPLE: usize = 4_096;
-
 pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
-    let &Arguments { packets_per_interval, flows, tail, loss, cv, flow_cv, flow_packets, .. } = arguments;
-    let known = arguments.known || flows <= Shares::MOST_LISTED as u64;
+    let &Arguments { packets_per_interval, flows, tail, loss, cv: between, flow_cv, flow_packets, .. } = arguments;
+    let is_count_known = arguments.known || flows <= Shares::MOST_LISTED as u64;
     if packets_per_interval < flows {
         return Err(Failure::usage(format!(
             "--flows: {flows} flows of {packets_per_interval} packets: expected no more flows than packets"
@@ -73,84 +67,37 @@ pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
             "--flow-packets: a flow of {packets} packets in an interval of {packets_per_interval}: expected no more"
         )));
     }
-    let within = flow_cv.unwrap_or(cv);
-    let traffic =
-        Traffic { flows, sizes: sizes(packets_per_interval as f64 / flows as f64, tail), loss, between: cv, within };
-    let params = match (arguments.asked.error, flow_packets, arguments.asked.memory) {
-        (Some(error), Some(packets), _) => Params::for_flow_error(error, packets as f64, &traffic, known),
-        (Some(_), None, _) => return Err(Failure::usage("--error requires --flow-packets")),
-        (None, packets, memory) => Params::budget(memory.unwrap_or(0), loss * packets.unwrap_or(LARGE) as f64, 0),
-    };
-    let params = params.map_err(Failure::usage)?;
+    if arguments.asked.error.is_some() && flow_packets.is_none() {
+        return Err(Failure::usage("--error requires --flow-packets"));
+    }
+    let within = flow_cv.unwrap_or(between);
+    let packets = packets_per_interval;
+    let expected = Expected { packets, flows, tail, loss, between, within, is_count_known, flow_packets };
+    let (params, size) = flows::size(arguments.asked.what(), &expected).map_err(Failure::usage)?;
+    let command = command(&params, size.memory_bytes as usize, flows)?;
     Ok(Answer {
         question: "flows",
         method: "lds",
-        traffic: size::Traffic::Flows {
+        traffic: Traffic::Flows {
             packets_per_interval,
             flows_per_interval: flows,
             tail,
             loss_share: loss,
-            variation: cv,
+            variation: between,
             flow_variation: within,
-            is_count_known: known,
+            is_count_known,
             flow_packets,
         },
         exact: None,
-        sizes: vec![size(params, &traffic, known, flow_packets)?],
+        sizes: vec![Size { command, ..size }],
     })
 }
 
-/// Sizes of flows in packets, ascending: distributed as in the paper's trace, but scaled by a factor that gives the
-/// requested mean.
-fn sizes(mean: f64, tail: f64) -> Vec<f64> {
-    let shape = TwoPareto { body: 1.2, tail, knee: 3.0, largest: 225_000.0 };
-    // Steps become finer towards the largest flows, which have most of the packets.
-    const STEPS: u32 = 2_000;
-    const OCTAVES: f64 = 40.0;
-    let above = |step: u32| (-OCTAVES * f64::from(step) / f64::from(STEPS)).exp2();
-    let parts: Vec<(f64, f64)> = (0..STEPS)
-        .map(|step| {
-            (above(step) - above(step + 1), f64::from(shape.packets(1.0 - above(step).midpoint(above(step + 1)))))
-        })
-        .collect();
-    let mean_of = |factor: f64| parts.iter().map(|(share, packets)| share * (factor * packets).max(1.0)).sum::<f64>();
-    let (mut low, mut high) = (0.0, mean);
-    for _ in 0..50 {
-        let middle = f64::midpoint(low, high);
-        if mean_of(middle) < mean { low = middle } else { high = middle }
-    }
-    let packets = |place: usize| f64::from(shape.packets((place as f64 + 0.5) / SAMPLE as f64));
-    (0..SAMPLE).map(|place| (high * packets(place)).round().max(1.0)).collect()
-}
-
-fn size(params: Params, traffic: &Traffic, known: bool, asked: Option<u64>) -> Result<Size, Failure> {
-    let forecast = Forecast::new(&params, traffic, known);
-    let mut flows: Vec<u64> = SIZES.into_iter().chain(asked).collect();
-    flows.sort_unstable();
-    flows.dedup();
-    let error = |packets: u64| ExpectedError {
-        flow_packets: Some(packets),
-        error: forecast.error(packets as f64),
-        ..ExpectedError::default()
-    };
-    let errors = flows.into_iter().map(error).collect();
-    let bytes =
-        Lds::new(Params { columns: params.cells_per_flow, ..params.clone() }).map_err(Failure::usage)?.state_bytes()
-            + (params.cells() as usize - params.rows() * params.cells_per_flow as usize) * Lds::CELL_BYTES;
-    let is_of_command = traffic.flows <= Shares::MOST_LISTED as u64
-        && Params::budget(bytes, LOST, 0).is_ok_and(|command| command == params);
+/// The command whose sketch has these parameters in so many bytes, if there is one.
+fn command(params: &Params, bytes: usize, flows: u64) -> Result<Option<String>, Failure> {
+    let is_of_command =
+        flows <= Shares::MOST_LISTED as u64 && Params::budget(bytes, LOST, 0).is_ok_and(|command| command == *params);
     let lda = lda::Params::budget(SKETCH_BYTES).map_err(Failure::usage)?;
     let command = || format!("dwell owd --method lda --flows --flow-bytes {bytes}{}", memory_flag(lda, Some(bytes)));
-    Ok(Size {
-        memory_bytes: bytes as u64,
-        command: is_of_command.then(command),
-        parameters: Parameters::Lds {
-            rows: params.rows(),
-            columns: params.columns,
-            cells_per_flow: params.cells_per_flow,
-            cell_bits: 8 * Lds::CELL_BYTES,
-            rates: params.rates,
-        },
-        errors,
-    })
+    Ok(is_of_command.then(command))
 }

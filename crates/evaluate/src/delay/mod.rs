@@ -4,7 +4,6 @@ use crate::case::Shown;
 
 // The streams of a definition.
 mod workload;
-pub use workload::recorded_delays;
 pub(crate) use workload::{DelaysEntry, WorkloadEntry, check_length, orphan_share};
 // The methods of a definition.
 mod method;

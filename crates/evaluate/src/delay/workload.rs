@@ -9,7 +9,7 @@ use dwell_simulate::exchange::{Arrivals, Bursts, End, ExchangeWorkload, Settings
 use dwell_types::Nanos;
 use serde::Deserialize;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// One entry of `[[delay.workloads]]`. A preset supplies the keys that are not given; without one, `rate`, `answered`,
 /// `delays` and a length are required.
@@ -265,26 +265,9 @@ impl DelaysEntry {
                 Distribution::Empirical(values.collect::<Result<_, _>>()?)
             }
             Self::File { path } => {
-                let values = recorded_delays(path).map_err(|problem| Invalid::new("path", problem))?;
+                let values = text::delays(path).map_err(|error| Invalid::new("path", error.in_full()))?;
                 Distribution::Empirical(values)
             }
         })
     }
-}
-
-/// The delays in a text file, in milliseconds, separated by blanks, commas or lines; lines that begin with `#` are left
-/// out.
-pub fn recorded_delays(path: &Path) -> Result<Vec<Nanos>, String> {
-    let name = path.display();
-    let text = text::whole(path, "delays in milliseconds")?;
-    let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.starts_with('#'));
-    let fields = lines.flat_map(|(number, line)| {
-        line.split([' ', '\t', ',']).filter(|field| !field.is_empty()).map(move |field| (number, field))
-    });
-    fields
-        .map(|(line, field)| {
-            let value = field.parse().map_err(|_| format!("{name}: line {line}: '{field}' is not a number"))?;
-            delay("", value).map_err(|Invalid { problem, .. }| format!("{name}: line {line}: {problem}"))
-        })
-        .collect()
 }

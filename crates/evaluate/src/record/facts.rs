@@ -77,7 +77,7 @@ impl Facts {
 }
 
 /// The output of a git command in a folder; `None` without git or a repository.
-pub(super) fn git(folder: &Path, arguments: &[&str]) -> Option<String> {
+pub(crate) fn git(folder: &Path, arguments: &[&str]) -> Option<String> {
     let output = Command::new("git").arg("-C").arg(folder).args(arguments).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
@@ -106,7 +106,7 @@ fn cpu() -> Option<String> {
 }
 
 /// Today's date, UTC: `2026-11-20`.
-pub(super) fn today() -> String {
+pub(crate) fn today() -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     text::day(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
 }

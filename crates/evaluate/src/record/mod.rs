@@ -20,7 +20,6 @@ use crate::metrics::Summary;
 use dwell_report::plot::Sweep;
 use dwell_report::text;
 use serde::{Deserialize, Serialize};
-use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fmt;
 use std::fs;
@@ -33,7 +32,7 @@ mod cases;
 // Facts about a record: when, where and by which program it was made.
 mod facts;
 pub use facts::Facts;
-use facts::{git, today};
+pub(crate) use facts::{git, today};
 // Summaries as CSV.
 mod results;
 pub use results::write as write_csv;
@@ -100,6 +99,19 @@ impl Results {
         writeln!(to, "\n]}}")
     }
 
+    /// Reads the results of a record that must be of this experiment in this size.
+    pub fn of(definition: &Definition, size: Size, folder: &Path) -> Result<Self, RecordError> {
+        let results = Self::read(folder)?;
+        if results.name != definition.name || results.size != size.name() {
+            return Err(RecordError::Unasked {
+                folder: folder.to_owned(),
+                expected: (size.name(), definition.name.clone()),
+                found: (results.size, results.name),
+            });
+        }
+        Ok(results)
+    }
+
     /// Reads the results of a record.
     pub fn read(folder: &Path) -> Result<Self, RecordError> {
         let path = folder.join("result.json");
@@ -127,6 +139,15 @@ pub enum RecordError {
         /// What differs.
         difference: &'static str,
     },
+    /// The folder holds a record of another experiment or size than the requested one.
+    Unasked {
+        /// The folder.
+        folder: PathBuf,
+        /// The requested size and experiment.
+        expected: (&'static str, String),
+        /// Those of the record.
+        found: (String, String),
+    },
     /// The folder holds runs of more seeds, which would be discarded.
     More {
         /// The folder.
@@ -148,6 +169,11 @@ impl fmt::Display for RecordError {
             Self::Other { folder, difference } => {
                 write!(f, "{}: holds results of another {difference}; remove it or name another", folder.display())
             }
+            Self::Unasked { folder, expected: (size, name), found: (found_size, found_name) } => write!(
+                f,
+                "{}: expected a {size} record of {name}, found a {found_size} one of {found_name}",
+                folder.display()
+            ),
             Self::More { folder, seeds } => write!(
                 f,
                 "{}: the record has {seeds} seeds: expected --seeds {seeds} or more, or another --record",
@@ -215,6 +241,11 @@ impl Record {
         Ok((Self { folder: folder.to_owned(), facts, cases, appended }, runs))
     }
 
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// Saves finished runs.
     pub fn append(&self, runs: &[Run]) -> io::Result<()> {
         let bytes = cases::rows(&self.cases, runs)?;
@@ -266,39 +297,6 @@ fn is_new(folder: &Path, definition: &Definition) -> Result<bool, RecordError> {
         name => name.is_some_and(|name| name.ends_with(PARTIAL)),
     };
     Ok(names.iter().all(is_own))
-}
-
-/// The folders for a record of this name that begins today: `<date>-<name>`, then, for other builds and other versions of
-/// the definition, `<date>-<name>.2` and so on.
-pub fn folders(records: &Path, name: &str) -> impl Iterator<Item = PathBuf> {
-    let (records, first) = (records.to_owned(), format!("{}-{name}", today()));
-    (1..).map(move |number: u32| match number {
-        1 => records.join(&first),
-        _ => records.join(format!("{first}.{number}")),
-    })
-}
-
-/// The latest record of this name among those that `is_asked`.
-pub fn latest(records: &Path, name: &str, is_asked: impl Fn(&Path) -> bool) -> Option<PathBuf> {
-    /// The length of a date and the following hyphen.
-    const DATE: usize = "2026-01-01-".len();
-    let age = |path: &PathBuf| {
-        let folder = path.file_name()?.to_str()?;
-        let (date, rest) = (folder.get(..DATE)?.to_owned(), folder.get(DATE..)?.strip_prefix(name)?);
-        let number = if rest.is_empty() { 1 } else { rest.strip_prefix('.')?.parse::<u32>().ok()? };
-        (is_asked(path) && path.join("result.json").is_file()).then_some((date, number))
-    };
-    let entries = fs::read_dir(records).ok()?;
-    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    paths.filter_map(|path| Some((age(&path)?, path))).max().map(|(_, path)| path)
-}
-
-/// The records that git keeps; `None` without git, outside a repository, or if it keeps none.
-pub fn kept(records: &Path) -> Option<HashSet<PathBuf>> {
-    let listed = git(records, &["ls-files", "-z", "--", "*/result.json"])?;
-    let paths = listed.split('\0').filter_map(|path| Path::new(path).parent()).map(|folder| records.join(folder));
-    let paths: HashSet<PathBuf> = paths.filter(|folder| folder != records).collect();
-    (!paths.is_empty()).then_some(paths)
 }
 
 fn read(path: &Path) -> Result<String, RecordError> {

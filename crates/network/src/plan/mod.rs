@@ -11,6 +11,9 @@ use crate::segments::{Granularity, Segments};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
+// Costs of routers from a file.
+mod costs;
+pub use costs::costs;
 // Exchanges of routers, of the strategy `swap`.
 mod exchange;
 // A lower bound on the probe hops of any plan.

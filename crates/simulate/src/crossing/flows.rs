@@ -128,14 +128,14 @@ fn two_levels() -> Distribution {
 }
 
 impl FlowSettings {
-    /// Flows with as many packets each as in the paper's trace: 146,000 of them have 7.8 M packets, and 4% have more
-    /// than 50 [sanjuas11 §3.1, §5]. 500 flows begin per second. The levels of flows have two modes, at 1 and 2.5 ms,
-    /// and packets vary by .1 ms around them; the paper gives no figures.
+    /// Flows with as many packets each as in the paper's trace ([`TwoPareto::TRACE`]). 500 flows begin per second. The
+    /// levels of flows have two modes, at 1 and 2.5 ms, and packets vary by .1 ms around them; the paper gives no
+    /// figures.
     pub fn two_modes(flows: u32) -> Self {
         Self {
             flows,
             span: Nanos::new(i64::from(flows) * 2_000_000),
-            sizes: TwoPareto { body: 1.2, tail: 0.7, knee: 3.0, largest: 225_000.0 },
+            sizes: TwoPareto::TRACE,
             gaps: Distribution::LogUniform { low: us(1_000), high: us(300_000) },
             delays: FlowDelays::OfFlows {
                 level: two_levels(),
@@ -190,6 +190,9 @@ impl FlowSettings {
 }
 
 impl TwoPareto {
+    /// As in the paper's trace: 146,000 flows have 7.8 M packets, and 4% have more than 50 [sanjuas11 §3.1, §5].
+    pub const TRACE: Self = Self { body: 1.2, tail: 0.7, knee: 3.0, largest: 225_000.0 };
+
     /// Quantile function of the packets per flow: a uniform `share` in `0..1` gives the size of a random flow.
     pub fn packets(&self, share: f64) -> u32 {
         let at_knee = libm::pow(self.knee, -self.body);

@@ -1,7 +1,7 @@
 //! Delays on the command line: a distribution by its name and parameters.
 
 use crate::units;
-use anyhow::{Result, anyhow};
+use dwell_logs::{LogError, text};
 use dwell_simulate::Distribution;
 use dwell_types::Nanos;
 use std::path::PathBuf;
@@ -15,12 +15,10 @@ pub(super) enum Delay {
 }
 
 impl Delay {
-    pub(super) fn distribution(&self) -> Result<Distribution> {
+    pub(super) fn distribution(&self) -> Result<Distribution, LogError> {
         match self {
             Self::Drawn(distribution) => Ok(distribution.clone()),
-            Self::File(path) => {
-                dwell_evaluate::recorded_delays(path).map(Distribution::Empirical).map_err(|e| anyhow!(e))
-            }
+            Self::File(path) => Ok(Distribution::Empirical(text::delays(path)?)),
         }
     }
 }
