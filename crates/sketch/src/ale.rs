@@ -43,8 +43,8 @@
 //! **Source**: porcino23 §3.4, figure 3.8, table 3.2, which describe its reference 10
 //! (`docs/papers/porcino23-timebloom.md`).
 
-use crate::counters::Counters;
-use crate::filters::{
+use crate::parts::counters::Counters;
+use crate::parts::filters::{
     self, Counts, FiltersError, GivenFilters, LEAST_FILTERS, LEAST_PLACES, MOST_FILTERS, MOST_HASHES,
 };
 use crate::{Event, Exchanges, Fates, Meter, Sample, Structure};

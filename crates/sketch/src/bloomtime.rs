@@ -14,7 +14,7 @@
 //!
 //! **Source**: porcino23 §3.4, table 3.2, which describe its reference 15 (`docs/papers/porcino23-timebloom.md`).
 
-use crate::filters::GivenFilters;
+use crate::parts::filters::GivenFilters;
 use crate::timebloom::{self, Params, Policy, Prior, Reference};
 use dwell_types::Nanos;
 

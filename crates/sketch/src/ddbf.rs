@@ -34,8 +34,8 @@
 //!
 //! **Source**: porcino23 §3.4, table 3.2, which describe its reference 12 (`docs/papers/porcino23-timebloom.md`).
 
-use crate::counters::Counters;
-use crate::filters::{self, Counts, FiltersError, GivenFilters, LEAST_PLACES};
+use crate::parts::counters::Counters;
+use crate::parts::filters::{self, Counts, FiltersError, GivenFilters, LEAST_PLACES};
 use crate::{Event, Exchanges, Fates, Meter, Sample, Structure};
 use dwell_types::{ExchangeId, Nanos, Timestamp, hash};
 

@@ -19,10 +19,10 @@
 //!
 //! **Source**: the comparison that reviewers of sanjuas11 ask for (`docs/papers/sanjuas11-lds.md`).
 
-pub use crate::cell::Difference;
-use crate::cell::{Cell, digest};
-use crate::flow_sample::FlowSample;
-pub use crate::flow_sample::TooFewBytes;
+pub use crate::parts::cell::Difference;
+use crate::parts::cell::{Cell, digest};
+use crate::parts::flow_sample::FlowSample;
+pub use crate::parts::flow_sample::TooFewBytes;
 use dwell_types::{Crossing, FlowId};
 
 /// The flows that one point has sampled.

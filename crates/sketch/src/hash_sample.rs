@@ -31,13 +31,13 @@
 //!
 //! **Source**: the comparison that zheng22 lacks (`docs/papers/zheng22-fridge.md`).
 
-use crate::batch::BATCH;
-use crate::lapse;
-use crate::open::{Ahead, Open, OpenMeter, Place};
-use crate::repeats::Meets;
-use crate::scouts::Scouts;
-use crate::steps;
-use crate::targets::slowest;
+use crate::parts::batch::BATCH;
+use crate::parts::lapse;
+use crate::parts::open::{Ahead, Open, OpenMeter, Place};
+use crate::parts::repeats::Meets;
+use crate::parts::scouts::Scouts;
+use crate::parts::steps;
+use crate::parts::targets::slowest;
 use crate::{Event, Exchanges, Fates, Gate, Meter, Sample, Structure};
 use dwell_types::{Nanos, Timestamp, hash};
 use std::fmt;

@@ -64,9 +64,6 @@ pub mod lut;
 pub mod simple;
 pub mod staged;
 pub mod timebloom;
-// What those made of Bloom filters share.
-mod filters;
-pub use filters::FiltersError;
 // The product limit (Kaplan–Meier), for exchanges that were dropped before their response came.
 mod survival;
 pub use survival::{NewBands, Risk};
@@ -100,20 +97,8 @@ pub mod codec;
 mod foreign;
 pub use foreign::Foreign;
 // Building blocks that several methods share.
-mod array;
-mod batch;
-mod cell;
-mod counters;
-mod flow_sample;
-mod lapse;
-mod open;
-mod repeats;
-mod scouts;
-mod smallest;
-mod steps;
-mod swar;
-mod table;
-mod targets;
+mod parts;
+pub use parts::filters::FiltersError;
 
 #[cfg(test)]
 mod test_support;

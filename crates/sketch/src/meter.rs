@@ -261,7 +261,7 @@ impl Exchanges {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::steps;
+    use crate::parts::steps;
 
     /// Below the least probability, the control, gates are off by up to a half.
     #[test]

@@ -20,7 +20,7 @@
 //! **Source**: M. Lee, N. Duffield, R. R. Kompella, *Two samples are enough*, INFOCOM 2010, as described in sanjuas11
 //! §5.1 (`docs/papers/sanjuas11-lds.md`).
 
-use crate::flow_sample::{FlowSample, TooFewBytes};
+use crate::parts::flow_sample::{FlowSample, TooFewBytes};
 use dwell_types::{Crossing, FlowId, Timestamp, hash};
 use std::collections::HashMap;
 

@@ -22,7 +22,7 @@
 //! **Source**: M. Lee, N. Duffield, R. R. Kompella, *Not all microseconds are equal*, SIGCOMM 2010, as described in
 //! sanjuas11 §5.1 (`docs/papers/sanjuas11-lds.md`).
 
-use crate::flow_sample::{FlowSample, TooFewBytes};
+use crate::parts::flow_sample::{FlowSample, TooFewBytes};
 use dwell_types::{Crossing, FlowId, Timestamp};
 
 /// The state of the receiver.

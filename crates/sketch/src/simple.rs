@@ -28,10 +28,10 @@
 //!
 //! **Source**: zheng22 §2.1, §2.2, §5.3, which describe the array of its reference 6 (`docs/papers/zheng22-fridge.md`).
 
-use crate::array::{ArraySlot, Places, count_open, count_overwritten};
-use crate::batch::{BATCH, CACHED_BYTES, prefetch};
-use crate::lapse;
-use crate::repeats::Meets;
+use crate::parts::array::{ArraySlot, Places, count_open, count_overwritten};
+use crate::parts::batch::{BATCH, CACHED_BYTES, prefetch};
+use crate::parts::lapse;
+use crate::parts::repeats::Meets;
 use crate::{Event, Exchanges, Fates, Meter, Sample, Structure};
 use dwell_types::{Nanos, Timestamp, hash};
 use std::fmt;

@@ -29,7 +29,7 @@
 
 use crate::Sample;
 use crate::distribution::{Ambiguous, DelayStore, Distribution};
-use crate::table::{Number, Place, Table};
+use crate::parts::table::{Number, Place, Table};
 use dwell_types::{FlowKey, Leg, Match, Nanos, Series, hash};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -22,8 +22,8 @@
 //! **Source**: N. G. Duffield, M. Grossglauser, *Trajectory sampling for direct traffic observation*, 2001; the
 //! naive solution of kompella12 §III-A (`docs/papers/kompella12-lda-mplane.md`).
 
-use crate::lapse;
 use crate::moments::Moments;
+use crate::parts::lapse;
 use dwell_types::{PacketId, Timestamp, hash};
 use std::collections::BinaryHeap;
 use std::fmt;

@@ -1,8 +1,8 @@
 use super::sketch::{Clock, nanos};
 use super::window::Window;
 use super::{Counts, Culprit, Queued, Unit};
-use crate::batch::prefetch;
-use crate::table::{Number, Place, Table};
+use crate::parts::batch::prefetch;
+use crate::parts::table::{Number, Place, Table};
 use dwell_types::{Departure, FlowId, Nanos};
 use std::collections::VecDeque;
 

@@ -1,7 +1,7 @@
 //! The errors of a sketch for a queue with given traffic, compared with the exact reference.
 
 use super::{Conquest, ConquestError, Counter, Culprit, Exact, Params, Queued, Scores, Unit};
-use crate::smallest::smallest;
+use crate::parts::smallest::smallest;
 use dwell_types::{Departure, Nanos};
 
 /// Streams of departures, and the exact answer for each packet that waited long enough.

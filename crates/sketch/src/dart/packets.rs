@@ -1,4 +1,4 @@
-use crate::lapse::ShortTime;
+use crate::parts::lapse::ShortTime;
 use dwell_types::{Nanos, Timestamp, hash};
 
 /// A segment in flight: 16 bytes.

@@ -1,6 +1,6 @@
 use super::packets::{Packets, Record};
 use super::ranges::{Ranges, Sent};
-use crate::lapse;
+use crate::parts::lapse;
 use crate::{Event, Exchanges, Fates, Meter, Sample, Structure};
 use dwell_types::{ExchangeId, Timestamp, hash};
 use std::fmt;

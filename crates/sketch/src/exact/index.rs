@@ -1,4 +1,4 @@
-use crate::batch::prefetch;
+use crate::parts::batch::prefetch;
 use dwell_types::{ExchangeId, hash};
 use wide::u32x8;
 

@@ -14,9 +14,9 @@
 //! **Estimate**: none needed. A request that repeats an open id is counted as ambiguous; its exchange gives a sample
 //! with both bounds, unless the response's token identifies the request that it answers.
 
-use crate::batch::{BATCH, begin};
-use crate::open::Record;
-use crate::repeats::Meets;
+use crate::parts::batch::{BATCH, begin};
+use crate::parts::open::Record;
+use crate::parts::repeats::Meets;
 use crate::{Event, Exchanges, Fates, Meter, Sample, Structure};
 use dwell_types::{ExchangeId, Nanos, Timestamp};
 

@@ -1,7 +1,7 @@
 use super::index::{Index, Key, NONE, Slot};
-use crate::batch::BATCH;
-use crate::open::{Record, State, Wait};
-use crate::repeats::byte;
+use crate::parts::batch::BATCH;
+use crate::parts::open::{Record, State, Wait};
+use crate::parts::repeats::byte;
 use crate::{Event, Fates};
 use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp};
 

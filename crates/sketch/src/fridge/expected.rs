@@ -1,5 +1,5 @@
 use super::sketch::FILLED;
-use crate::targets::error_of_weighted;
+use crate::parts::targets::error_of_weighted;
 use dwell_types::Nanos;
 
 /// The traffic of a fridge, from which its errors can be predicted.

@@ -2,10 +2,10 @@
 
 use crate::Gate;
 use crate::codec::{CodecError, Reader, Writer};
-use crate::scouts::{LIVED, Scouts};
-use crate::steps;
+use crate::parts::scouts::{LIVED, Scouts};
+use crate::parts::steps;
+use crate::parts::targets::{ENOUGH, TARGETS, error_of_weighted, slowest, survival};
 use crate::survival::{FOLLOWED, begin};
-use crate::targets::{ENOUGH, TARGETS, error_of_weighted, slowest, survival};
 use dwell_types::{Nanos, Timestamp};
 
 /// How fast *p* follows new data.

@@ -2,7 +2,7 @@
 
 use super::slot::Table;
 use crate::codec::{CodecError, Reader, Writer};
-use crate::repeats::{Tokens, byte, pack, unpack};
+use crate::parts::repeats::{Tokens, byte, pack, unpack};
 use dwell_types::Nanos;
 
 /// One place for every `SLOTS_PER_PLACE` slots. A repeated entry uses the place of its slot; if another one occupies

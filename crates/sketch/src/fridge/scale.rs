@@ -1,6 +1,6 @@
 use super::EntryProbability;
 use crate::codec::{CodecError, MOST_COUNTED, Reader, Writer};
-use crate::steps;
+use crate::parts::steps;
 use dwell_types::Timestamp;
 
 /// How the product limit counts insertions: as if *p* were a power of two that is not greater. Exchanges that last for

@@ -5,9 +5,9 @@ use super::repeated::Repeated;
 use super::slot::{Entry, Table};
 use super::tally::Tally;
 use super::{EntryProbability, Profile};
-use crate::batch::{BATCH, CACHED_BYTES, Numbers};
-use crate::repeats::byte;
-use crate::scouts::Scouts;
+use crate::parts::batch::{BATCH, CACHED_BYTES, Numbers};
+use crate::parts::repeats::byte;
+use crate::parts::scouts::Scouts;
 use crate::{Event, Exchanges, Fates, Gate, Meter, NewBands, Risk, Rounding, Sample, Structure};
 use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp, hash};
 

@@ -1,9 +1,9 @@
 //! Packed entries of a few bytes each.
 
 use super::FridgeError;
-use crate::batch::CACHED_BYTES;
 use crate::codec::{CodecError, Reader, Writer};
 use crate::meter::Rounding;
+use crate::parts::batch::CACHED_BYTES;
 use dwell_types::{Nanos, Timestamp};
 use std::ops::Range;
 

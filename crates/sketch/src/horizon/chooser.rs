@@ -1,6 +1,6 @@
 use super::curve::Curve;
+use crate::parts::targets::{TARGETS, Target};
 use crate::survival::BANDS;
-use crate::targets::{TARGETS, Target};
 
 /// The distribution of delays so far, from which the thresholds are chosen.
 ///

@@ -1,6 +1,6 @@
 use super::{Horizon, HorizonError};
-use crate::batch::{BATCH, begin};
 use crate::exact::Exact;
+use crate::parts::batch::{BATCH, begin};
 use crate::{Event, Exchanges, Fates, Gate, Meter, NewBands, Risk, Sample, Structure};
 use dwell_types::{ExchangeId, Timestamp};
 

@@ -1,10 +1,10 @@
 use super::chooser::Chooser;
 use super::curve::Curve;
-use crate::batch::BATCH;
 use crate::exact::Exact;
-use crate::lapse;
-use crate::open::{Ahead, Open, OpenMeter, Place};
-use crate::repeats::Meets;
+use crate::parts::batch::BATCH;
+use crate::parts::lapse;
+use crate::parts::open::{Ahead, Open, OpenMeter, Place};
+use crate::parts::repeats::Meets;
 use crate::survival::{BANDS, Loss, Risk};
 use crate::{Event, Exchanges, Fates, Gate, Meter, NewBands, Sample, Structure};
 use dwell_types::{Nanos, Timestamp, hash};

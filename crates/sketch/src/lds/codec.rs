@@ -13,8 +13,8 @@
 //! ```
 
 use super::{Lds, Params};
-use crate::cell::Cell;
 use crate::codec::{CodecError, Kind, Reader, Writer};
+use crate::parts::cell::Cell;
 
 impl Lds {
     /// The sketch as bytes; equal contents give equal bytes.

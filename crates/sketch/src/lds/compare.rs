@@ -1,8 +1,8 @@
 use super::Lds;
 use super::messages::Normal;
 use crate::Foreign;
-use crate::cell::Difference;
 use crate::estimate::Z95;
+use crate::parts::cell::Difference;
 use dwell_types::{FlowId, Nanos};
 
 /// Sketches of the same interval and parameters at two points. Lost packets are those that only the sender saw.

@@ -8,7 +8,7 @@ use super::compare::upper;
 use super::messages::{LEAST_VARIANCE, System};
 use super::{LdsError, Params};
 use crate::estimate::Z95;
-use crate::smallest::smallest;
+use crate::parts::smallest::smallest;
 use dwell_types::hash;
 
 /// Properties of the flows of an interval, from which the errors of a sketch can be predicted.

@@ -1,7 +1,7 @@
 use super::compare::upper;
 use super::{Comparison, Figure, FlowEstimate};
-use crate::cell::Difference;
 use crate::estimate::Z95;
+use crate::parts::cell::Difference;
 use dwell_types::FlowId;
 
 /// Which of a flow's usable cells are used for its delay. All rules look for cells with few packets, which other flows

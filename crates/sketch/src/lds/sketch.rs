@@ -1,6 +1,6 @@
 use super::{LdsError, Params};
 use crate::Foreign;
-use crate::cell::{Cell, digest};
+use crate::parts::cell::{Cell, digest};
 use dwell_types::{Crossing, FlowId, Timestamp, hash};
 use std::ops::Range;
 

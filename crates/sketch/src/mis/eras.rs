@@ -1,7 +1,7 @@
 //! Fridges that change: what they were when an entry entered, and what may have overwritten it since.
 
 use super::Ladder;
-use crate::array::Places;
+use crate::parts::array::Places;
 use dwell_types::{ExchangeId, hash};
 
 /// The fridges between two changes, side by side in one array.

@@ -2,7 +2,7 @@
 
 use super::{Ladder, Rung};
 use crate::Gate;
-use crate::targets::{error_of_weighted, slowest, survival};
+use crate::parts::targets::{error_of_weighted, slowest, survival};
 
 impl Ladder {
     /// The ladder of `slots` slots with the least predicted variance, of one to three lifetimes.

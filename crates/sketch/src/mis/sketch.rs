@@ -1,10 +1,10 @@
 use super::eras::{Eras, Place};
 use super::tuning::Tuning;
 use super::{Ladder, LadderError};
-use crate::array::{ArraySlot, count_open, count_overwritten};
-use crate::batch::{BATCH, CACHED_BYTES, prefetch};
-use crate::lapse;
-use crate::repeats::Meets;
+use crate::parts::array::{ArraySlot, count_open, count_overwritten};
+use crate::parts::batch::{BATCH, CACHED_BYTES, prefetch};
+use crate::parts::lapse;
+use crate::parts::repeats::Meets;
 use crate::{Event, Exchanges, Fates, Gate, Meter, Sample, Structure};
 use dwell_types::{Timestamp, hash};
 use std::fmt;

@@ -2,8 +2,8 @@
 
 use super::Ladder;
 use super::search::{Delays, Search};
-use crate::scouts::{LIVED, Scouts};
-use crate::targets::ENOUGH;
+use crate::parts::scouts::{LIVED, Scouts};
+use crate::parts::targets::ENOUGH;
 use dwell_types::{Nanos, Timestamp};
 
 /// The data for the search.

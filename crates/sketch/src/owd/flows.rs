@@ -1,7 +1,7 @@
 use super::Sum;
 use super::matching::Passed;
 use super::tally::Tally;
-use crate::table::{Number, Place, Table};
+use crate::parts::table::{Number, Place, Table};
 use dwell_types::FlowId;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -5,8 +5,8 @@
 //! to the last. After a match the id's entry refers to the recent matches, by which duplicates are recognised.
 
 use super::latest::Latest;
+use crate::parts::table::{Entry, Place, Table};
 use crate::reuse::Reuse;
-use crate::table::{Entry, Place, Table};
 use dwell_types::{ExchangeId, Nanos, PacketId, Timestamp, hash};
 use std::collections::VecDeque;
 

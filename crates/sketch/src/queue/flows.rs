@@ -1,6 +1,6 @@
 //! The flows of an episode with the most bytes: space-saving (Metwally, Agrawal and El Abbadi, 2005) with names.
 
-use crate::table::{Entry, Place, Table};
+use crate::parts::table::{Entry, Place, Table};
 use dwell_types::FlowId;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,4 +1,4 @@
-use crate::batch::prefetch;
+use crate::parts::batch::prefetch;
 use dwell_types::{Crossing, Nanos, PacketId, Timestamp};
 use std::ops::Range;
 

@@ -1,7 +1,6 @@
 use super::Parameter;
 use crate::ale::{self, Ale};
 use crate::bloomtime;
-use crate::counters::Counters;
 use crate::dart::{self, Dart};
 use crate::ddbf::{self, Ddbf};
 use crate::exact::Exact;
@@ -9,6 +8,7 @@ use crate::fridge::Fridge;
 use crate::hash_sample::HashSample;
 use crate::horizon::Horizon;
 use crate::mis::{Ladder, Mis};
+use crate::parts::counters::Counters;
 use crate::simple::Simple;
 use crate::timebloom::{self, TimeBloom};
 use Parameter::{

@@ -6,7 +6,7 @@ mod method;
 pub use method::Method;
 // What is given of them.
 mod parameters;
-pub use crate::filters::GivenFilters;
+pub use crate::parts::filters::GivenFilters;
 pub use parameters::{Parameter, Parameters};
 // Settings, and why they may be invalid.
 mod settings;
@@ -23,8 +23,8 @@ use any::AnyMeter;
 // Memory that rules lend each other.
 mod loans;
 
-use crate::batch::begin;
 use crate::distribution::{Ambiguous, DelayStore, Distribution};
+use crate::parts::batch::begin;
 use crate::{Event, Fates, Sample, Structure};
 use dwell_types::{ExchangeId, Leg, Match, Nanos, Observation, Repeat, Series, Sink, Timestamp};
 use std::ops::Range;

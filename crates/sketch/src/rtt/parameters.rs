@@ -1,6 +1,6 @@
 use super::{Method, SettingsError};
 use crate::dart::GivenTrackers;
-use crate::filters::GivenFilters;
+use crate::parts::filters::GivenFilters;
 use crate::timebloom::{Cdf, Policy, Prior};
 use dwell_types::Nanos;
 

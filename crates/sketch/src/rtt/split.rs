@@ -1,8 +1,8 @@
 use super::{Method, RttMeter, Rule, Settings, SettingsError};
-use crate::batch::{BATCH, CACHE_BYTES};
 use crate::distribution::DelayStore;
 use crate::fridge::{Fridge, Profile};
 use crate::horizon::Horizon;
+use crate::parts::batch::{BATCH, CACHE_BYTES};
 use crate::{Event, Fates, Sample};
 use dwell_types::Match;
 

@@ -1,5 +1,5 @@
 use super::ring::Shape;
-use crate::filters::{GivenFilters, LEAST_FILTERS, LEAST_PLACES, USUAL_HASHES, fit_filters};
+use crate::parts::filters::{GivenFilters, LEAST_FILTERS, LEAST_PLACES, USUAL_HASHES, fit_filters};
 use dwell_types::Nanos;
 
 /// Bytes of the smallest ring.

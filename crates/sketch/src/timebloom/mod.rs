@@ -54,7 +54,7 @@ pub use policy::Policy;
 // A distribution of delays that is learnt while running.
 mod learnt;
 // The expected share of false matches.
-pub use crate::filters::false_positive_probability;
+pub use crate::parts::filters::false_positive_probability;
 // The meter itself.
 mod sketch;
 pub use sketch::{Params, Prior, TimeBloom};

@@ -1,4 +1,4 @@
-use crate::filters::{best_hashes, places};
+use crate::parts::filters::{best_hashes, places};
 use dwell_types::{ExchangeId, Timestamp, hash};
 
 /// A ring of *b* Bloom filters, one per time slot, bit-sliced: the filters share their hash functions, and row *i* of
@@ -329,7 +329,7 @@ fn push_ones(mut word: u64, base: u32, places: &mut Vec<u32>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::filters::{MOST_HASHES, false_positive_probability};
+    use crate::parts::filters::{MOST_HASHES, false_positive_probability};
     use dwell_simulate::Distribution;
     use dwell_simulate::exchange::{End, ExchangeWorkload, Settings};
     use dwell_types::{Nanos, Observation};

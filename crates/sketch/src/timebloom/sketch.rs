@@ -3,7 +3,7 @@ use super::policy::{Query, single};
 use super::reference::Bins;
 use super::ring::{Ring, Shape};
 use super::{Cdf, Policy, Reference, fit};
-use crate::filters::{Counts, FiltersError, GivenFilters, MOST_FILTERS};
+use crate::parts::filters::{Counts, FiltersError, GivenFilters, MOST_FILTERS};
 use crate::{Event, Exchanges, Fates, Meter, Sample, Structure};
 use dwell_types::{ExchangeId, Nanos, Timestamp, hash};
 

@@ -23,8 +23,8 @@ pub(crate) use buckets::{Ahead, Place};
 mod wait;
 pub(crate) use wait::Wait;
 
-use crate::batch::{BATCH, CACHED_BYTES};
-use crate::repeats::byte;
+use crate::parts::batch::{BATCH, CACHED_BYTES};
+use crate::parts::repeats::byte;
 use crate::{Event, Fates, Gate, Sample};
 use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp};
 use std::iter;
@@ -316,7 +316,7 @@ impl Open {
         events >= FEW && self.bytes() > CACHED_BYTES
     }
 
-    /// The events of a batch, at most [`crate::batch::BATCH`], that must be processed, and their places; see
+    /// The events of a batch, at most [`crate::parts::batch::BATCH`], that must be processed, and their places; see
     /// [`Buckets::look_ahead`].
     #[inline]
     pub(crate) fn look_ahead(&self, batch: &[Event], say: impl FnMut(&Event, bool)) -> Ahead {

@@ -1,6 +1,6 @@
 use super::State;
 use crate::Gate;
-use crate::lapse::{TIME_BITS, since};
+use crate::parts::lapse::{TIME_BITS, since};
 use dwell_types::{ExchangeId, Timestamp};
 
 /// The stored form of an id: the word in the slot, and the fingerprint beside it.

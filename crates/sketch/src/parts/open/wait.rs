@@ -1,4 +1,4 @@
-use crate::repeats::{Meets, Tokens};
+use crate::parts::repeats::{Meets, Tokens};
 use crate::{Event, Exchanges, Sample};
 use dwell_types::{Nanos, Repeat};
 

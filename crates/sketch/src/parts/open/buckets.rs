@@ -1,7 +1,7 @@
 use super::slots::{Key, Slots};
 use crate::Event;
-use crate::batch::{BATCH, Numbers};
-use crate::swar::{HIGH, LOW, equal, first};
+use crate::parts::batch::{BATCH, Numbers};
+use crate::parts::swar::{HIGH, LOW, equal, first};
 use dwell_types::hash;
 use std::hint::select_unpredictable;
 

@@ -5,7 +5,7 @@
 //! entries back, so there are no tombstones. Growing and dropping many entries are one operation, [`Table::rebuild`],
 //! which needs no additional memory.
 
-use crate::swar::{HIGH, LOW, first};
+use crate::parts::swar::{HIGH, LOW, first};
 use dwell_types::hash;
 
 /// An entry of a table: a key and its data.

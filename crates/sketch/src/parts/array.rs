@@ -3,8 +3,8 @@
 //! Shared by the array-based competitors of the fridge: the entry, the treatment of repeats, the counting of what
 //! remains.
 
-use crate::lapse::ShortTime;
-use crate::repeats::{Meets, Tokens, byte, pack, unpack};
+use crate::parts::lapse::ShortTime;
+use crate::parts::repeats::{Meets, Tokens, byte, pack, unpack};
 use crate::{Event, Exchanges, Fates, Sample};
 use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp, hash};
 

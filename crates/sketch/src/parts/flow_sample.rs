@@ -1,6 +1,6 @@
 //! A table of as many flows as fit, sampled by the hash of their ids: two points choose the same ones.
 
-use crate::table::{Entry, Place, Table};
+use crate::parts::table::{Entry, Place, Table};
 use dwell_types::{FlowId, hash};
 use std::fmt;
 
