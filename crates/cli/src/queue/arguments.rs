@@ -213,10 +213,11 @@ impl Arguments {
             counter: self.counter,
             rows: self.rows,
             columns: self.columns,
+            cleaning: self.cleaning,
         };
         let culprit = Culprit { share: self.share, delay: self.threshold };
         let params = Params::given(&given, bytes, culprit, self.longest, self.naming.seed)
             .map_err(|error| Failure::usage(format!("--sketch-bytes: {error}")))?;
-        Ok(Params { unit: self.unit, rule: self.rule, cleaning: self.cleaning, ..params })
+        Ok(Params { unit: self.unit, rule: self.rule, ..params })
     }
 }

@@ -1,5 +1,5 @@
 use super::counter::Counters;
-use super::{ConquestError, Counter, CounterKind, Culprit, Params};
+use super::{Cleaning, ConquestError, Counter, CounterKind, Culprit, Params};
 use dwell_types::Nanos;
 
 /// What is given of snapshots; see [`Params::given`] for the rest.
@@ -15,6 +15,8 @@ pub struct GivenSnapshots {
     pub rows: Option<u32>,
     /// Counters per row of Count-Min, or entries of space-saving.
     pub columns: Option<u32>,
+    /// See [`Params::cleaning`].
+    pub cleaning: Cleaning,
 }
 
 /// Counters per row of Count-Min, as in the paper.
@@ -26,8 +28,8 @@ const PER_ENTRY: u32 = (Counters::ENTRY_BYTES / Counters::COUNTER_BYTES) as u32;
 
 impl Params {
     /// The best snapshots in this many bytes ([`Params::for_queue`]), with the counters given. If number, windows or
-    /// columns are given, the bytes do not count: what else is needed is as in the paper, with windows that reach back
-    /// to `longest`.
+    /// columns are given, the bytes do not count: what else is needed is as in the paper. Windows that are not given reach
+    /// back to `longest`.
     pub fn given(
         given: &GivenSnapshots,
         bytes: usize,
@@ -36,7 +38,7 @@ impl Params {
         seed: u64,
     ) -> Result<Self, ConquestError> {
         let is_size = given.snapshots.is_some() || !given.windows.is_empty() || given.columns.is_some();
-        let params = match Self::for_queue(bytes, culprit, longest, seed) {
+        let base = match Self::for_queue(bytes, culprit, longest, seed) {
             Err(error) if !is_size => return Err(error),
             Ok(fitting) if !is_size => fitting,
             _ => {
@@ -45,7 +47,13 @@ impl Params {
                 Self { windows, culprit, ..base }
             }
         };
-        Ok(Self { counter: given.counter(params.counter), ..params })
+        let mut params = Self { counter: given.counter(base.counter), cleaning: given.cleaning, ..base };
+        let needed = params.window(longest);
+        if let Some(last) = params.windows.last_mut().filter(|_| given.windows.is_empty()) {
+            // Cleaned cyclically, a group has one snapshot less that can be read.
+            *last = needed.max(*last);
+        }
+        Ok(params)
     }
 
     /// The shortest window with which all snapshots, with windows of the same length, reach back this far.
@@ -122,5 +130,20 @@ mod tests {
         assert_eq!(counter(None, Some(3)), Counter::CountMin { rows: 3, columns, is_conservative: true });
         let few = GivenSnapshots { columns: Some(9), counter: Some(CounterKind::SpaceSaving), ..Default::default() };
         assert_eq!(params(&few, 0).unwrap().counter, Counter::SpaceSaving { entries: 9 });
+    }
+
+    /// Also where snapshots are cleaned cyclically, so that one less can be read; given ones stay as they are.
+    #[test]
+    fn windows_reach_back_to_the_longest() {
+        for cleaning in [Cleaning::Epochs, Cleaning::Cyclic] {
+            for (snapshots, bytes) in [(None, 2 << 10), (None, 12 << 10), (None, 1 << 20), (Some(3), 0), (Some(9), 0)] {
+                let params = params(&GivenSnapshots { snapshots, cleaning, ..Default::default() }, bytes).unwrap();
+                assert!(params.cleaning == cleaning && params.longest() >= LONGEST, "{params:?}");
+            }
+            let windows = vec![Nanos::new(7)];
+            let given =
+                params(&GivenSnapshots { windows: windows.clone(), cleaning, ..Default::default() }, 0).unwrap();
+            assert_eq!(given.windows, windows);
+        }
     }
 }

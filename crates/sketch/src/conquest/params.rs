@@ -106,9 +106,10 @@ impl Unit {
 }
 
 /// How a snapshot is emptied before it is written again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Cleaning {
     /// Every snapshot has an epoch, the number of its window; one with another epoch than requested reads as empty.
+    #[default]
     Epochs,
     /// Every packet empties one index of the oldest snapshot, which is not read [conquest §3.3]. A window with fewer
     /// packets than indices leaves the rest of it dirty, which is counted.
