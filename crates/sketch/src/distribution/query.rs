@@ -130,8 +130,10 @@ impl Distribution {
         }
         let (value, rounded) = (self.value.mean().value, self.rounded_mean());
         let ends = [value - self.low().mean().low, self.high().mean().high - value];
-        let [less, more] = ends.map(|end| if rounded > 0.0 { end.max(0.0).hypot(rounded) } else { end });
-        let low = (value - less).max(value.min(0.0));
+        let [less, more] = ends.map(|end| end.max(0.0).hypot(rounded));
+        // Rounding makes no delay negative.
+        let least = self.low().weighed().next().map_or(0, |bin| bin.low.min(0));
+        let low = (value - less).max(least as f64);
         let [value, low, high] = [value, low, value + more].map(|end| end.round() as i64);
         Some(Estimate::around(value, low, high))
     }
@@ -222,5 +224,33 @@ impl Distribution {
                 Estimate::around(value, (least.0 - least.1).max(0.0), most.0 + most.1)
             })
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::distribution::{Ambiguous, DelayStore};
+    use crate::sample::Sample;
+    use dwell_types::Timestamp;
+
+    fn sample(delay: i64, weight: f64) -> Sample {
+        Sample::of(Timestamp::from_nanos(0), Nanos::new(delay)).weighted(weight)
+    }
+
+    fn of(ambiguous: Ambiguous, samples: impl IntoIterator<Item = Sample>) -> Distribution {
+        let mut store = DelayStore::unbounded(1);
+        samples.into_iter().for_each(|sample| store.update_for(ambiguous, 0, &sample));
+        store.distribution(0, ambiguous)
+    }
+
+    fn of_all(delays: impl IntoIterator<Item = i64>, weight: f64) -> Distribution {
+        of(Ambiguous::Bounds, delays.into_iter().map(|delay| sample(delay, weight)))
+    }
+
+    #[test]
+    fn means_below_zero_have_two_ends() {
+        let mean = of_all([-3_000, -1_000], 4.0).mean().unwrap();
+        assert!(mean.low == -3_000 && mean.value == -2_000 && mean.high > -1_000, "{mean:?}");
     }
 }
