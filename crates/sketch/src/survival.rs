@@ -377,7 +377,7 @@ mod tests {
 
     /// Ten responses, each standing for two exchanges while nothing is lost; from band 3 on for four.
     fn limit(found: &[(usize, f64)], censored: &[(usize, f64)]) -> ([f64; BANDS], Survival) {
-        let each = |band: usize| if band < 3 { 2.0 } else { 4.0 };
+        let each = |band: usize| [1.0, 2.0, 2.0, 4.0][band.min(3)];
         let (mut risk, mut weights) = (Risk::none(Loss::AtBorders), [0.0; BANDS]);
         for &(last, number) in found.iter().chain(censored) {
             for band in 1..=last {
@@ -502,5 +502,102 @@ mod tests {
         assert!((survival.variance(&bands) - 16.0).abs() < 1e-9, "the gate's: {}", survival.variance(&bands));
         bands[3] = (8.0, 8.0);
         assert!((survival.variance(&bands) - (8.0 + 2.0 * (8.0 - 4.0))).abs() < 1e-9, "{}", survival.variance(&bands));
+    }
+
+    /// Of 10 exchanges 2 end in band 1, but 12 seem to be at risk after that, of which half end: these count for less, by a
+    /// quarter of the difference or, where loss is gradual, by half of it.
+    #[test]
+    fn those_at_risk_are_heeded_as_far_as_they_end() {
+        for (loss, heeded) in [(Loss::AtBorders, 0.25), (Loss::Gradual, 0.5)] {
+            let mut risk = Risk::none(loss);
+            risk.at_risk[1..4].copy_from_slice(&[10.0, 12.0, 1.0]);
+            let mut found = [(0.0, 0.0); BANDS];
+            (found[1].0, found[2].0, found[3].0) = (2.0, 5.0, 1.0);
+            let factors = risk.survival(&found).unwrap().factors;
+            assert!(factors[1] == 1.0 && (factors[2] - (1.0 - heeded / 3.0)).abs() < 1e-9, "{factors:?}");
+        }
+    }
+
+    /// Octaves need not begin where the width of bands changes.
+    #[test]
+    fn later_octaves_are_found_by_their_bands() {
+        let risk = Risk {
+            at_risk: [20.0; BANDS],
+            each: std::array::from_fn(|band| if begin(band.max(1)) < 2.0 { 2.0 } else { 4.0 }),
+            ..Risk::none(Loss::Gradual)
+        };
+        assert_eq!(risk.found_later(8, 10.0), [0.5, 0.25], "from 1 to 2 and from 2 to 4");
+        assert_eq!(risk.found_later(10, 10.0), [0.4, 0.25], "from 1.25 to 2.5 and from 2.5 to 5");
+        assert!(risk.found_later(FOLLOWED, 10.0).is_empty());
+    }
+
+    /// Of 100 in an octave, 25 + 12.5 + 6.25 + …; but where three of six would have been found, 6 + 3 + 1.5 + ….
+    #[test]
+    fn what_ends_later_is_half_as_much_in_each_octave() {
+        let later = |at_risk: f64| {
+            let risk = Risk { at_risk: [at_risk; BANDS], each: [2.0; BANDS], ..Risk::none(Loss::AtBorders) };
+            risk.expected_later(BANDS - 2, 100.0, 10.0)
+        };
+        assert_eq!([later(0.0), later(10.0), later(20.0)], [50.0, 12.0, 12.0]);
+    }
+
+    /// Of 20 exchanges 4 end in band 1, where half of what lasts longer is dropped, and 16 in band 2: half of what ended
+    /// where it was dropped adds to the variance, and all that lasted.
+    #[test]
+    fn gradual_loss_counts_half_of_its_band() {
+        let mut risk = Risk::none(Loss::Gradual);
+        (risk.at_risk[1], risk.at_risk[2]) = (20.0, 16.0);
+        risk.each[2..].fill(2.0);
+        let found = [4.0, 16.0].map(|weight| (weight, 0.0));
+        let survival = risk
+            .survival(&std::array::from_fn(|band| if band == 0 || band > 2 { (0.0, 0.0) } else { found[band - 1] }));
+        let variance = |band: usize, number: f64| {
+            let mut bands = [(0.0, 0.0); BANDS];
+            bands[band] = (number, number);
+            survival.as_ref().unwrap().variance(&bands)
+        };
+        assert!((variance(1, 4.0) - 0.5 * 4.0).abs() < 1e-9, "{}", variance(1, 4.0));
+        // Those in band 1 are half an exchange from the mean of what is open.
+        let expected = 16.0 * 0.25 + 0.5 * 4.0 * 0.25;
+        assert!((variance(2, 8.0) - expected).abs() < 1e-9, "{}", variance(2, 8.0));
+        assert_eq!(variance(0, 7.0), 7.0, "outside the product limit");
+    }
+
+    /// 25 samples know a correction to a fifth, unless it is larger.
+    #[test]
+    fn corrections_are_as_uncertain_as_they_are_large() {
+        let (_, mut survival) = limit(&[(2, 4.0)], &[]);
+        assert!(!survival.borrows());
+        let mut found = [(0.0, 0.0); BANDS];
+        found[3] = (100.0, 300.0);
+        for (factor, doubt) in [(1.1, 0.2), (1.25, 0.25), (0.5, 0.5), (4.0, 1.0)] {
+            survival.factors[3] = factor;
+            survival.set_borrowed(&found);
+            let expected = ((1.0 - 1.0 / factor) * doubt).powi(2);
+            assert!(survival.borrows() && (survival.borrowed[3] - expected).abs() < 1e-12, "{:?}", survival.borrowed);
+        }
+        let mut bands = [(0.0, 0.0); BANDS];
+        bands[3].0 = 10.0;
+        assert!((survival.variance(&bands) - (0.75f64 * 10.0).powi(2)).abs() < 1e-9, "{}", survival.variance(&bands));
+    }
+
+    /// The last band holds the expiry; of short ones, bands are octaves from a nanosecond on.
+    #[test]
+    fn bands_of_age_are_octaves() {
+        let hour = AgeBands::new(Nanos::from_secs(3_600));
+        assert_eq!((hour.of(Nanos::from_secs(3_600)), hour.of(Nanos::new(i64::MAX))), (BANDS - 1, BANDS - 1));
+        assert!((1.8e12..=3.6e12).contains(&hour.end(BANDS - 2)), "{}", hour.end(BANDS - 2));
+        let micro = AgeBands::new(Nanos::new(1_000));
+        assert_eq!([0, 1, 2, 3, 4].map(|age| micro.of(Nanos::new(age))), [1, 1, 2, 2, 3]);
+        for ages in [hour, micro, AgeBands::new(Nanos::new(0))] {
+            assert_eq!((ages.of(Nanos::new(i64::MIN)), ages.of(Nanos::new(0))), (1, 1));
+            for band in 1..BANDS - 1 {
+                let end = ages.end(band) as i64;
+                assert_eq!([end - 1, end].map(|age| ages.of(Nanos::new(age))), [band, band + 1]);
+            }
+        }
+        let (age, by_age) = (Nanos::new(100), NewBands::by_age(micro));
+        assert_eq!([0, 5].map(|band| by_age.of_delay(band, age)), [7, 5], "of what had none");
+        assert_eq!(NewBands::of_twice(true, 1).of_delay(0, age), 0);
     }
 }

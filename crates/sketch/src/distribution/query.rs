@@ -130,8 +130,10 @@ impl Distribution {
         }
         let (value, rounded) = (self.value.mean().value, self.rounded_mean());
         let ends = [value - self.low().mean().low, self.high().mean().high - value];
-        let [less, more] = ends.map(|end| if rounded > 0.0 { end.max(0.0).hypot(rounded) } else { end });
-        let low = (value - less).max(value.min(0.0));
+        let [less, more] = ends.map(|end| end.max(0.0).hypot(rounded));
+        // Rounding makes no delay negative.
+        let least = self.low().weighed().next().map_or(0, |bin| bin.low.min(0));
+        let low = (value - less).max(least as f64);
         let [value, low, high] = [value, low, value + more].map(|end| end.round() as i64);
         Some(Estimate::around(value, low, high))
     }
@@ -222,5 +224,114 @@ impl Distribution {
                 Estimate::around(value, (least.0 - least.1).max(0.0), most.0 + most.1)
             })
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::distribution::{Ambiguous, DelayStore};
+    use crate::sample::Sample;
+    use dwell_types::Timestamp;
+    use std::iter::repeat_n;
+
+    fn sample(delay: i64, weight: f64) -> Sample {
+        Sample::of(Timestamp::from_nanos(0), Nanos::new(delay)).weighted(weight)
+    }
+
+    fn of(ambiguous: Ambiguous, samples: impl IntoIterator<Item = Sample>) -> Distribution {
+        let mut store = DelayStore::unbounded(1);
+        samples.into_iter().for_each(|sample| store.update_for(ambiguous, 0, &sample));
+        store.distribution(0, ambiguous)
+    }
+
+    fn of_all(delays: impl IntoIterator<Item = i64>, weight: f64) -> Distribution {
+        of(Ambiguous::Bounds, delays.into_iter().map(|delay| sample(delay, weight)))
+    }
+
+    fn estimate<T>(low: T, value: T, high: T) -> Estimate<T> {
+        Estimate { value, low, high }
+    }
+
+    /// Where each of 100 samples stands for two exchanges, the variance of their number is 200, and four times as much
+    /// where four exchanges share each id.
+    #[test]
+    fn exchanges_are_at_least_the_samples() {
+        assert_eq!(of_all([], 1.0).exchanges(), None);
+        let hundred = || of_all(repeat_n(1_000, 100), 2.0);
+        let error = Z95 * 200f64.sqrt();
+        for (per_id, error) in [(1.0, error), (4.0, 2.0 * error), (0.25, error)] {
+            let Estimate { value, low, high } = hundred().with_shared_ids(per_id).exchanges().unwrap();
+            assert_eq!(value, 200.0);
+            assert!((low - 200.0 + error).abs() < 1e-9 && (high - 200.0 - error).abs() < 1e-9, "{low} {high}");
+        }
+        assert_eq!(of_all([1_000], 10.0).exchanges().unwrap().low, 1.0);
+        // Of 20 exchanges that seem to have been requested once, 10 − 2 are taken for repeats.
+        let repeated = Sample { since_first: Nanos::new(2_000), repeat_weight: 10.0, ..sample(1_000, 2.0) };
+        let once = of(Ambiguous::Drop, repeat_n(sample(1_000, 2.0), 10).chain([repeated])).exchanges().unwrap();
+        assert!((once.value - 12.0).abs() < 1e-3 && once.low == 0.0, "{once:?}");
+    }
+
+    /// If times are rounded by up to 300 ns, so is one delay; the mean of twelve by 300 · 1.96 / √36.
+    #[test]
+    fn rounding_displaces_means_less_than_delays() {
+        let rounded = |distribution: Distribution| {
+            distribution.with_rounding(Rounding { short: Nanos::new(300), ..Rounding::NONE }).mean().unwrap()
+        };
+        assert_eq!(rounded(of_all([10_000], 1.0)), estimate(9_700, 10_000, 10_300));
+        assert_eq!(rounded(of_all(repeat_n(10_000, 12), 1.0)), estimate(9_902, 10_000, 10_098));
+        assert_eq!(rounded(of_all([100], 1.0)), estimate(0, 100, 400));
+        // Independent of the error of sampling.
+        let sampled = of_all([9_990, 10_010].repeat(6), 100.0);
+        let (plain, all) = (sampled.mean().unwrap(), rounded(sampled));
+        let both = f64::hypot((plain.high - 10_000) as f64, 98.0).round() as i64;
+        assert!(plain.high > 10_005 && (all.high - 10_000 - both).abs() <= 1, "{plain:?} {all:?}");
+    }
+
+    #[test]
+    fn means_below_zero_have_two_ends() {
+        let mean = of_all([-3_000, -1_000], 4.0).mean().unwrap();
+        assert!(mean.low == -3_000 && mean.value == -2_000 && mean.high > -1_000, "{mean:?}");
+    }
+
+    #[test]
+    fn points_are_evenly_spaced() {
+        let shares = |points: usize| -> Vec<f64> {
+            let cdf = of_all((1..=8).map(|delay| 1_000 * delay), 1.0).cdf(points);
+            assert!(cdf.iter().all(|([low, high], share)| low == high && share.is_exact()), "{cdf:?}");
+            cdf.iter().map(|(_, share)| share.value).collect()
+        };
+        assert_eq!(shares(0), Vec::<f64>::new());
+        assert_eq!(shares(1), [0.125, 1.0]);
+        assert_eq!(shares(4), [0.125, 0.375, 0.625, 0.875, 1.0]);
+        assert_eq!(shares(8).len(), 8);
+    }
+
+    #[test]
+    fn shares_extend_to_all_that_delays_may_be() {
+        let shares = |distribution: Distribution| -> Vec<Estimate<f64>> {
+            distribution.cdf(100).into_iter().map(|(_, share)| share).collect()
+        };
+        // One took 10 ns, the other 5 or 15.
+        let repeated = Sample { since_first: Nanos::new(15), ..sample(5, 1.0) };
+        let ambiguous = of(Ambiguous::Bounds, [sample(10, 1.0), repeated]);
+        assert_eq!(shares(ambiguous), [estimate(0.0, 0.25, 0.5), estimate(0.5, 0.75, 1.0), Estimate::exact(1.0)]);
+        let rounding = Rounding { short: Nanos::new(300), ..Rounding::NONE };
+        let rounded = of_all([1_000, 1_200, 2_000], 1.0).with_rounding(rounding);
+        let third = 1.0 / 3.0;
+        let expected = [
+            estimate(0.0, third, 2.0 * third),
+            estimate(0.0, 2.0 * third, 2.0 * third),
+            estimate(2.0 * third, 1.0, 1.0),
+        ];
+        assert_eq!(shares(rounded), expected);
+        assert_eq!(shares(of_all([1_000, 2_000], 10.0))[0], estimate(0.0, 0.5, 1.0));
+    }
+
+    #[test]
+    fn no_count_is_negative() {
+        assert_eq!(of_all([1_000, 2_000], 1.0).histogram(&[3_000, 0]), [Estimate::exact(0.0)]);
+        let counts = of_all([1_000], 100.0).histogram(&[0, 2_000]);
+        assert_eq!(counts, [estimate(0.0, 100.0, 100.0 + Z95 * 9_900f64.sqrt())]);
     }
 }

@@ -424,6 +424,61 @@ mod tests {
         }
     }
 
+    /// Of two responses that stand for two exchanges each, one ends in band 1 and one in band 3. Where none is left, the
+    /// next one would stand for as many as if *p* stayed.
+    #[test]
+    fn those_at_risk_stand_for_those_that_were_dropped() {
+        let mut counts = Counts::default();
+        counts.end(1, 2.0);
+        counts.end(3, 2.0);
+        let risk = counts.risk(1, 1.0);
+        let close = |found: f64, expected: f64| assert!((found / expected - 1.0).abs() < 1e-9, "{found} {expected}");
+        for (band, number) in [(1, 4.0), (2, 2.0), (3, 2.0)] {
+            close(risk.at_risk[band], number * begin(band).exp());
+            close(risk.each[band], 2.0 * begin(band).exp());
+        }
+        assert_eq!(risk.at_risk[4], 0.0);
+        close(risk.each[4], 2.0 * begin(4).exp());
+    }
+
+    /// A found exchange entered with the *p* of its request, and counts with the present one: both must let it pass.
+    #[test]
+    fn both_gates_let_pass_what_is_found() {
+        let at = |seconds: i64| Timestamp::from_nanos(seconds * 1_000_000_000);
+        for (octaves, expected) in [([0, 3], [3, 3]), ([4, 2], [4, 2])] {
+            let [before, after] = octaves.map(|octave| (Gate::OPEN, found_at(octave)));
+            let mut censoring = Censoring::new(1, 1 << 12, before.0, before.1);
+            censoring.change(after.0, after.1, at(10), 10 << 12);
+            let response = crate::test_support::response(1, 0);
+            let found = [5, 15].map(|seconds| censoring.find(&response, at(seconds), 1 << 12, 12 << 12).p);
+            assert_eq!(found, expected.map(|octave| found_at(octave).value()), "{octaves:?}");
+        }
+    }
+
+    /// If *p* becomes eight times as large, numbers on the scale grow as much; but where some were found near its end, they
+    /// stay, and the 5 *M* insertions that can be followed are fewer bands. At most they stay smaller by four octaves.
+    #[test]
+    fn scales_grow_where_their_ends_are_empty() {
+        let from = |octave: u8, is_empty: bool| {
+            let mut censoring = Censoring::new(1, 1 << 12, Gate::OPEN, found_at(octave));
+            censoring.count(1, 100.0);
+            [FOLLOWED as u8, 15, 8].iter().for_each(|&band| censoring.count(if is_empty { 1 } else { band }, 1.0));
+            censoring.change(Gate::OPEN, found_at(0), Timestamp::from_nanos(0), 10 << 12);
+            censoring
+        };
+        assert_eq!([from(3, true).grown, from(3, false).grown, from(6, false).grown], [3, 0, 2]);
+        for is_empty in [true, false] {
+            let mut censoring = from(3, is_empty);
+            let response = crate::test_support::response(1, 0);
+            let found = [(5 << 12) - 1, 5 << 12]
+                .map(|insertions| censoring.find(&response, Timestamp::from_nanos(1), insertions, u64::MAX).band);
+            let last = if is_empty { FOLLOWED as u8 } else { 5 };
+            assert_eq!(found, [last, NOT_FOLLOWED]);
+            let at_risk = censoring.risk(0).unwrap().at_risk;
+            assert!(at_risk[usize::from(last)] > 0.0 && at_risk[usize::from(last) + 1] == 0.0, "{at_risk:?}");
+        }
+    }
+
     /// For 16 *M* requests everything enters, then for 16 *M* one in eight; or one in sixteen, and then one in four.
     /// While everything enters, exchanges that last for 12 *M* requests are not followed, and few that last for 4 *M*
     /// are found. What one half leaves open is filled in from the other, exchanges that span both are counted with

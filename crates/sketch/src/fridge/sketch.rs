@@ -499,6 +499,19 @@ mod tests {
         assert_expired_stays(fridge.clone(), (0..).filter(|&id| fridge.place(ExchangeId(id)).0 == 0));
     }
 
+    /// Equal requests farther apart than the expiry are two exchanges, whether or not the first was swept yet.
+    #[test]
+    fn an_expired_request_is_not_repeated() {
+        for matching in [Match::Dns, Match::TcpTs] {
+            let mut fridge = fridge(1 << 10, Some(1.0), matching);
+            for seconds in [0, 101] {
+                take(&mut fridge, request(1, seconds * 1_000_000_000));
+            }
+            let fates = fridge.fates()[0];
+            assert_eq!((fates.seen, fates.expired, fates.pending, fates.ambiguous), (2, 1, 1, 0), "{matching:?}");
+        }
+    }
+
     /// The size is as predicted by the parameters, and within the memory they were fitted to.
     #[test]
     fn an_entry_has_5_bytes() {

@@ -605,6 +605,22 @@ mod tests {
         assert_eq!((horizon.unfolded, horizon.by_tag[0].last[BANDS - 1], horizon.fates()[0].unmatched), (64, 64, 64));
     }
 
+    /// Requests from before a clock was set back by more than the expiry are other ones; what waited has expired, and
+    /// what was answered had its fate.
+    #[test]
+    fn what_a_request_replaces_has_one_fate() {
+        let late = 1_000_000_000_000;
+        for (is_answered, expected) in [(false, (0, 2)), (true, (1, 1))] {
+            let mut horizon = horizon(400 * SLOT, Match::TcpTs);
+            take(&mut horizon, request(1, late));
+            assert_eq!(is_answered, is_answered && take(&mut horizon, response(1, late + 1)).is_some());
+            take(&mut horizon, request(1, 0));
+            let fates = horizon.fates()[0];
+            assert!(fates.is_conserved(), "{fates:?}");
+            assert_eq!((fates.seen, (fates.matched, fates.expired)), (2, expected));
+        }
+    }
+
     /// The latest possible time, after a request that is earlier than the one it repeats.
     #[test]
     fn no_time_is_too_late() {

@@ -44,6 +44,19 @@ mod tests {
     use crate::rtt::{Method, RttMeter, Settings};
     use dwell_types::{ExchangeId, Leg, Match, Observation, Series, Sighting, Sink, hash};
 
+    fn sighting(matching: Match, number: u64, now: i64) -> Sighting {
+        let series = Series { matching, leg: Leg::Both, group: 0 };
+        Sighting { id: ExchangeId(hash::finish(number)), at: Timestamp::from_nanos(now), token: 0, series }
+    }
+
+    fn rule_of(meter: &RttMeter, matching: Match) -> usize {
+        usize::from(meter.rule_of[matching as usize])
+    }
+
+    fn borrower(meter: &RttMeter, matching: Match) -> Option<Borrower> {
+        meter.rules[rule_of(meter, matching)].meter.borrower()
+    }
+
     /// The plain entries of one rule borrow unused memory of others, and are packed when these need it. Memory is never
     /// exceeded and no request dropped.
     #[test]
@@ -54,9 +67,7 @@ mod tests {
         let mut now = 0;
         let mut see = |meter: &mut RttMeter, matching, number, is_request| {
             now += 1;
-            let series = Series { matching, leg: Leg::Both, group: 0 };
-            let (id, at) = (ExchangeId(hash::finish(number)), Timestamp::from_nanos(now));
-            let seen = Sighting { id, at, token: 0, series };
+            let seen = sighting(matching, number, now);
             meter.take(if is_request { Observation::Request(seen) } else { Observation::Response(seen) });
             assert!(
                 number % 1_024 > 0 || meter.state_bytes() <= MEMORY,
@@ -64,13 +75,17 @@ mod tests {
                 meter.state_bytes()
             );
         };
-        let borrower = |meter: &RttMeter, matching: Match| {
-            meter.rules[usize::from(meter.rule_of[matching as usize])].meter.borrower()
-        };
         let asked = [(Match::TcpAck, 1_300_000), (Match::Dns, 450_000)];
         (0..asked[0].1).for_each(|number| see(&mut meter, Match::TcpAck, number, true));
         assert!(borrower(&meter, Match::TcpAck).is_some_and(|Borrower { bytes, own, .. }| bytes > own + own / 4));
-        (0..asked[1].1).for_each(|number| see(&mut meter, Match::Dns, number, true));
+        let dns = rule_of(&meter, Match::Dns);
+        for number in 0..asked[1].1 {
+            see(&mut meter, Match::Dns, number, true);
+            lend(&mut meter.rules, dns, Timestamp::from_nanos((asked[0].1 + number) as i64));
+            let (all, taken) = sums(&meter.rules);
+            let fits = |Borrower { bytes, ahead, own }| ahead > own || taken - bytes + ahead <= all;
+            assert!(meter.rules[dns].meter.borrower().is_none_or(fits), "while the next batch is processed: {number}");
+        }
         assert!(borrower(&meter, Match::TcpAck).is_none() && borrower(&meter, Match::TcpHandshake).is_some());
         for (matching, number) in asked {
             (0..number).for_each(|number| see(&mut meter, matching, number, false));
@@ -79,5 +94,22 @@ mod tests {
         let matched = answers.iter().map(|answer| (answer.series.matching, answer.fates.matched));
         assert_eq!(matched.collect::<Vec<_>>(), asked);
         assert!(meter.rules().all(|rule| rule.sampled_since.is_none()));
+    }
+
+    /// Where all others have packed their entries, a rule that has borrowed must, too.
+    #[test]
+    fn packed_rules_lend_nothing() {
+        let settings = Settings::new(Method::Auto, Match::USUAL.to_vec(), 64 << 20);
+        let mut meter = RttMeter::new(&settings).unwrap();
+        for number in 0..1_300_000 {
+            meter.take(Observation::Request(sighting(Match::TcpAck, number, number as i64)));
+        }
+        let now = Timestamp::from_nanos(1_300_000);
+        settle(&mut meter.rules, now);
+        assert!(borrower(&meter, Match::TcpAck).is_some_and(|Borrower { bytes, own, .. }| bytes > own));
+        let others = meter.rules.iter_mut().filter(|rule| rule.matching != Match::TcpAck);
+        others.for_each(|rule| rule.meter.lend(0, now));
+        settle(&mut meter.rules, now);
+        assert!(borrower(&meter, Match::TcpAck).is_none());
     }
 }
