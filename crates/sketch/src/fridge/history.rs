@@ -226,8 +226,8 @@ mod tests {
         Timestamp::from_nanos(nanos)
     }
 
-    /// At equal intervals all counts are exact, including the first and the last; too old times
-    /// count as the oldest known one.
+    /// At equal intervals all counts are exact, including the first and the last; too old times count as the oldest known
+    /// one.
     #[test]
     fn regular_insertions_are_counted() {
         let mut history = History::new(1 << 12, false);
