@@ -9,7 +9,7 @@ mod common;
 use common::times;
 use dwell_sketch::lda::{Bank, CellSize, Lda, Params};
 use dwell_sketch::moments::{Level, Moments};
-use dwell_sketch::trajectory::Trajectory;
+use dwell_sketch::rivals::trajectory::Trajectory;
 use dwell_types::{PacketId, Timestamp, hash};
 use std::hint::black_box;
 

@@ -7,8 +7,8 @@
 mod common;
 
 use common::times;
-use dwell_sketch::flow_table::FlowTable;
 use dwell_sketch::lds::{Comparison, Lds, Params};
+use dwell_sketch::rivals::flow_table::FlowTable;
 use dwell_types::{Crossing, FlowId, PacketId, Timestamp, hash};
 use std::hint::black_box;
 

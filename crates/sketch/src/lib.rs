@@ -54,16 +54,6 @@ pub mod horizon;
 // Fridges, with the product limit and in pairs of several lifetimes.
 pub mod fridge;
 pub mod mis;
-// What they are compared with.
-pub mod ale;
-pub mod bloomtime;
-pub mod dart;
-pub mod ddbf;
-pub mod hash_sample;
-pub mod lut;
-pub mod simple;
-pub mod staged;
-pub mod timebloom;
 // The product limit (Kaplan–Meier), for exchanges that were dropped before their response came.
 mod survival;
 pub use survival::{NewBands, Risk};
@@ -77,21 +67,17 @@ pub mod reuse;
 pub mod rtt;
 // The complete meter for one-way delay between two points.
 pub mod owd;
-// Mean and standard deviation of one-way delays, with intervals, and the methods that measure them.
+// Mean and standard deviation of one-way delays, with intervals; and per flow.
 pub mod lda;
-pub mod moments;
-pub mod probes;
-pub mod trajectory;
-// Per-flow one-way delays, and the methods that they are compared with.
-pub mod flow_table;
 pub mod lds;
-pub mod mpe;
-pub mod rli;
+pub mod moments;
 // Per-interval sketches that one point sends to the other.
 pub mod summary;
 // Which flows built a queue: from snapshots of flows, then from every packet, by episode.
 pub mod conquest;
 pub mod queue;
+// The methods that these are compared with.
+pub mod rivals;
 // Serialization of sketches, and why two of them cannot be combined.
 pub mod codec;
 mod foreign;

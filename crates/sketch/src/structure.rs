@@ -1,4 +1,4 @@
-use crate::dart;
+use crate::rivals::dart;
 use dwell_types::Nanos;
 
 /// The data structure that holds a meter's requests, with its present parameters.

@@ -2,8 +2,8 @@
 //! as far as it suffices.
 
 use dwell_sketch::Structure;
+use dwell_sketch::rivals::timebloom::{Cdf, Policy};
 use dwell_sketch::rtt::{GivenFilters, Method, Parameter, Parameters, RttMeter, Settings, SettingsError};
-use dwell_sketch::timebloom::{Cdf, Policy};
 use dwell_types::{Match, Nanos};
 
 /// The structure of the only rule of a meter in this memory, or the memory that is needed.

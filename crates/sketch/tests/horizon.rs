@@ -10,9 +10,9 @@ use common::{
 use dwell_simulate::exchange::Settings;
 use dwell_sketch::distribution::{Ambiguous, DelayStore};
 use dwell_sketch::fridge::{Fridge, Params};
-use dwell_sketch::hash_sample::{HashSample, Lifetime};
 use dwell_sketch::horizon::Horizon;
-use dwell_sketch::simple::{self, Overwrite, Simple};
+use dwell_sketch::rivals::hash_sample::{HashSample, Lifetime};
+use dwell_sketch::rivals::simple::{self, Overwrite, Simple};
 use dwell_sketch::{Event, Exchanges, Meter, Sample};
 use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp, hash};
 use std::ops::Range;

@@ -8,9 +8,9 @@ use common::is_unbiased;
 use dwell_simulate::Distribution;
 use dwell_simulate::exchange::{ExchangeWorkload, Settings};
 use dwell_sketch::exact::Exact;
-use dwell_sketch::hash_sample::{HashSample, Lifetime};
 use dwell_sketch::mis::{Ladder, Mis, Rung, by_inverse_variance};
-use dwell_sketch::simple::{Overwrite, Params, Simple};
+use dwell_sketch::rivals::hash_sample::{HashSample, Lifetime};
+use dwell_sketch::rivals::simple::{Overwrite, Params, Simple};
 use dwell_sketch::{Event, Exchanges, Fates, Meter, Sample};
 use dwell_types::Nanos;
 

@@ -10,7 +10,7 @@ use dwell_simulate::Distribution;
 use dwell_simulate::exchange::{End, ExchangeWorkload, Settings};
 use dwell_sketch::distribution::{Ambiguous, DelayStore};
 use dwell_sketch::fridge::{self, Fridge};
-use dwell_sketch::timebloom::{Cdf, Params, Policy, Prior, Reference, TimeBloom};
+use dwell_sketch::rivals::timebloom::{Cdf, Params, Policy, Prior, Reference, TimeBloom};
 use dwell_sketch::{Event, Exchanges, FiltersError, Meter, Sample};
 use dwell_types::{ExchangeId, Nanos, Timestamp, hash};
 use proptest::prelude::*;

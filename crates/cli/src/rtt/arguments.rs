@@ -11,8 +11,8 @@ use dwell_observe::group::Grouping;
 use dwell_observe::parse::Key;
 use dwell_report::plot::Image;
 use dwell_sketch::distribution::Ambiguous;
+use dwell_sketch::rivals::timebloom::{Cdf, Policy};
 use dwell_sketch::rtt::{GivenFilters, Method, Parameter, Parameters};
-use dwell_sketch::timebloom::{Cdf, Policy};
 use dwell_types::{Match, Nanos, Prefix};
 use std::path::PathBuf;
 

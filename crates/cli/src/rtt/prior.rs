@@ -2,7 +2,7 @@
 
 use crate::messages;
 use dwell_logs::{Lines, LogError};
-use dwell_sketch::timebloom::{Cdf, CdfError};
+use dwell_sketch::rivals::timebloom::{Cdf, CdfError};
 use dwell_types::Nanos;
 use std::path::Path;
 

@@ -3,7 +3,7 @@
 use crate::run::{assert_conserved, dwell, line, testdata};
 use dwell_capture::{CaptureFiles, FrameSource};
 use dwell_observe::{Observer, Settings};
-use dwell_sketch::dart::{Dart, GivenTrackers, Params};
+use dwell_sketch::rivals::dart::{Dart, GivenTrackers, Params};
 use dwell_sketch::{Event, Exchanges, Meter};
 use dwell_types::{IdForm, Match, Nanos, Observation};
 use std::collections::{BTreeSet, HashMap, HashSet};

@@ -5,8 +5,8 @@ use crate::value::{Invalid, RATES, above_zero, all_within, available, memory, on
 use dwell_simulate::crossing::ProbeTimes;
 use dwell_simulate::crossing::{Passage, Settings, SettingsError};
 use dwell_sketch::lda::{Bank, CellSize, Lda, LdaError, Params};
-use dwell_sketch::probes::Probes;
-use dwell_sketch::trajectory::{Trajectory, TrajectoryError};
+use dwell_sketch::rivals::probes::Probes;
+use dwell_sketch::rivals::trajectory::{Trajectory, TrajectoryError};
 use dwell_types::{PacketId, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

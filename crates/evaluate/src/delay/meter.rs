@@ -1,8 +1,8 @@
 use dwell_sketch::distribution::{Ambiguous, DelayStore, Distribution};
-use dwell_sketch::lut::WeightTable;
 use dwell_sketch::mis::by_inverse_variance;
+use dwell_sketch::rivals::lut::WeightTable;
+use dwell_sketch::rivals::staged::Staged;
 use dwell_sketch::rtt::{Method, RttMeter};
-use dwell_sketch::staged::Staged;
 use dwell_sketch::{Event, Sample};
 use dwell_types::{Observation, Sink};
 

@@ -6,7 +6,7 @@ use crate::grid::Measured;
 use crate::run::{in_blocks, methods_seed};
 use dwell_simulate::crossing::flows::{FlowPassage, FlowWorkload};
 use dwell_sketch::lds::{Comparison, Figure, Listed, Rule};
-use dwell_sketch::rli::Rli;
+use dwell_sketch::rivals::rli::Rli;
 use dwell_types::{Crossing, FlowId, Timestamp, hash};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

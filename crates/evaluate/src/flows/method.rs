@@ -1,10 +1,10 @@
 use crate::experiment::Problem;
 use crate::grid::{Configured, Entry};
 use crate::value::{Invalid, above_zero, all_within, available, memory, only_known, whole, written};
-use dwell_sketch::flow_table::FlowTable;
 use dwell_sketch::lds::{Lds, Params};
-use dwell_sketch::mpe::Mpe;
-use dwell_sketch::rli::Rli;
+use dwell_sketch::rivals::flow_table::FlowTable;
+use dwell_sketch::rivals::mpe::Mpe;
+use dwell_sketch::rivals::rli::Rli;
 use dwell_types::{FlowId, PacketId, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;

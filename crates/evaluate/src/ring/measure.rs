@@ -5,7 +5,7 @@ use crate::experiment::Problem;
 use crate::grid::Measured;
 use crate::run::methods_seed;
 use dwell_simulate::exchange::ExchangeWorkload;
-use dwell_sketch::timebloom::{TimeBloom, false_positive_probability};
+use dwell_sketch::rivals::timebloom::{TimeBloom, false_positive_probability};
 use dwell_sketch::{Event, Meter, Sample};
 use dwell_types::{Nanos, Timestamp};
 

@@ -3,7 +3,7 @@ use crate::experiment::Problem;
 use crate::grid::{Configured, Entry};
 use crate::value::{Invalid, Number, available, delay};
 use dwell_sketch::Exchanges;
-use dwell_sketch::timebloom::{Params, Policy, Prior, Reference, TimeBloom};
+use dwell_sketch::rivals::timebloom::{Params, Policy, Prior, Reference, TimeBloom};
 use dwell_types::Repeat;
 use serde::Deserialize;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! Errors of single delays measured by a ring of Bloom filters: [`dwell_sketch::timebloom`] with various filters, bits
+//! Errors of single delays measured by a ring of Bloom filters: [`dwell_sketch::rivals::timebloom`] with various filters, bits
 //! and policies, on streams of [`dwell_simulate::exchange`].
 
 // The streams of a definition.

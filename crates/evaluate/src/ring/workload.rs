@@ -3,7 +3,7 @@ use crate::grid::Entry;
 use crate::value::{Invalid, Pair, RATES, course, delay, milliseconds, span, within};
 use dwell_simulate::Distribution;
 use dwell_simulate::exchange::{End, ExchangeWorkload, Settings};
-use dwell_sketch::timebloom::{Cdf, Prior};
+use dwell_sketch::rivals::timebloom::{Cdf, Prior};
 use dwell_types::Nanos;
 use serde::Deserialize;
 

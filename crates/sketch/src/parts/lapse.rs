@@ -121,13 +121,13 @@ pub(crate) fn between(latest: Timestamp, now: Timestamp) -> impl Iterator<Item =
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ddbf::{self, Ddbf};
     use crate::exact::Exact;
     use crate::fridge::{self, Fridge};
-    use crate::hash_sample::{HashSample, Lifetime};
     use crate::horizon::Horizon;
     use crate::mis::{Ladder, Mis, Rung};
-    use crate::simple::{self, Overwrite, Simple};
+    use crate::rivals::ddbf::{self, Ddbf};
+    use crate::rivals::hash_sample::{HashSample, Lifetime};
+    use crate::rivals::simple::{self, Overwrite, Simple};
     use crate::test_support::{exchanges, request, response};
     use crate::{Meter, Sample};
     use dwell_types::Match;

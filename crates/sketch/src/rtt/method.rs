@@ -1,16 +1,16 @@
 use super::Parameter;
-use crate::ale::{self, Ale};
-use crate::bloomtime;
-use crate::dart::{self, Dart};
-use crate::ddbf::{self, Ddbf};
 use crate::exact::Exact;
 use crate::fridge::Fridge;
-use crate::hash_sample::HashSample;
 use crate::horizon::Horizon;
 use crate::mis::{Ladder, Mis};
 use crate::parts::counters::Counters;
-use crate::simple::Simple;
-use crate::timebloom::{self, TimeBloom};
+use crate::rivals::ale::{self, Ale};
+use crate::rivals::bloomtime;
+use crate::rivals::dart::{self, Dart};
+use crate::rivals::ddbf::{self, Ddbf};
+use crate::rivals::hash_sample::HashSample;
+use crate::rivals::simple::Simple;
+use crate::rivals::timebloom::{self, TimeBloom};
 use Parameter::{
     Bits, EntryProbability, Filters, FingerprintBits, Hashes, Longest, Packets, Policy, Prior, Ranges, Rate, Rounds,
     Slots, Stages,

@@ -1,7 +1,7 @@
 use super::{Method, SettingsError};
-use crate::dart::GivenTrackers;
 use crate::parts::filters::GivenFilters;
-use crate::timebloom::{Cdf, Policy, Prior};
+use crate::rivals::dart::GivenTrackers;
+use crate::rivals::timebloom::{Cdf, Policy, Prior};
 use dwell_types::Nanos;
 
 /// What is given of a method, instead of what it finds. Each method has some of these ([`Method::parameters`]).

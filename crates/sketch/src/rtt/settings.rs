@@ -1,11 +1,12 @@
 use super::{Method, Parameter, Parameters};
-use crate::ale::{self, Widths};
+use crate::Exchanges;
 use crate::distribution::{Ambiguous, DelayStore};
 use crate::fridge::Params;
-use crate::hash_sample::HashSample;
-use crate::timebloom;
+use crate::rivals::ale::{self, Widths};
+use crate::rivals::hash_sample::HashSample;
+use crate::rivals::timebloom;
+use crate::rivals::{bloomtime, ddbf};
 use crate::top_flows::Line;
-use crate::{Exchanges, bloomtime, ddbf};
 use dwell_types::{Leg, Match, Nanos, Series, hash};
 use std::fmt;
 

@@ -13,7 +13,7 @@ use crate::run::BLOCK;
 use dwell_simulate::crossing::{Passage, Truth};
 use dwell_sketch::lda::{Expected, LdaError, Params};
 use dwell_sketch::owd::{Fate, OwdMeter, Passed, Side, Totals};
-use dwell_sketch::trajectory::TrajectoryError;
+use dwell_sketch::rivals::trajectory::TrajectoryError;
 use dwell_types::{Crossing, Nanos, Timestamp, hash};
 use rayon::prelude::*;
 use std::collections::BTreeMap;

@@ -24,7 +24,7 @@
 //! lose others' entries, so that their responses are not matched. Unanswered requests are never deleted; the counts
 //! that they leave behind do no harm beside a time that is too old.
 //!
-//! **Fates**: as with the [ring](crate::timebloom): `seen`, `responses` and `unmatched` are exact, `matched` follows
+//! **Fates**: as with the [ring](crate::rivals::timebloom): `seen`, `responses` and `unmatched` are exact, `matched` follows
 //! from the delays, and nothing is counted as `ambiguous`; a repeated request is inserted again.
 //!
 //! **Merge**: samples of filters over disjoint traffic are simply added up.

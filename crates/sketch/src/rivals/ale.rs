@@ -24,12 +24,12 @@
 //!
 //! **Estimate**: the middle of the time that the bucket covers up to the response. The true bucket gives a mean error
 //! of *w*/4 (ALE-U, delays uniform in it) or a fifth of the delay (ALE-E, delays log-uniform and above 8*w*). A younger
-//! filter that matches falsely, with [`false_positive_probability`](crate::timebloom::false_positive_probability),
+//! filter that matches falsely, with [`false_positive_probability`](crate::rivals::timebloom::false_positive_probability),
 //! always wins: that biases delays downwards, and decrements the counters of other requests, so that those are lost. If
 //! no request was seen, a response gives a delay whenever a filter matches falsely. Unanswered requests stay for the
 //! whole window.
 //!
-//! **Fates**: as with the [ring](crate::timebloom): `seen`, `responses` and `unmatched` are exact, `matched` follows
+//! **Fates**: as with the [ring](crate::rivals::timebloom): `seen`, `responses` and `unmatched` are exact, `matched` follows
 //! from the estimated delays, and nothing is counted as `ambiguous`; a repeated request is inserted again.
 //!
 //! **Merge**: samples of windows over disjoint traffic are simply added up.
@@ -349,9 +349,9 @@ impl Meter for Ale {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bloomtime;
+    use crate::rivals::bloomtime;
+    use crate::rivals::timebloom::TimeBloom;
     use crate::test_support::{exchanges, request, response};
-    use crate::timebloom::TimeBloom;
     use dwell_types::Match;
 
     const LONGEST: i64 = 1 << 20;

@@ -33,9 +33,9 @@ const fn beside_bytes(filters: u32) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bloomtime;
+    use crate::rivals::bloomtime;
+    use crate::rivals::timebloom::{Params, Prior, TimeBloom};
     use crate::test_support::exchanges;
-    use crate::timebloom::{Params, Prior, TimeBloom};
     use crate::{Event, Meter};
     use dwell_types::{ExchangeId, Match, Timestamp, hash};
 

@@ -2,7 +2,7 @@
 //!
 //! A competitor of the time-spaced Bloom filters; biased, and included for comparison.
 //!
-//! **Answers, Model, State, Cost, Fates, Merge**: those of the [ring of filters](crate::timebloom), to which this is
+//! **Answers, Model, State, Cost, Fates, Merge**: those of the [ring of filters](crate::rivals::timebloom), to which this is
 //! equivalent: moving the contents of *b* buckets by one and filling *b* filters in turn store the same bits. The
 //! longest delay *t*_max = (*b* − 1)*w* must be known beforehand.
 //!
@@ -10,12 +10,12 @@
 //! deleted and no prior is learnt.
 //!
 //! **Differs from the paper**: which we know only through porcino23. That states neither which match counts nor which
-//! moment stands for a bucket: we take both from [ALE-U](crate::ale), to which it likens BLOOMTIME.
+//! moment stands for a bucket: we take both from [ALE-U](crate::rivals::ale), to which it likens BLOOMTIME.
 //!
 //! **Source**: porcino23 §3.4, table 3.2, which describe its reference 15 (`docs/papers/porcino23-timebloom.md`).
 
 use crate::parts::filters::GivenFilters;
-use crate::timebloom::{self, Params, Policy, Prior, Reference};
+use crate::rivals::timebloom::{self, Params, Policy, Prior, Reference};
 use dwell_types::Nanos;
 
 /// The least memory for [`budget`].
