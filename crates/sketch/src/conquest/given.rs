@@ -38,19 +38,17 @@ impl Params {
         seed: u64,
     ) -> Result<Self, ConquestError> {
         let is_size = given.snapshots.is_some() || !given.windows.is_empty() || given.columns.is_some();
-        let base = match Self::for_queue(bytes, culprit, longest, seed) {
-            Err(error) if !is_size => return Err(error),
-            Ok(fitting) if !is_size => fitting,
-            _ => {
-                let base = Self::new(given.snapshots.unwrap_or(Self::SNAPSHOTS), longest, COLUMNS, seed);
-                let windows = if given.windows.is_empty() { vec![base.window(longest)] } else { given.windows.clone() };
-                Self { windows, culprit, ..base }
-            }
+        let base = if is_size {
+            Self { culprit, ..Self::new(given.snapshots.unwrap_or(Self::SNAPSHOTS), longest, COLUMNS, seed) }
+        } else {
+            Self::for_queue(bytes, culprit, longest, seed)?
         };
         let mut params = Self { counter: given.counter(base.counter), cleaning: given.cleaning, ..base };
         let needed = params.window(longest);
-        if let Some(last) = params.windows.last_mut().filter(|_| given.windows.is_empty()) {
-            // Cleaned cyclically, a group has one snapshot less that can be read.
+        if !given.windows.is_empty() {
+            params.windows.clone_from(&given.windows);
+        } else if let Some(last) = params.windows.last_mut() {
+            // Those that fit allow for snapshots with epochs; cleaned cyclically, one less can be read.
             *last = needed.max(*last);
         }
         Ok(params)
