@@ -1,3 +1,4 @@
+pub(crate) use dwell_logs::text::{LONGEST_MS, milliseconds};
 use dwell_types::Nanos;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -37,8 +38,6 @@ pub(crate) fn only_known(keys: &[(&str, bool, bool)]) -> Result<(), Invalid> {
     }
 }
 
-/// The longest time in a definition, in milliseconds: eleven days.
-pub(crate) const LONGEST_MS: f64 = 1e9;
 /// The most requests or packets of a stream: hours of running, not years.
 pub(crate) const MOST_EVENTS: u64 = 10_000_000_000;
 /// Requests, packets or probes per second.
@@ -126,11 +125,6 @@ pub(crate) fn available(key: &str, bytes: f64) -> Result<(), Invalid> {
 /// Whether the system would allocate this much memory at once.
 pub fn is_available(bytes: usize) -> bool {
     Vec::<u8>::new().try_reserve_exact(bytes).is_ok()
-}
-
-/// Milliseconds to nanoseconds, rounded; values out of range become the nearest that is in range.
-pub(crate) fn milliseconds(ms: f64) -> Nanos {
-    Nanos::new((ms * 1e6).round() as i64)
 }
 
 /// Checks that a number of requests, packets or bursts can be run within hours, not years, and that there are any.

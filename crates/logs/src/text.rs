@@ -6,6 +6,9 @@ use dwell_types::Nanos;
 use std::io::Read;
 use std::path::Path;
 
+/// The longest delay that a person writes down, in milliseconds: eleven days.
+pub const LONGEST_MS: f64 = 1e9;
+
 /// The whole of a text file, compressed or not, which holds what `what` says; `-` is standard input.
 pub fn whole(path: &Path, what: &str) -> Result<String, LogError> {
     /// Size limit in bytes: maps of millions of links.
@@ -41,11 +44,17 @@ fn delays_in(path: &Path, text: &str) -> Result<Vec<Nanos>, LogError> {
 
 /// A number of milliseconds.
 fn delay(field: &str) -> Result<Nanos, String> {
-    let ms: f64 = field.parse().map_err(|_| format!("'{field}' is not a number"))?;
-    if !(0.0..=1e9).contains(&ms) {
-        return Err(format!("{field}: expected from 0 to 1e9"));
+    let ms = field.parse().map_err(|_| format!("'{field}' is not a number"))?;
+    if (0.0..=LONGEST_MS).contains(&ms) {
+        Ok(milliseconds(ms))
+    } else {
+        Err(format!("{field}: expected from 0 to {LONGEST_MS:e}"))
     }
-    Ok(Nanos::new((ms * 1e6).round() as i64))
+}
+
+/// Milliseconds to nanoseconds, rounded; values out of range become the nearest that is in range.
+pub fn milliseconds(ms: f64) -> Nanos {
+    Nanos::new((ms * 1e6).round() as i64)
 }
 
 #[cfg(test)]
