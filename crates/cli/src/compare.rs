@@ -4,7 +4,7 @@
 
 use crate::Failure;
 use crate::disorder::Disorder;
-use crate::frames::{cut, nobody_inside, undecoded};
+use crate::frames::{cut, evicted, nobody_inside, undecoded};
 use crate::messages;
 use crate::output::{self, Output, ReportArguments, WriteReport};
 use crate::progress::Bar;
@@ -258,6 +258,7 @@ fn feed_captures(
     warnings.extend(disorder.warning_of_exchanges(arguments.captures.len(), is_common));
     warnings.extend(undecoded(observer.frames(), observer.unknown_link()));
     warnings.extend(cut(&observer));
+    warnings.extend(evicted(&observer));
     warnings.extend(nobody_inside(&observer, &arguments.inside));
     Ok(warnings)
 }

@@ -46,6 +46,17 @@ pub(crate) fn cut(observer: &Observer) -> Option<String> {
     })
 }
 
+/// A warning if handshakes of QUIC were given up to make room for others.
+pub(crate) fn evicted(observer: &Observer) -> Option<String> {
+    let handshakes = observer.evicted_handshakes();
+    (handshakes > 0).then(|| {
+        format!(
+            "{} not followed to the end, since too many were under way at once: what is missing counts as not answered",
+            text::are(handshakes, "QUIC handshake")
+        )
+    })
+}
+
 /// A warning if no packet is from or to an address that counts as inside. Prefixes of which only some have addresses may be
 /// those of all private networks.
 pub(crate) fn nobody_inside(observer: &Observer, inside: &[Prefix]) -> Option<String> {

@@ -168,6 +168,11 @@ impl Observer {
         self.pairing.quic()
     }
 
+    /// Handshakes of QUIC that were evicted while more packets could still have come.
+    pub fn evicted_handshakes(&self) -> u64 {
+        self.pairing.evicted_handshakes()
+    }
+
     /// Size of the data structures in bytes.
     pub fn state_bytes(&self) -> usize {
         size_of::<Self>() - size_of::<Pairing>() + self.pairing.state_bytes()

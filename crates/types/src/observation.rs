@@ -117,6 +117,8 @@ pub enum Match {
     Ntp,
     /// Echo request → echo reply.
     IcmpEcho,
+    /// Client's Initial packet → the server's first packet, that → the client's next packet, and their sum.
+    QuicHandshake,
     /// One edge of the QUIC spin bit → the next edge in the same direction.
     QuicSpin,
     /// Requests and responses from a log, not from packets.
@@ -150,7 +152,7 @@ const _: () = assert!(Match::Events as usize + 1 == Match::ALL.len());
 
 impl Match {
     /// Every rule, in the order of reports; `Match::ALL[m as usize] == m`.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::TcpHandshake,
         Self::TcpAck,
         Self::TcpTs,
@@ -158,6 +160,7 @@ impl Match {
         Self::Dns,
         Self::Ntp,
         Self::IcmpEcho,
+        Self::QuicHandshake,
         Self::QuicSpin,
         Self::Events,
     ];
@@ -180,6 +183,7 @@ impl Match {
             Self::Dns => "dns",
             Self::Ntp => "ntp",
             Self::IcmpEcho => "icmp-echo",
+            Self::QuicHandshake => "quic-handshake",
             Self::QuicSpin => "quic-spin",
             Self::Events => "events",
         }
@@ -197,6 +201,7 @@ impl Match {
             Self::IcmpEcho => 6,
             Self::QuicSpin => 7,
             Self::Events => 8,
+            Self::QuicHandshake => 9,
         }
     }
 
@@ -213,6 +218,7 @@ impl Match {
             | Self::Dns
             | Self::Ntp
             | Self::IcmpEcho
+            | Self::QuicHandshake
             | Self::Events => Repeat::Ambiguous,
         }
     }
@@ -227,8 +233,10 @@ impl Match {
     pub const fn legs(self, has_inside: bool) -> &'static [Leg] {
         match (self, has_inside) {
             (Self::Events, _) => &[Leg::Both],
-            (Self::TcpHandshake, false) => &[Leg::Beyond, Leg::Before, Leg::Sum],
-            (Self::TcpHandshake, true) => &[Leg::Outward, Leg::Inward, Leg::Beyond, Leg::Before, Leg::Sum],
+            (Self::TcpHandshake | Self::QuicHandshake, false) => &[Leg::Beyond, Leg::Before, Leg::Sum],
+            (Self::TcpHandshake | Self::QuicHandshake, true) => {
+                &[Leg::Outward, Leg::Inward, Leg::Beyond, Leg::Before, Leg::Sum]
+            }
             (_, false) => &[Leg::Both],
             (_, true) => &[Leg::Outward, Leg::Inward, Leg::Inside, Leg::Outside],
         }

@@ -26,9 +26,12 @@ pub(super) enum Exchange {
     Ntp,
     Echo,
     Spin,
+    QuicBeyond,
+    QuicBefore,
+    QuicSum,
 }
 
-const _: () = assert!(Exchange::ALL.len() == Exchange::Spin as usize + 1, "every kind is listed");
+const _: () = assert!(Exchange::ALL.len() == Exchange::QuicSum as usize + 1, "every kind is listed");
 
 /// The flow of a packet: its hash, and the requesting side if the packet is a request or a response.
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +46,7 @@ pub(super) struct Flow {
 }
 
 impl Exchange {
-    pub(super) const ALL: [Self; 10] = [
+    pub(super) const ALL: [Self; 13] = [
         Self::Beyond,
         Self::Before,
         Self::Sum,
@@ -54,6 +57,9 @@ impl Exchange {
         Self::Ntp,
         Self::Echo,
         Self::Spin,
+        Self::QuicBeyond,
+        Self::QuicBefore,
+        Self::QuicSum,
     ];
 
     /// The rule that it belongs to, and its leg if `--inside` is not given.
@@ -70,6 +76,9 @@ impl Exchange {
             Self::Ntp => (Match::Ntp, Leg::Both),
             Self::Echo => (Match::IcmpEcho, Leg::Both),
             Self::Spin => (Match::QuicSpin, Leg::Both),
+            Self::QuicBeyond => (Match::QuicHandshake, Leg::Beyond),
+            Self::QuicBefore => (Match::QuicHandshake, Leg::Before),
+            Self::QuicSum => (Match::QuicHandshake, Leg::Sum),
         }
     }
 }

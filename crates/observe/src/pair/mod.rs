@@ -1,6 +1,6 @@
 //! From headers to requests and responses that share an id.
 //!
-//! Every rule looks at one packet at a time and keeps no state, except for tables of fixed size of `quic-spin` and, for
+//! Every rule looks at one packet at a time and keeps no state, except for tables of fixed size of QUIC's rules and, for
 //! flows whose numbers begin again, of `tcp-ack`: it determines whether the packet is a request or a response, and which
 //! fields give both the same id. Matching them is left to the caller, which stores the requests.
 //!
@@ -15,6 +15,9 @@
 //! | `dns` | query | response | transaction id, opcode, question |
 //! | `ntp` | client packet | server packet | transmit = originate timestamp |
 //! | `icmp-echo` | echo request | echo reply | identifier, sequence |
+//! | `quic-handshake` beyond | Initial packet of the client | first packet of the server | the client's connection id |
+//! | `quic-handshake` before | that of the server | packet of the client to the server's id | the same |
+//! | `quic-handshake` sum | Initial packet of the client | the same | the same |
 //! | `quic-spin` | edge of the spin bit | next edge, same direction | number of the edge |
 
 // The flow of a packet as a hash, and the ids made from it.
@@ -37,9 +40,9 @@ mod dns;
 mod ntp;
 // `icmp-echo`: ping.
 mod echo;
-// `quic-spin`: the spin bit of QUIC.
-mod spin;
-pub use spin::Quic;
+// `quic-handshake` and `quic-spin`.
+mod quic;
+pub use quic::Quic;
 // Legs: which part of the path an exchange measures.
 mod leg;
 use leg::Legs;
@@ -52,11 +55,11 @@ use crate::packet::{Packet, Tcp, Transport};
 use dwell_types::{FlowKey, IdForm, Match, Prefix, Sink, Timestamp};
 use emitter::Emitter;
 use ids::Ids;
-use spin::Spin;
+use quic::{Handshakes, Spin};
 use wraps::Wraps;
 
 /// The ports that rules know.
-pub const PORTS: [u16; 3] = [dns::PORT, ntp::PORT, spin::PORT];
+pub const PORTS: [u16; 3] = [dns::PORT, ntp::PORT, quic::PORT];
 
 /// Finds the requests and responses in packets.
 #[derive(Debug)]
@@ -68,7 +71,7 @@ pub struct Pairing {
     /// Packets that the capture cuts before what a rule in use needs of them, at most 2³² − 1, and these rules, as bits
     /// by [`Match::number`].
     cut: u32,
-    cut_rules: u8,
+    cut_rules: u16,
     groups: Option<Groups>,
     /// Whether legs must be named or groups assigned.
     names: bool,
@@ -82,6 +85,8 @@ struct Rules {
     used: Used,
     ids: Ids,
     wraps: Wraps,
+    /// Present if `quic-handshake` is in use.
+    handshakes: Option<Handshakes>,
     /// Present if `quic-spin` is in use.
     spin: Option<Spin>,
 }
@@ -177,10 +182,10 @@ impl Pairing {
     /// Counts a packet whose end is cut off, if a rule in use needs what is missing.
     #[inline(never)]
     fn see_cut(&mut self, key: FlowKey, transport: Transport<'_>) {
-        if let Some(matching) = self.rules.lacking(&key, transport) {
-            self.cut = self.cut.saturating_add(1);
-            self.cut_rules |= 1 << matching.number();
-        }
+        let lacking = self.rules.lacking(&key, transport).into_iter().flatten();
+        let rules = lacking.fold(0, |rules, matching| rules | 1 << matching.number());
+        self.cut = self.cut.saturating_add(u32::from(rules != 0));
+        self.cut_rules |= rules;
     }
 
     /// How many packets the capture cuts before what a rule in use needs of them, and these rules.
@@ -203,6 +208,11 @@ impl Pairing {
         self.rules.spin.as_ref().map(Spin::quic)
     }
 
+    /// Handshakes of QUIC that were evicted while more packets could still have come, if `quic-handshake` is among the rules.
+    pub fn evicted_handshakes(&self) -> u64 {
+        self.rules.handshakes.as_ref().map_or(0, Handshakes::evicted)
+    }
+
     /// The most that the data structures grow to, in bytes.
     pub fn most_bytes(&self) -> usize {
         let wraps = if self.rules.used.ack { Wraps::MOST_BYTES } else { 0 };
@@ -214,6 +224,7 @@ impl Pairing {
         size_of::<Self>()
             + size_of_val(&*self.inside)
             + self.groups.as_ref().map_or(0, Groups::state_bytes)
+            + self.rules.handshakes.as_ref().map_or(0, Handshakes::state_bytes)
             + self.rules.spin.as_ref().map_or(0, Spin::state_bytes)
             + self.rules.wraps.state_bytes()
     }
@@ -221,7 +232,7 @@ impl Pairing {
 
 impl Rules {
     fn new(matches: &[Match], form: IdForm, seed: u64) -> Self {
-        let (mut used, mut spin) = (Used::default(), None);
+        let (mut used, mut handshakes, mut spin) = (Used::default(), None, None);
         for matching in matches {
             match matching {
                 Match::TcpHandshake => used.handshake = true,
@@ -234,11 +245,12 @@ impl Rules {
                 Match::Dns => used.dns = true,
                 Match::Ntp => used.ntp = true,
                 Match::IcmpEcho => used.echo = true,
+                Match::QuicHandshake => handshakes = Some(Handshakes::new()),
                 Match::QuicSpin => spin = Some(Spin::new()),
                 Match::Events => {}
             }
         }
-        Self { used, ids: Ids::new(seed), wraps: Wraps::default(), spin }
+        Self { used, ids: Ids::new(seed), wraps: Wraps::default(), handshakes, spin }
     }
 
     #[inline(always)]
@@ -299,21 +311,29 @@ impl Rules {
         }
     }
 
-    /// The rule that lacks bytes of a packet whose end is cut off. Those of handshakes and acknowledgements need none
+    /// The rules that lack bytes of a packet whose end is cut off. Those of TCP's handshakes and acknowledgements need none
     /// beyond what every segment has.
-    fn lacking(&self, key: &FlowKey, transport: Transport<'_>) -> Option<Match> {
+    fn lacking(&self, key: &FlowKey, transport: Transport<'_>) -> [Option<Match>; 2] {
         let Used { timestamps, dns, ntp, echo, .. } = self.used;
         match transport {
             Transport::Tcp(segment) => {
                 let is_message_cut = dns && dns::is_tcp(key) && dns::is_segment_cut(&segment);
                 let is_option_cut = timestamps && segment.is_header_cut && segment.timestamps().is_none();
-                is_message_cut.then_some(Match::Dns).or(is_option_cut.then_some(Match::TcpTs))
+                [is_message_cut.then_some(Match::Dns), is_option_cut.then_some(Match::TcpTs)]
             }
-            Transport::Udp(payload) if dns::is_udp(key) => (dns && dns::is_header_cut(payload)).then_some(Match::Dns),
-            Transport::Udp(payload) if ntp::is_ntp(key) => (ntp && ntp::is_cut(payload)).then_some(Match::Ntp),
-            Transport::Udp(payload) => (self.spin.is_some() && spin::is_cut(key, payload)).then_some(Match::QuicSpin),
-            Transport::Icmp(message) => (echo && echo::is_cut(key.protocol, message)).then_some(Match::IcmpEcho),
-            Transport::Other(_) => None,
+            Transport::Udp(payload) if dns::is_udp(key) => {
+                [(dns && dns::is_header_cut(payload)).then_some(Match::Dns), None]
+            }
+            Transport::Udp(payload) if ntp::is_ntp(key) => [(ntp && ntp::is_cut(payload)).then_some(Match::Ntp), None],
+            Transport::Udp(payload) => {
+                let is_handshake_cut = self.handshakes.is_some() && quic::is_header_cut(key, payload);
+                let is_spin_cut = self.spin.is_some() && quic::is_cut(key, payload);
+                [is_handshake_cut.then_some(Match::QuicHandshake), is_spin_cut.then_some(Match::QuicSpin)]
+            }
+            Transport::Icmp(message) => {
+                [(echo && echo::is_cut(key.protocol, message)).then_some(Match::IcmpEcho), None]
+            }
+            Transport::Other(_) => [None; 2],
         }
     }
 
@@ -332,8 +352,13 @@ impl Rules {
             if self.used.ntp {
                 ntp::observe(payload, to);
             }
-        } else if let Some(spin) = &mut self.spin {
-            spin.observe(&key, payload, to);
+        } else {
+            if let Some(handshakes) = &mut self.handshakes {
+                handshakes.observe(&key, payload, to);
+            }
+            if let Some(spin) = &mut self.spin {
+                spin.observe(&key, payload, to);
+            }
         }
     }
 
@@ -495,27 +520,48 @@ mod tests {
         let to = |protocol: u8, port: u16| FlowKey { destination_port: port, ..flow(protocol) };
         let (whole, ntp, ping) = (timestamps(5, 6), &[4 << 3 | 3; 48], &[8, 0, 1, 2, 3, 4, 5, 6]);
         let cases = [
-            (Match::TcpTs, to(protocol::TCP, 443), tcp(9, &[], &whole[..11]), tcp(9, &[], whole)),
-            (Match::Dns, to(protocol::TCP, 53), tcp(30, &[0; 13], whole), tcp(30, &[0; 14], whole)),
-            (Match::Dns, to(protocol::UDP, 53), Transport::Udp(&[0; 11]), Transport::Udp(&[0; 12])),
-            (Match::Ntp, to(protocol::UDP, 123), Transport::Udp(&ntp[..47]), Transport::Udp(ntp)),
-            (Match::Ntp, to(protocol::UDP, 123), Transport::Udp(&[4 << 3 | 4; 31]), Transport::Udp(&[4 << 3 | 4; 32])),
-            (Match::IcmpEcho, to(protocol::ICMP, 0), Transport::Icmp(&ping[..7]), Transport::Icmp(ping)),
+            (&[Match::TcpTs][..], to(protocol::TCP, 443), tcp(9, &[], &whole[..11]), tcp(9, &[], whole)),
+            (&[Match::Dns][..], to(protocol::TCP, 53), tcp(30, &[0; 13], whole), tcp(30, &[0; 14], whole)),
+            (&[Match::Dns][..], to(protocol::UDP, 53), Transport::Udp(&[0; 11]), Transport::Udp(&[0; 12])),
+            (&[Match::Ntp][..], to(protocol::UDP, 123), Transport::Udp(&ntp[..47]), Transport::Udp(ntp)),
             (
-                Match::QuicSpin,
+                &[Match::Ntp][..],
+                to(protocol::UDP, 123),
+                Transport::Udp(&[4 << 3 | 4; 31]),
+                Transport::Udp(&[4 << 3 | 4; 32]),
+            ),
+            (&[Match::IcmpEcho][..], to(protocol::ICMP, 0), Transport::Icmp(&ping[..7]), Transport::Icmp(ping)),
+            (
+                &[Match::QuicHandshake, Match::QuicSpin],
                 to(protocol::UDP, 443),
                 Transport::Udp(&[0xc0, 0, 0, 0]),
-                Transport::Udp(&[0xc0, 0, 0, 0, 1]),
+                Transport::Udp(&[0xe0, 0, 0, 0, 1, 0, 0]),
             ),
-            (Match::QuicSpin, to(protocol::UDP, 443), Transport::Udp(&[]), Transport::Udp(&[0x40])),
+            (
+                &[Match::QuicHandshake, Match::QuicSpin],
+                to(protocol::UDP, 443),
+                Transport::Udp(&[]),
+                Transport::Udp(&[0x40]),
+            ),
+            (
+                &[Match::QuicHandshake],
+                to(protocol::UDP, 443),
+                Transport::Udp(&[0xc0, 0, 0, 0, 1, 1, 7, 1, 8, 0]),
+                Transport::Udp(&[0xc0, 0, 0, 0, 1, 1, 7, 1, 8, 0, 9]),
+            ),
             // Options behind the timestamps; another message; a segment without any; a datagram without a mode.
-            (Match::TcpTs, to(protocol::TCP, 443), tcp(9, &[], &whole[..11]), options_cut(whole)),
-            (Match::TcpTs, to(protocol::TCP, 443), options_cut(&[]), tcp(9, &[], &[1; 12])),
-            (Match::IcmpEcho, to(protocol::ICMP, 0), Transport::Icmp(&ping[..7]), Transport::Icmp(&[3, 0, 1, 2, 3])),
-            (Match::Dns, to(protocol::TCP, 53), tcp(30, &[], whole), tcp(0, &[], whole)),
-            (Match::Ntp, to(protocol::UDP, 123), Transport::Udp(&[]), Transport::Udp(&[4 << 3 | 6])),
+            (&[Match::TcpTs][..], to(protocol::TCP, 443), tcp(9, &[], &whole[..11]), options_cut(whole)),
+            (&[Match::TcpTs][..], to(protocol::TCP, 443), options_cut(&[]), tcp(9, &[], &[1; 12])),
+            (
+                &[Match::IcmpEcho][..],
+                to(protocol::ICMP, 0),
+                Transport::Icmp(&ping[..7]),
+                Transport::Icmp(&[3, 0, 1, 2, 3]),
+            ),
+            (&[Match::Dns][..], to(protocol::TCP, 53), tcp(30, &[], whole), tcp(0, &[], whole)),
+            (&[Match::Ntp][..], to(protocol::UDP, 123), Transport::Udp(&[]), Transport::Udp(&[4 << 3 | 6])),
         ];
-        for (matching, flow, short, enough) in cases {
+        for (lacking, flow, short, enough) in cases {
             let cut = |rules: &[Match], transport, is_cut| {
                 let mut pairing = Pairing::new(rules, IdForm::Hashed, Vec::new(), None, 1);
                 let packet = Packet { flow, vlan: None, dscp: 0, identification: 0, length: 99, is_cut, transport };
@@ -523,8 +569,8 @@ mod tests {
                 let (packets, rules) = pairing.cut();
                 (packets, rules.collect::<Vec<_>>())
             };
-            let others: Vec<Match> = Match::ALL.into_iter().filter(|&other| other != matching).collect();
-            assert_eq!(cut(&Match::ALL, short, true), (1, vec![matching]), "{short:?}");
+            let others: Vec<Match> = Match::ALL.into_iter().filter(|other| !lacking.contains(other)).collect();
+            assert_eq!(cut(&Match::ALL, short, true), (1, lacking.to_vec()), "{short:?}");
             for (rules, transport, is_cut) in
                 [(&others[..], short, true), (&Match::ALL, enough, true), (&Match::ALL, short, false)]
             {

@@ -60,7 +60,13 @@ impl Door {
         let known = match matching {
             Match::TcpHandshake => Asked::within(bytes, expiry).map(Known::Asked),
             Match::TcpAck | Match::TcpTs => Answered::within(bytes).map(Known::Answered),
-            Match::TcpFlow | Match::Dns | Match::Ntp | Match::IcmpEcho | Match::QuicSpin | Match::Events => None,
+            Match::TcpFlow
+            | Match::Dns
+            | Match::Ntp
+            | Match::IcmpEcho
+            | Match::QuicHandshake
+            | Match::QuicSpin
+            | Match::Events => None,
         };
         let told = vec![0; self.turned_away.len()];
         self.futile = known.map(|known| Box::new(Futile { known, told }));

@@ -28,7 +28,13 @@ impl Split {
     fn parts(matching: Match) -> usize {
         match matching {
             Match::TcpAck | Match::TcpTs | Match::Events => 4,
-            Match::TcpHandshake | Match::TcpFlow | Match::Dns | Match::Ntp | Match::IcmpEcho | Match::QuicSpin => 1,
+            Match::TcpHandshake
+            | Match::TcpFlow
+            | Match::Dns
+            | Match::Ntp
+            | Match::IcmpEcho
+            | Match::QuicHandshake
+            | Match::QuicSpin => 1,
         }
     }
 

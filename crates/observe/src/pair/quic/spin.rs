@@ -52,8 +52,9 @@
 //! **State.** 1,024 sets of 4 connections, allocated once; a new connection replaces the one in its set that has been
 //! silent longest. Those replaced before the idle timeout are counted as `evicted`.
 
-use super::emitter::Emitter;
-use super::ids::Exchange;
+use super::{IDLE_NS, LONG, Long, QUIC, is_http};
+use crate::pair::emitter::Emitter;
+use crate::pair::ids::Exchange;
 use dwell_types::{FlowKey, Sink, hash};
 
 /// Counts of the QUIC connections that were seen.
@@ -74,14 +75,8 @@ pub struct Quic {
     pub unknown_packets: u64,
 }
 
-/// The port of HTTP/3.
-pub(super) const PORT: u16 = 443;
-/// The first bit of a long header.
-const LONG: u8 = 0x80;
 const SETS: usize = 1024;
 const WAYS: usize = 4;
-/// A flow that was silent for longer begins a new connection; this is the usual idle timeout.
-const IDLE_NS: i64 = 30_000_000_000;
 /// Least number of edges of a connection that spins.
 const EDGES: u8 = 4;
 /// Least money, in each direction, of a connection that spins: by chance it is reached with the inverse probability.
@@ -96,12 +91,10 @@ const SETTLED: [f32; 2] = [2.0 * 15.0 / 16.0, 2.0 / 16.0];
 const REGULAR: [u8; 2] = [12, 20];
 /// Number of short-header packets after which a connection whose bit is constant or random counts as not spinning.
 const ENOUGH: u8 = 16;
-/// RFC 9369, whose packet types have other numbers.
-const VERSION_2: u32 = 0x6b33_43cf;
 
 /// The connections.
 #[derive(Debug)]
-pub(super) struct Spin {
+pub(in crate::pair) struct Spin {
     sets: Box<[[Connection; WAYS]; SETS]>,
     /// Counts of the connections that are no longer in the table.
     gone: Quic,
@@ -163,10 +156,10 @@ enum Turn {
 }
 
 /// What a packet with a long header tells about its connection.
-#[derive(Clone, Copy, Debug, Default)]
-struct Long {
+#[derive(Clone, Copy, Debug)]
+struct Tags {
     is_initial: bool,
-    /// Tags of the destination and of the source; zero if it has no id, or an unknown one.
+    /// Of the destination and of the source; zero if it has no id, or an unknown one.
     destination: u16,
     source: u16,
 }
@@ -179,22 +172,20 @@ struct Edge {
 }
 
 impl Spin {
-    pub(super) fn new() -> Self {
+    pub(in crate::pair) fn new() -> Self {
         // Allocated directly on the heap: it is too large for the stack.
         let sets = vec![[Connection::default(); WAYS]; SETS].try_into();
         Self { sets: sets.unwrap_or_else(|_| unreachable!("as many as it has")), gone: Quic::default() }
     }
 
-    pub(super) fn observe<S: Sink>(&mut self, key: &FlowKey, payload: &[u8], to: &mut Emitter<'_, S>) {
-        const QUIC: u8 = 0x40;
+    pub(in crate::pair) fn observe<S: Sink>(&mut self, key: &FlowKey, payload: &[u8], to: &mut Emitter<'_, S>) {
         const SPIN: u8 = 0x20;
-        let Some((&first, rest)) = payload.split_first() else { return };
+        let Some(&first) = payload.first() else { return };
         let (flow, side, at) = (to.flow.hash, usize::from(to.flow.sender), to.at.as_nanos());
         let has_quic_bit = first & QUIC != 0;
         if first & LONG != 0 {
-            let version = rest.first_chunk().map(|version| u32::from_be_bytes(*version));
-            if let Some(version) = version.filter(|version| spins(*version)) {
-                self.learn(flow, at, has_quic_bit, Long::read(flow, version, payload));
+            if let Some(long) = Long::read(payload) {
+                self.learn(flow, at, has_quic_bit, Tags::of(&long, flow));
             }
             return;
         }
@@ -215,7 +206,7 @@ impl Spin {
     }
 
     /// Counts of the connections so far.
-    pub(super) fn quic(&self) -> Quic {
+    pub(in crate::pair) fn quic(&self) -> Quic {
         let mut all = self.gone;
         for connection in self.sets.iter().flatten().filter(|c| c.used) {
             all.add(connection);
@@ -223,7 +214,7 @@ impl Spin {
         all
     }
 
-    pub(super) fn state_bytes(&self) -> usize {
+    pub(in crate::pair) fn state_bytes(&self) -> usize {
         size_of_val(&*self.sets)
     }
 
@@ -232,7 +223,7 @@ impl Spin {
     }
 
     /// Processes a packet with a long header; one without the QUIC bit begins no connection in an unknown flow.
-    fn learn(&mut self, flow: u64, at: i64, has_quic_bit: bool, long: Long) {
+    fn learn(&mut self, flow: u64, at: i64, has_quic_bit: bool, long: Tags) {
         let set = self.set(flow);
         let known = set.iter().position(|c| c.used && c.flow == flow);
         if known.is_none() && !has_quic_bit {
@@ -259,45 +250,12 @@ impl Spin {
     }
 }
 
-impl Long {
-    /// Reads the long header of a packet (RFC 9000 §17.2), as far as it is there.
-    fn read(flow: u64, version: u32, packet: &[u8]) -> Self {
-        const LONGEST: u8 = 20;
-        // Drafts 17 to 21 have both lengths in one byte.
-        let has_lengths = !matches!(version, 0xff00_0011..=0xff00_0015);
-        let id = |from: usize| {
-            let length = packet.get(from).copied().filter(|length| has_lengths && *length <= LONGEST)?;
-            packet.get(from + 1..)?.get(..length.into())
-        };
+impl Tags {
+    fn of(long: &Long<'_>, flow: u64) -> Self {
         let tag = |id: &[u8]| if id.is_empty() { 0 } else { (hash::bytes(flow, id) as u16).max(1) };
-        let destination = id(5);
-        Self {
-            is_initial: packet[0] >> 4 & 0b11 == u8::from(version == VERSION_2),
-            destination: destination.map_or(0, tag),
-            source: destination.and_then(|destination| id(6 + destination.len())).map_or(0, tag),
-        }
+        let [destination, source] = [long.destination, long.source].map(|id| id.map_or(0, tag));
+        Self { is_initial: long.is_initial, destination, source }
     }
-}
-
-/// Whether short-header packets of a QUIC version have the spin bit at the place of RFC 9000.
-const fn spins(version: u32) -> bool {
-    match version {
-        // RFC 9000, RFC 9369, drafts 17 to 34.
-        1 | VERSION_2 | 0xff00_0011..=0xff00_0022 => true,
-        // mvfst, msquic, Telecom Italia's experiments on measurability.
-        _ => matches!(version >> 4, 0xfac_eb00 | 0xabc_d000 | 0xf0f_0f1f),
-    }
-}
-
-/// Whether this is the flow of a server of HTTP.
-fn is_http(key: &FlowKey) -> bool {
-    [key.source_port, key.destination_port].contains(&PORT)
-}
-
-/// Whether a packet of such a flow that is cut ends before the spin bit, or the version that a long header names.
-pub(super) fn is_cut(key: &FlowKey, payload: &[u8]) -> bool {
-    let needed = if payload.first().is_some_and(|first| first & LONG != 0) { 1 + size_of::<u32>() } else { 1 };
-    is_http(key) && payload.len() < needed
 }
 
 /// Whether this is a STUN message, which may share a flow with QUIC (RFC 9443).
@@ -326,12 +284,12 @@ impl Quic {
 
 impl Connection {
     /// Whether a packet with a long header belongs to another connection.
-    fn is_foreign(&self, Long { destination, source, .. }: Long) -> bool {
+    fn is_foreign(&self, Tags { destination, source, .. }: Tags) -> bool {
         let id = if destination == 0 { source } else { destination };
         self.packets > 0 && self.ids[0] != 0 && id != 0 && !self.ids.contains(&id)
     }
 
-    fn remember(&mut self, long: Long) {
+    fn remember(&mut self, long: Tags) {
         for id in [long.destination, long.source] {
             if id != 0 && !self.ids.contains(&id) {
                 self.ids.rotate_right(1);
@@ -434,6 +392,7 @@ impl Side {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pair::quic::VERSION_2;
     use crate::pair::tests::{Pair, flow};
     use dwell_types::{Address, ExchangeId, FlowKey, Leg, Match, Observation, protocol};
     use std::collections::HashMap;
