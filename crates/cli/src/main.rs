@@ -250,7 +250,7 @@ mod tests {
     use super::*;
 
     /// Value names of options that take anything else; what begins with a minus sign is a flag after these.
-    const TEXTS: [&str; 34] = [
+    const TEXTS: [&str; 35] = [
         "A,B",
         "A,B=SHARE",
         "A,B=TIME",
@@ -279,6 +279,7 @@ mod tests {
         "RULE",
         "SENDER",
         "SHELL",
+        "SORT",
         "STRATEGY",
         "TEXT",
         "TOPOLOGY",

@@ -10,6 +10,7 @@ use clap::{ArgGroup, Args, ValueEnum};
 use dwell_observe::group::Grouping;
 use dwell_observe::parse::Key;
 use dwell_report::plot::Image;
+use dwell_report::rtt::Order;
 use dwell_sketch::distribution::Ambiguous;
 use dwell_sketch::rivals::timebloom::{Cdf, Policy};
 use dwell_sketch::rtt::{GivenFilters, Method, Parameter, Parameters};
@@ -156,6 +157,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", value_parser = crate::units::between::<u32>(0..=255), help_heading = "Parameters of methods (auto needs none)")]
     pub(super) rounds: Option<u32>,
 
+    /// Order of groups, the largest first; those of fewer than 20 samples come after others if delays are compared. A plot
+    /// draws the first ones.
+    #[arg(long, value_parser = one_of(Order::all(), Order::name), default_value = Order::default().name(), help_heading = "Output")]
+    pub(super) sort: Order,
     /// Report each interval of this length separately.
     #[arg(long, value_name = "TIME", value_parser = crate::units::span, help_heading = "Output")]
     pub(super) interval: Option<Nanos>,

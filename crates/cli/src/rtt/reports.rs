@@ -173,8 +173,9 @@ impl<'a> Reports<'a> {
             .map(|a| ResultLine::new(a, observed.group_name(a.series.group), !self.intervals.are_wanted()))
             .collect();
         if self.are_cdfs_drawn {
-            ResultLine::add_cdfs(&mut results, &answers);
+            ResultLine::add_cdfs(&mut results, &answers, self.arguments.sort);
         }
+        self.arguments.sort.sort(&mut results);
         self.doubts.add(&results);
         RttReport {
             schema: SCHEMA,
@@ -191,6 +192,7 @@ impl<'a> Reports<'a> {
             method: facts::MethodFacts { name: method.name(), exact: is_exact, parameters },
             quic: observed.quic(),
             results,
+            order: self.arguments.sort,
             flows: observed.flows(top, ambiguous),
         }
     }

@@ -33,8 +33,9 @@ struct Chart<'a> {
     nothing: &'static str,
     /// The first of them, as many as can be told apart.
     curves: Vec<Curve<'a>>,
-    /// How many curves there could be.
+    /// How many curves there could be, and what these are among them.
     of: usize,
+    which: String,
 }
 
 /// The distribution function of one result.
@@ -58,7 +59,7 @@ impl<'a> Curve<'a> {
     }
 }
 
-/// Of response times: the results with the most exchanges.
+/// Of response times: the first results in their order.
 pub(super) fn picture(report: &RttReport) -> Picture {
     let reports = std::slice::from_ref(report);
     let ranked = ranked(reports);
@@ -74,6 +75,7 @@ pub(super) fn picture(report: &RttReport) -> Picture {
         nothing: "No exchange was measured.",
         curves: drawn.iter().map(|line| Curve::of(line)).collect(),
         of: ranked.len(),
+        which: report.order.first(),
     })
 }
 
@@ -94,6 +96,7 @@ pub(super) fn of_owd(report: &OwdReport) -> Picture {
         nothing: "No packet was seen at both points.",
         curves: drawn.iter().map(|(name, line)| Curve::of_owd(name, line)).collect(),
         of: known.len(),
+        which: "largest".to_owned(),
     })
 }
 
@@ -245,12 +248,12 @@ impl Plane {
 
 /// Name, number of exchanges and quantiles of each curve, starting at height `top`. Names are as long as the other columns
 /// leave room for.
-fn legend(Chart { curves, of, counted, .. }: &Chart<'_>, top: f64, picture: &mut Picture) {
+fn legend(Chart { curves, of, which, counted, .. }: &Chart<'_>, top: f64, picture: &mut Picture) {
     const SIZE: f64 = 12.5;
     const SAMPLE: f64 = 38.0;
     const GAP: f64 = 24.0;
     const LONGEST_NAME: usize = 48;
-    let head = if *of > curves.len() { format!("the {} largest of {of}", curves.len()) } else { String::new() };
+    let head = if *of > curves.len() { format!("the {} {which} of {of}", curves.len()) } else { String::new() };
     let mut rows = vec![vec![head, (*counted).to_owned()]];
     rows[0].extend(names().map(String::from));
     for curve in curves {
@@ -338,7 +341,7 @@ mod tests {
         let (title, shown) = (String::new(), "");
         let curves = vec![curve(&"W".repeat(99)), curve("short")];
         let (bands, time, counted, nothing, of) = ("", "", "exchanges", "", 2);
-        let chart = Chart { title, shown, bands, time, counted, nothing, curves, of };
+        let chart = Chart { title, shown, bands, time, counted, nothing, curves, of, which: String::new() };
         let mut picture = Picture::default();
         legend(&chart, 400.0, &mut picture);
         assert!(right_end(picture) <= RIGHT + 1e-9);

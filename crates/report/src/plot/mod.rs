@@ -27,7 +27,7 @@ mod render;
 use crate::net::PlanReport;
 use crate::owd::OwdReport;
 use crate::queue::QueueReport;
-use crate::rtt::{Course, MOST_CURVES, ResultLine, RttReport};
+use crate::rtt::{Course, MOST_CURVES, Order, ResultLine, RttReport};
 use crate::text;
 use picture::{Align, Picture, QUIET};
 use render::text_width;
@@ -67,12 +67,12 @@ impl Image {
     }
 }
 
-/// Draws the distribution function of every result with its 95% band, those with the most exchanges first.
+/// Draws the distribution functions of the first results, in the order of the report, with their 95% bands.
 pub fn write(report: &RttReport, image: Image, to: &mut impl Write) -> io::Result<()> {
     render::write(&cdf::picture(report), image, to)
 }
 
-/// Draws p50, p95 and p99 over time with 95% bands, one panel per result, those with the most exchanges first.
+/// Draws p50, p95 and p99 over time with 95% bands, one panel for each of the first results, in the order of the reports.
 pub fn write_series(reports: &[RttReport], image: Image, to: &mut impl Write) -> io::Result<()> {
     render::write(&series::picture(reports), image, to)
 }
@@ -175,14 +175,17 @@ fn shortened(name: &str, longest: usize, size: f64, width: f64) -> String {
     names.find(|name| text_width(name, size) <= width).unwrap_or_default()
 }
 
-/// The results of one or more reports, those with the most exchanges first, without those that have none.
+/// The results of one or more reports in their order, without those that have no exchanges.
 fn ranked(reports: &[RttReport]) -> Vec<Course<'_>> {
-    let total = |result: &Course<'_>| result.lines().map(ResultLine::answered).sum();
-    let mut ranked: Vec<(f64, Course<'_>)> =
-        Course::all(reports).into_iter().map(|result| (total(&result), result)).collect();
-    ranked.retain(|(total, _)| *total > 0.0);
-    ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
-    ranked.into_iter().map(|(_, result)| result).collect()
+    let mut ranked = Course::all(reports);
+    ranked.retain(|result| result.lines().any(|line| line.answered() > 0.0));
+    order(reports).rank_courses(&mut ranked);
+    ranked
+}
+
+/// The order of the results of these reports.
+fn order(reports: &[RttReport]) -> Order {
+    reports.first().map(|report| report.order).unwrap_or_default()
 }
 
 /// What the bands around the curves of these results mean; empty if there are no bands.

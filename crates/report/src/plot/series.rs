@@ -3,7 +3,7 @@
 use super::picture::{Look, Picture, Place};
 use super::scale::{DelayScale, TimeScale};
 use super::steps::{BETWEEN, BOTTOM, LEFT, RIGHT, TOP};
-use super::{bands, nothing, ranked, rtt_title, shortened, steps, subtitle, title};
+use super::{bands, nothing, order, ranked, rtt_title, shortened, steps, subtitle, title};
 use crate::facts::Span;
 use crate::quantiles::{P50, P95, P99, QUANTILES};
 use crate::rtt::{Course, ResultLine, RttReport};
@@ -36,7 +36,7 @@ pub(super) fn picture(reports: &[RttReport]) -> Picture {
         sentences.push("At the lower edge: zero and less.".to_owned());
     }
     if ranked.len() > drawn.len() {
-        sentences.push(format!("The {} largest of {} results.", drawn.len(), ranked.len()));
+        sentences.push(format!("The {} {} of {} results.", drawn.len(), order(reports).first(), ranked.len()));
     }
     subtitle(&sentences, LEFT, &mut picture);
     let time = TimeScale::new(from, to, LEFT, RIGHT);

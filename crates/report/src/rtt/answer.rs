@@ -1,7 +1,6 @@
 //! Converts the results of a meter into lines of the report.
 
-use super::drawn::{with_curves, with_histograms};
-use super::{Bin, Delays, Dependent, Flow, FlowResult, Requests, Responses, ResultLine};
+use super::{Bin, Delays, Dependent, Flow, FlowResult, Order, Requests, Responses, ResultLine};
 use crate::quantiles::{self, QUANTILES};
 use crate::shape::{bins, cdf};
 use dwell_sketch::distribution::Distribution;
@@ -50,8 +49,8 @@ impl ResultLine {
 
     /// Adds the distribution functions of those lines that a plot or a table draws. Each line belongs to the answer at its
     /// place.
-    pub fn add_cdfs(lines: &mut [Self], answers: &[Answer]) {
-        for place in with_curves(lines).chain(with_histograms(lines)).collect::<BTreeSet<_>>() {
+    pub fn add_cdfs(lines: &mut [Self], answers: &[Answer], order: Order) {
+        for place in order.with_curves(lines).chain(order.with_histograms(lines)).collect::<BTreeSet<_>>() {
             lines[place].cdf = cdf(&answers[place].distribution);
         }
     }
@@ -104,7 +103,7 @@ fn delays(distribution: &Distribution) -> Delays {
 
 #[cfg(test)]
 mod tests {
-    use super::super::drawn::{FEWEST_SAMPLES, MOST_CURVES};
+    use super::super::order::{FEWEST_SAMPLES, MOST_CURVES};
     use super::*;
     use dwell_sketch::distribution::{Ambiguous, DelayStore};
     use dwell_sketch::{Fates, Sample};
@@ -131,7 +130,7 @@ mod tests {
         answers.push(answer(FEWEST_SAMPLES, 1.0));
         let line = |answer| ResultLine::new(answer, String::new(), false);
         let mut lines: Vec<ResultLine> = answers.iter().map(line).collect();
-        ResultLine::add_cdfs(&mut lines, &answers);
+        ResultLine::add_cdfs(&mut lines, &answers, Order::default());
         assert!(!lines[9].cdf.is_empty());
         assert_eq!(lines.iter().filter(|line| !line.cdf.is_empty()).count(), MOST_CURVES + 1);
     }

@@ -102,6 +102,7 @@ fn of_flow<'a>(report: &'a RttReport, flow: &'a Flow, delays: Option<&FlowResult
 
 #[cfg(test)]
 mod tests {
+    use super::super::Order;
     use super::super::{Requests, Responses, SCHEMA};
     use super::*;
     use crate::facts::{Memory, MethodFacts, Span};
@@ -157,6 +158,7 @@ mod tests {
             method: MethodFacts { name: "fridge", exact: false, parameters: BTreeMap::new() },
             quic: None,
             results: Vec::new(),
+            order: Order::default(),
             flows: Vec::new(),
         };
         let delays = "exchanges=13.5 exchanges_low=12 exchanges_high=15 mean_ns=30 mean_low_ns=29 mean_high_ns=31 p50_ns=50 \

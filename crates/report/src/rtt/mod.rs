@@ -11,9 +11,10 @@ use std::sync::Arc;
 
 // Conversion from the results of a meter.
 mod answer;
-// Which results are drawn.
-mod drawn;
-pub(crate) use drawn::MOST_CURVES;
+// In which order results are reported, and which are drawn.
+mod order;
+pub(crate) use order::MOST_CURVES;
+pub use order::Order;
 // Human-readable formats.
 mod histogram;
 pub mod table;
@@ -48,8 +49,11 @@ pub struct RttReport {
     pub method: MethodFacts,
     /// QUIC connections so far, by state; `null` unless requested.
     pub quic: Option<Quic>,
-    /// One line per match, leg and group seen.
+    /// One line per match, leg and group seen, by [`RttReport::order`].
     pub results: Vec<ResultLine>,
+    /// The order of groups.
+    #[serde(skip)]
+    pub order: Order,
     /// The flows with the most bytes, then all others together; empty unless requested.
     pub flows: Vec<Flow>,
 }

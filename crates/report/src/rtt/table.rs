@@ -1,7 +1,7 @@
 //! The human-readable table: delays first, then what they are based on. At most 100 columns unless names or
 //! intervals are longer.
 
-use super::drawn::{FEWEST_SAMPLES, with_histograms};
+use super::order::FEWEST_SAMPLES;
 use super::{self as rtt, Course, Dependent, Flow, OF_FLOWS, Quic, ResultLine, RttReport, histogram};
 use crate::facts::{Frames, Memory, Parameter, Span};
 use crate::footing::{self, WIDTH};
@@ -34,7 +34,7 @@ pub fn write(report: &RttReport, to: &mut impl Write) -> io::Result<()> {
         writeln!(to)?;
         flows(&report.flows, to)?;
     }
-    for place in with_histograms(&report.results) {
+    for place in report.order.with_histograms(&report.results) {
         writeln!(to)?;
         histogram::write(&report.results[place], to)?;
     }
@@ -68,6 +68,7 @@ pub fn write_series(reports: &[RttReport], to: &mut impl Write) -> io::Result<()
     title(reports, to)?;
     let mut results = Course::all(reports);
     results.retain(|result| result.lines().any(is_asked));
+    reports.first().map(|report| report.order).unwrap_or_default().sort_courses(&mut results);
     if results.is_empty() {
         writeln!(to, "\nNo requests or responses were seen.")?;
     }

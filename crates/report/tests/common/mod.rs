@@ -5,7 +5,9 @@ use dwell_report::facts::{Frames, Memory, MethodFacts, Parameter, Span};
 use dwell_report::openmetrics::Label;
 use dwell_report::quantiles::QUANTILES;
 use dwell_report::rtt::openmetrics::Counted;
-use dwell_report::rtt::{Bin, Delays, Flow, FlowResult, Quic, Requests, Responses, ResultLine, RttReport, SCHEMA};
+use dwell_report::rtt::{
+    Bin, Delays, Flow, FlowResult, Order, Quic, Requests, Responses, ResultLine, RttReport, SCHEMA,
+};
 use dwell_report::shape::CdfPoint;
 use dwell_sketch::estimate::Estimate;
 use std::collections::BTreeMap;
@@ -169,6 +171,7 @@ fn report(exact: bool, results: Vec<ResultLine>) -> RttReport {
         },
         quic: None,
         results,
+        order: Order::default(),
         flows: Vec::new(),
     }
 }

@@ -1,0 +1,224 @@
+//! In which order results are reported, and which of them a plot or a table draws: the first ones. Only these need a
+//! distribution function.
+
+use super::{Course, ResultLine};
+use crate::quantiles::QUANTILES;
+use dwell_types::Series;
+use std::cmp::Reverse;
+use std::collections::HashSet;
+use std::iter::once;
+
+/// The most distribution functions in one plot: as many as can be told apart.
+pub(crate) const MOST_CURVES: usize = 6;
+/// Number of results with a histogram in the table.
+const HISTOGRAMS: usize = 2;
+/// With fewer samples a histogram is less informative than the numbers, and a delay depends on few exchanges.
+pub(super) const FEWEST_SAMPLES: u64 = 20;
+
+/// By what groups are ordered, the largest first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// The number of exchanges.
+    #[default]
+    Exchanges,
+    /// The mean delay.
+    Mean,
+    /// One of [`QUANTILES`], by its place there.
+    Quantile(usize),
+}
+
+/// The place of a result: first those of a group rather than of all others; where delays are compared, those of enough
+/// samples; then the largest.
+type Rank = Reverse<(bool, bool, i64)>;
+
+impl Order {
+    /// All of them.
+    pub fn all() -> impl Iterator<Item = Self> {
+        [Self::Exchanges, Self::Mean].into_iter().chain((0..QUANTILES.len()).map(Self::Quantile))
+    }
+
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Exchanges => "exchanges",
+            Self::Mean => "mean",
+            Self::Quantile(place) => QUANTILES[place].0,
+        }
+    }
+
+    /// What the first ones are.
+    pub(crate) fn first(self) -> String {
+        match self {
+            Self::Exchanges => "largest".to_owned(),
+            Self::Mean | Self::Quantile(_) => format!("slowest ({})", self.name()),
+        }
+    }
+
+    /// The rank of a result, given its lines in all intervals: by all their exchanges, or by the interval in which it was
+    /// slowest.
+    fn rank<'a>(self, lines: impl Iterator<Item = &'a ResultLine>) -> Rank {
+        let slowness = |line: &ResultLine| {
+            let delay = match self {
+                Self::Exchanges => return (true, line.answered().round() as i64),
+                Self::Mean => line.delay_ns.mean,
+                Self::Quantile(place) => line.delay_ns.quantiles[place],
+            };
+            (line.samples >= FEWEST_SAMPLES, delay.map_or(i64::MIN, |delay| delay.value))
+        };
+        let mut is_group = false;
+        let of_lines = lines.inspect(|line| is_group |= line.group != Series::OTHER).map(slowness);
+        let most = of_lines.reduce(|a, b| match self {
+            Self::Exchanges => (true, a.1 + b.1),
+            Self::Mean | Self::Quantile(_) => a.max(b),
+        });
+        let (is_enough, most) = most.unwrap_or((false, i64::MIN));
+        Reverse((is_group, is_enough, most))
+    }
+
+    /// Orders the results of each rule and leg.
+    pub fn sort(self, lines: &mut [ResultLine]) {
+        for of_rule in lines.chunk_by_mut(|a, b| (a.matching, a.leg) == (b.matching, b.leg)) {
+            of_rule.sort_by_cached_key(|line| self.rank(once(line)));
+        }
+    }
+
+    /// Orders the results of each rule and leg over intervals; rules as they are seen first.
+    pub(super) fn sort_courses(self, courses: &mut [Course<'_>]) {
+        let rule = |course: &Course<'_>| (course.first().matching, course.first().leg);
+        let mut rules: Vec<_> = courses.iter().map(rule).collect();
+        let mut known = HashSet::new();
+        rules.retain(|rule| known.insert(*rule));
+        let place = |course: &Course<'_>| rules.iter().position(|known| *known == rule(course));
+        courses.sort_by_cached_key(|course| (place(course), self.rank(course.lines())));
+    }
+
+    /// Orders results over intervals, whatever their rules.
+    pub(crate) fn rank_courses(self, courses: &mut [Course<'_>]) {
+        courses.sort_by_cached_key(|course| self.rank(course.lines()));
+    }
+
+    /// The places of these results, in order.
+    fn places(self, lines: &[ResultLine]) -> impl Iterator<Item = usize> {
+        let mut places: Vec<usize> = (0..lines.len()).collect();
+        places.sort_by_cached_key(|&place| self.rank(once(&lines[place])));
+        places.into_iter()
+    }
+
+    /// The places of the results with a curve in a plot.
+    pub(super) fn with_curves(self, lines: &[ResultLine]) -> impl Iterator<Item = usize> {
+        self.places(lines).take(MOST_CURVES)
+    }
+
+    /// The places of the results with a histogram in the table.
+    pub(super) fn with_histograms(self, lines: &[ResultLine]) -> impl Iterator<Item = usize> {
+        self.places(lines).filter(|&place| lines[place].samples >= FEWEST_SAMPLES).take(HISTOGRAMS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Delays, Requests, Responses, RttReport};
+    use super::*;
+    use crate::facts::{Memory, MethodFacts};
+    use crate::quantiles::P95;
+    use dwell_sketch::estimate::Estimate;
+    use std::collections::BTreeMap;
+
+    const BY_P95: Order = Order::Quantile(P95);
+
+    fn line(matching: &'static str, group: &str, samples: u64, p95: i64) -> ResultLine {
+        let mut quantiles = [None; QUANTILES.len()];
+        quantiles[P95] = (samples > 0).then(|| Estimate::exact(p95));
+        ResultLine {
+            matching,
+            leg: "both",
+            group: group.into(),
+            requests: Requests::default(),
+            responses: Responses::default(),
+            samples,
+            ambiguous_samples: 0,
+            exchanges: (samples > 0).then(|| Estimate::exact(samples as f64)),
+            delay_ns: Delays { mean: quantiles[P95].map(|_| Estimate::exact(-p95)), quantiles, ..Delays::default() },
+            histogram: Vec::new(),
+            cdf: Vec::new(),
+            dependent: None,
+        }
+    }
+
+    /// Rules as they come; few samples after many, and all others together last.
+    fn lines() -> Vec<ResultLine> {
+        vec![
+            line("tcp-ack", "other", 1_000, 90),
+            line("tcp-ack", "few", 19, 80),
+            line("tcp-ack", "none", 0, 0),
+            line("tcp-ack", "slow", 20, 70),
+            line("tcp-ack", "many", 500, 60),
+            line("dns", "one", 30, 5),
+            line("dns", "two", 40, 4),
+        ]
+    }
+
+    fn groups(lines: &[ResultLine]) -> Vec<&str> {
+        lines.iter().map(|line| line.group.as_str()).collect()
+    }
+
+    #[test]
+    fn groups_are_ordered_within_rules() {
+        let sorted = |order: Order| {
+            let mut lines = lines();
+            order.sort(&mut lines);
+            lines
+        };
+        let by_exchanges = ["many", "slow", "few", "none", "other", "two", "one"];
+        assert_eq!(groups(&sorted(Order::Exchanges)), by_exchanges);
+        assert_eq!(groups(&sorted(BY_P95)), ["slow", "many", "few", "none", "other", "one", "two"]);
+        assert_eq!(groups(&sorted(Order::Mean)), ["many", "slow", "few", "none", "other", "two", "one"]);
+    }
+
+    #[test]
+    fn the_first_ones_are_drawn() {
+        let drawn = |order: Order, lines: &[ResultLine]| {
+            let names =
+                |places: Vec<usize>| places.into_iter().map(|place| lines[place].group.clone()).collect::<Vec<_>>();
+            (names(order.with_curves(lines).collect()), names(order.with_histograms(lines).collect()))
+        };
+        let (curves, histograms) = drawn(BY_P95, &lines());
+        assert_eq!(curves, ["slow", "many", "one", "two", "few", "none"]);
+        assert_eq!(histograms, ["slow", "many"]);
+        let (curves, histograms) = drawn(Order::Exchanges, &lines()[..3]);
+        assert_eq!((curves, histograms), (vec!["few".into(), "none".into(), "other".into()], vec!["other".into()]));
+    }
+
+    /// By the sum of their exchanges, or by the slowest interval of enough samples.
+    #[test]
+    fn intervals_count_together() {
+        let report = |results: Vec<ResultLine>| RttReport {
+            schema: "",
+            sources: [].into(),
+            warnings: Vec::new(),
+            span_ns: None,
+            interval_ns: None,
+            frames: None,
+            memory: Memory { budget_bytes: None, state_bytes: 0 },
+            method: MethodFacts { name: "", exact: true, parameters: BTreeMap::new() },
+            quic: None,
+            results,
+            order: Order::default(),
+            flows: Vec::new(),
+        };
+        let reports = [
+            report(vec![line("dns", "steady", 60, 10), line("dns", "worse", 50, 1), line("ntp", "only", 900, 1)]),
+            report(vec![line("dns", "late", 5, 99), line("dns", "worse", 50, 30), line("dns", "steady", 19, 50)]),
+        ];
+        let ordered = |order: Order, sort: fn(Order, &mut [Course<'_>])| {
+            let mut courses = Course::all(&reports);
+            sort(order, &mut courses);
+            courses.iter().map(|course| course.first().group.as_str()).collect::<Vec<_>>()
+        };
+        assert_eq!(ordered(Order::Exchanges, Order::sort_courses), ["worse", "steady", "late", "only"]);
+        assert_eq!(ordered(BY_P95, Order::sort_courses), ["worse", "steady", "late", "only"]);
+        assert_eq!(ordered(Order::Mean, Order::sort_courses), ["worse", "steady", "late", "only"]);
+        assert_eq!(ordered(Order::Exchanges, Order::rank_courses), ["only", "worse", "steady", "late"]);
+        assert_eq!(ordered(BY_P95, Order::rank_courses), ["worse", "steady", "only", "late"]);
+    }
+}
