@@ -51,7 +51,8 @@ pub(crate) fn evicted(observer: &Observer) -> Option<String> {
     let handshakes = observer.evicted_handshakes();
     (handshakes > 0).then(|| {
         format!(
-            "{} not followed to the end, since too many were under way at once: what is missing counts as not answered",
+            "{} not followed to the end, since too many were under way at once: those answered late are missing most, and count as \
+             not answered; use more --memory",
             text::are(handshakes, "QUIC handshake")
         )
     })

@@ -197,7 +197,9 @@ fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Resu
     Ok(code)
 }
 
+/// Follows handshakes of QUIC in an eighth of the memory, as far as that helps.
 fn observer(arguments: &Arguments) -> Observer {
+    const MOST: usize = 2 << 20;
     Observer::new(dwell_observe::Settings {
         matches: arguments.matches(),
         key: arguments.key,
@@ -206,6 +208,7 @@ fn observer(arguments: &Arguments) -> Observer {
         max_groups: usize::from(arguments.max_groups),
         seed: arguments.seed,
         ids: arguments.method.ids(),
+        handshake_bytes: (arguments.memory / 8).min(MOST),
     })
 }
 

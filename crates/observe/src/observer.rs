@@ -1,5 +1,5 @@
 use crate::group::{Grouping, Groups};
-use crate::pair::{Pairing, Quic};
+use crate::pair::{HANDSHAKE_BYTES, Pairing, Quic};
 use crate::parse::{self, Key, Reject};
 use dwell_types::{Frame, IdForm, LinkType, Match, Prefix, Series, Sink, Timestamp};
 
@@ -20,6 +20,8 @@ pub struct Settings {
     pub seed: u64,
     /// How the ids of `tcp-ack` are built.
     pub ids: IdForm,
+    /// Memory in which `quic-handshake` follows handshakes, 24 bytes each.
+    pub handshake_bytes: usize,
 }
 
 impl Default for Settings {
@@ -32,6 +34,7 @@ impl Default for Settings {
             max_groups: 1000,
             seed: 0,
             ids: IdForm::Hashed,
+            handshake_bytes: HANDSHAKE_BYTES,
         }
     }
 }
@@ -74,9 +77,9 @@ pub struct Observer {
 impl Observer {
     /// Allocates all memory that it will ever use, except for a kilobyte ([`Observer::most_bytes`]).
     pub fn new(settings: Settings) -> Self {
-        let Settings { matches, key, inside, group, max_groups, seed, ids } = settings;
+        let Settings { matches, key, inside, group, max_groups, seed, ids, handshake_bytes } = settings;
         let groups = group.map(|grouping| Groups::new(grouping, max_groups, seed));
-        let pairing = Pairing::new(&matches, ids, inside, groups, seed);
+        let pairing = Pairing::new(&matches, ids, inside, groups, seed).with_handshake_bytes(handshake_bytes);
         Self { key, unknown_link: None, pairing, frames: Frames::default() }
     }
 

@@ -156,7 +156,7 @@ impl<'a> Reports<'a> {
             .map(|answer| Answer { distribution: answer.distribution.with_shared_ids(exchanges_per_id), ..answer })
             .collect();
         let mut parameters = self.parameters.clone();
-        let mut is_exact = true;
+        let mut is_exact = observed.is_complete();
         // By kind of structure, then by rule.
         let mut structures: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
         for rule in meter.rules() {

@@ -58,6 +58,9 @@ use ids::Ids;
 use quic::{Handshakes, Spin};
 use wraps::Wraps;
 
+/// Memory in which handshakes of QUIC are followed, unless other is given: a thousand.
+pub const HANDSHAKE_BYTES: usize = 24 << 10;
+
 /// The ports that rules know.
 pub const PORTS: [u16; 3] = [dns::PORT, ntp::PORT, quic::PORT];
 
@@ -130,6 +133,12 @@ impl Pairing {
             cut_rules: 0,
             groups,
         }
+    }
+
+    /// The same, with handshakes of QUIC followed in this many bytes.
+    pub fn with_handshake_bytes(mut self, bytes: usize) -> Self {
+        self.rules.handshakes = self.rules.handshakes.map(|_| Handshakes::within(bytes));
+        self
     }
 
     /// Passes the requests and responses in the packet to the sink, responses first.
@@ -245,7 +254,7 @@ impl Rules {
                 Match::Dns => used.dns = true,
                 Match::Ntp => used.ntp = true,
                 Match::IcmpEcho => used.echo = true,
-                Match::QuicHandshake => handshakes = Some(Handshakes::new()),
+                Match::QuicHandshake => handshakes = Some(Handshakes::within(HANDSHAKE_BYTES)),
                 Match::QuicSpin => spin = Some(Spin::new()),
                 Match::Events => {}
             }
@@ -546,8 +555,8 @@ mod tests {
             (
                 &[Match::QuicHandshake],
                 to(protocol::UDP, 443),
-                Transport::Udp(&[0xc0, 0, 0, 0, 1, 1, 7, 1, 8, 0]),
-                Transport::Udp(&[0xc0, 0, 0, 0, 1, 1, 7, 1, 8, 0, 9]),
+                Transport::Udp(&[0xc0, 0, 0, 0, 1, 1, 7, 1]),
+                Transport::Udp(&[0xc0, 0, 0, 0, 1, 1, 7, 1, 8]),
             ),
             // Options behind the timestamps; another message; a segment without any; a datagram without a mode.
             (&[Match::TcpTs][..], to(protocol::TCP, 443), tcp(9, &[], &whole[..11]), options_cut(whole)),

@@ -16,8 +16,6 @@ pub(super) const PORT: u16 = 443;
 const LONG: u8 = 0x80;
 /// Set in every packet of RFC 9000, unless RFC 9287 was negotiated.
 const QUIC: u8 = 0x40;
-/// After so much silence a connection is given up; this is the usual idle timeout.
-const IDLE_NS: i64 = 30_000_000_000;
 /// RFC 9369, whose packet types have other numbers.
 const VERSION_2: u32 = 0x6b33_43cf;
 
@@ -102,9 +100,8 @@ pub(super) fn is_cut(key: &FlowKey, payload: &[u8]) -> bool {
     is_http(key) && payload.len() < needed
 }
 
-/// Whether one with a long header ends before both connection ids or, if it is an Initial packet, before its length.
+/// Whether one with a long header ends before both connection ids; or, in such a flow, before the version.
 pub(super) fn is_header_cut(key: &FlowKey, payload: &[u8]) -> bool {
-    let lacks = |long: Long<'_>| long.source.is_none() || long.is_initial && long.length().is_none();
-    payload.first().is_none_or(|first| first & LONG != 0)
-        && (is_cut(key, payload) || is_http(key) && Long::read(payload).is_some_and(lacks))
+    let is_long = payload.first().is_none_or(|first| first & LONG != 0);
+    is_long && Long::read(payload).map_or_else(|| is_cut(key, payload), |long| long.source.is_none())
 }

@@ -18,52 +18,58 @@
 //! hello may take several datagrams, as a server's does: Initial packets within 10 ms of the one before are one request,
 //! later ones repeat it, so that the answer may be to either.
 //!
-//! **Limits.** A handshake that begins before the capture, or continues after it was evicted, is passed over unless the
-//! client seems to be the server: its first packet that is seen comes from another port than 443, to an id of 8 bytes
-//! and more. A client that sends a packet to the server's id while the server's first one is on its way, as after an
-//! acknowledgement alone, seems to answer it. Handshakes of versions other than those of [`Long::read`] are not measured.
+//! **Limits.** A handshake of which the first packets are not in the capture, or that continues after it was evicted, is
+//! passed over if the server's port is 443 or its ids have less than 8 bytes; otherwise its server is taken for a client.
+//! A client that sends a packet to the server's id while the server's first one is on its way, as after an acknowledgement
+//! alone, seems to answer it. A server may pad acknowledgements to the size of a hello. Of versions, those of RFC 9000 and
+//! 9369 and drafts 22 to 34 are measured.
 //!
-//! **State.** 1,024 sets of 4 handshakes, allocated once. A new one replaces one in its set that is complete, or else
-//! the one that has been silent longest; that is counted if more packets could still have come.
+//! **State.** Sets of 4 handshakes, allocated once. A new one replaces one in its set that is complete, or else the one that
+//! has been silent longest; that is counted if it may still have been answered. Then those answered late are missing most.
 
-use super::{IDLE_NS, Long, PORT, QUIC};
+use super::{Long, PORT, QUIC};
 use crate::pair::emitter::Emitter;
 use crate::pair::ids::{self, Exchange};
 use dwell_types::{FlowKey, Sink, hash};
 
-const SETS: usize = 1024;
 const WAYS: usize = 4;
 /// The least length of an id that a client chooses for the server.
 const LEAST_CHOSEN: usize = 8;
+/// A client's id of so many bytes is not that of another connection.
+const LEAST_UNIQUE: usize = 4;
 /// The least length of an Initial packet with a hello: acknowledgements alone have 22 to 40, hellos 80 and more.
 const LEAST_ASKING: u64 = 64;
 /// Initial packets with no longer pause between them are one request.
 const FLIGHT_NS: i64 = 10_000_000;
+/// After so much silence hardly any answer is expected: clients send again.
+const PATIENCE_NS: i64 = 1_000_000_000;
 
 /// The handshakes under way.
 #[derive(Debug)]
 pub(in crate::pair) struct Handshakes {
-    sets: Box<[[Handshake; WAYS]; SETS]>,
+    sets: Box<[[Handshake; WAYS]]>,
     evicted: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Handshake {
-    /// Hash of the flow, the client's side and the client's id.
-    name: u64,
-    /// When the client asked first, in nanoseconds.
-    born: i64,
+    /// Half of the hash of the flow, the client's side and the client's id; the other half names the set. Zero in a place
+    /// that was never used.
+    name: u32,
+    /// Distinguishes it from others of that name.
+    word: u32,
     /// When the packet was seen whose answer is awaited, or another of its flight; in nanoseconds.
     last: i64,
-    /// Tags of the ids to which the client sends: the latest, and the one before.
-    ids: [u32; 2],
+    /// Tags of the ids to which the client sends: the one that it chose, and the server's first and latest.
+    chosen: u16,
+    server: [u16; 2],
     stage: Stage,
 }
 
 /// What was seen last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Stage {
-    /// All of it; or nothing, in a place that was never used.
+    /// All of it, or nothing.
     #[default]
     Complete,
     /// The client's request.
@@ -78,7 +84,7 @@ enum Stage {
 #[derive(Clone, Copy)]
 struct Packet<'a> {
     is_initial: bool,
-    /// Whether the other end answers it, if a server sent it.
+    /// Whether it is long enough for a hello, or a Retry: the other end answers it.
     asks: bool,
     destination: &'a [u8],
     source: &'a [u8],
@@ -95,15 +101,15 @@ impl<'a> Packet<'a> {
 
     /// Whether it may be a client's first.
     fn may_begin(&self) -> bool {
-        self.is_initial && self.destination.len() >= LEAST_CHOSEN
+        self.is_initial && self.asks && self.destination.len() >= LEAST_CHOSEN
     }
 }
 
 impl Handshakes {
-    pub(in crate::pair) fn new() -> Self {
-        // Allocated directly on the heap: it is too large for the stack.
-        let sets = vec![[Handshake::default(); WAYS]; SETS].try_into();
-        Self { sets: sets.unwrap_or_else(|_| unreachable!("as many as it has")), evicted: 0 }
+    /// As many as fit into `bytes`, at least one set.
+    pub(in crate::pair) fn within(bytes: usize) -> Self {
+        let sets = (bytes / size_of::<[Handshake; WAYS]>()).clamp(1, u32::MAX as usize);
+        Self { sets: vec![[Handshake::default(); WAYS]; sets].into(), evicted: 0 }
     }
 
     /// How many were evicted while more packets could still have come.
@@ -120,7 +126,8 @@ impl Handshakes {
         let Some(packet) = Packet::read(payload) else { return };
         let client = name(to.flow.hash, to.flow.sender, packet.source);
         if let Some(handshake) = self.find(client) {
-            if packet.may_begin() && !handshake.has_sent_to(packet.destination) {
+            let is_unique = packet.source.len() >= LEAST_UNIQUE;
+            if packet.may_begin() && !is_unique && !handshake.has_sent_to(packet.destination) {
                 *handshake = Handshake::new(client, packet, to);
             } else {
                 handshake.client(packet, to);
@@ -133,11 +140,12 @@ impl Handshakes {
     }
 
     fn set(&mut self, name: u64) -> &mut [Handshake; WAYS] {
-        &mut self.sets[hash::index((name >> 32) as u32, SETS as u32) as usize]
+        let set = hash::index((name >> 32) as u32, self.sets.len() as u32);
+        &mut self.sets[set as usize]
     }
 
     fn find(&mut self, name: u64) -> Option<&mut Handshake> {
-        self.set(name).iter_mut().find(|handshake| handshake.name == name)
+        self.set(name).iter_mut().find(|handshake| handshake.name == name as u32)
     }
 
     /// The place for a new one, which a complete one or the oldest must leave.
@@ -146,63 +154,62 @@ impl Handshakes {
         let set = self.set(name);
         let way = (1..WAYS).fold(0, |least, way| if rank(&set[way]) < rank(&set[least]) { way } else { least });
         let before = set[way];
-        let is_open = before.stage != Stage::Complete && at.saturating_sub(before.last) <= IDLE_NS;
+        let is_open = before.stage != Stage::Complete && at.saturating_sub(before.last) <= PATIENCE_NS;
         self.evicted += u64::from(is_open);
         &mut self.set(name)[way]
     }
 }
 
-/// Names the handshake of a client that has this id, on this side of a flow. Never zero, as unused places are.
+/// Names the handshake of a client that has this id, on this side of a flow. The lower half is not zero.
 fn name(flow: u64, client: bool, id: &[u8]) -> u64 {
-    hash::bytes(hash::absorb(flow, client.into()), id).max(1)
+    hash::bytes(hash::absorb(flow, client.into()), id) | 1
 }
 
 impl Handshake {
     /// One that the client begins.
     fn new<S: Sink>(name: u64, packet: Packet<'_>, to: &mut Emitter<'_, S>) -> Self {
         let at = to.at.as_nanos();
-        let mut new = Self { name, born: at, last: at, ids: [0; 2], stage: Stage::Asked };
-        new.ids[0] = new.tag(packet.destination);
+        let (name, word) = (name as u32, hash::word(name, at as u64) as u32);
+        let mut new = Self { name, word, last: at, chosen: 0, server: [0; 2], stage: Stage::Asked };
+        new.chosen = new.tag(packet.destination);
         new.ask(to);
         new
     }
 
-    /// The tag of an id to which the client sends.
-    fn tag(&self, id: &[u8]) -> u32 {
-        hash::bytes(self.name, id) as u32
+    /// The tag of an id to which the client sends; not zero.
+    fn tag(&self, id: &[u8]) -> u16 {
+        (hash::bytes(self.name.into(), id) as u16).max(1)
     }
 
     fn has_sent_to(&self, id: &[u8]) -> bool {
-        self.ids.contains(&self.tag(id))
+        let tag = self.tag(id);
+        tag == self.chosen || self.server.contains(&tag)
     }
 
     /// Processes a packet of the client.
     fn client<S: Sink>(&mut self, packet: Packet<'_>, to: &mut Emitter<'_, S>) {
-        if self.tag(packet.destination) != self.ids[0] {
-            return;
-        }
+        let tag = self.tag(packet.destination);
         match self.stage {
-            Stage::Asked if packet.is_initial => {
+            Stage::Asked if packet.is_initial && tag == self.chosen => {
                 if self.is_repeat(to.at.as_nanos()) {
                     self.ask(to);
                 }
             }
-            Stage::AskedBack => {
+            Stage::AskedBack if self.server.contains(&tag) => {
                 let ids = self.exchanges(to, to.flow.sender);
                 to.response_with(Exchange::QuicBefore, ids.before(0), 0);
                 to.response_with(Exchange::QuicSum, ids.sum(), 0);
                 self.stage = Stage::Complete;
             }
-            Stage::Asked | Stage::Answered | Stage::Complete => {}
+            _ => {}
         }
     }
 
-    /// Processes a packet of the server.
+    /// Processes a packet of the server. One that asks the client to begin again, and others after that, may name new ids;
+    /// of several such packets the client follows the first that it gets.
     fn server<S: Sink>(&mut self, packet: Packet<'_>, to: &mut Emitter<'_, S>) {
         let own = self.tag(packet.source);
-        if self.ids[0] != own {
-            self.ids = [own, self.ids[0]];
-        }
+        self.server = if self.server[0] == 0 { [own; 2] } else { [self.server[0], own] };
         let ids = self.exchanges(to, to.flow.receiver);
         if self.stage == Stage::Asked {
             to.response_with(Exchange::QuicBeyond, ids.beyond(), 0);
@@ -236,7 +243,7 @@ impl Handshake {
 
     /// The ids of its exchanges, given the client's side.
     fn exchanges<S: Sink>(&self, to: &Emitter<'_, S>, client: bool) -> ids::Handshake {
-        to.ids.handshake(to.flow.hash, client, hash::word(self.name, self.born as u64) as u32)
+        to.ids.handshake(to.flow.hash, client, self.word)
     }
 }
 
@@ -463,7 +470,7 @@ mod tests {
     /// Complete ones give way first, then the oldest.
     #[test]
     fn eviction() {
-        let mut handshakes = Handshakes::new();
+        let mut handshakes = Handshakes::within(0);
         let before = handshakes.state_bytes();
         let open = |last: i64| Handshake { name: 1, last, stage: Stage::Asked, ..Handshake::default() };
         for last in [3, 1, 4, 2] {
@@ -480,8 +487,42 @@ mod tests {
         assert_eq!(next(6, Stage::AskedBack), (5, 1));
         assert_eq!(next(7, Stage::Asked), (2, 2));
         // Nothing more is expected of the oldest.
-        assert_eq!(next(IDLE_NS + 4, Stage::Asked), (3, 2));
-        assert_eq!(next(IDLE_NS + 4, Stage::Asked), (4, 3));
+        assert_eq!(next(PATIENCE_NS + 4, Stage::Asked), (3, 2));
+        assert_eq!(next(PATIENCE_NS + 4, Stage::Asked), (4, 3));
         assert_eq!(handshakes.state_bytes(), before);
+        assert_eq!(Handshakes::within(1 << 20).state_bytes() / size_of::<Handshake>(), (1 << 20) / 96 * 4);
+    }
+
+    /// Of a client alone, the next packet begins no other handshake, whether it says more than that it has received
+    /// something or has an id of its own.
+    #[test]
+    fn one_direction() {
+        let mut ends = Ends::of(&[1, 2, 3, 4]);
+        assert_eq!(ends.client(INITIAL, CHOSEN).seen.len(), 2);
+        assert!(ends.client(INITIAL, &[9; 8]).seen.is_empty());
+        let mut ends = Ends::of(&[]);
+        assert_eq!(ends.client(INITIAL, CHOSEN).seen.len(), 2);
+        assert!(ends.pair.client_udp(&packet_of(1, INITIAL, &[9; 8], &[], 40)).seen.is_empty());
+        assert_eq!(ends.client(INITIAL, &[9; 8]).seen.len(), 2);
+    }
+
+    /// A client that sends its hello again gets a Retry for each, and follows the first.
+    #[test]
+    fn several_retries() {
+        for follows in 0..2 {
+            let mut ends = Ends::of(CLIENT);
+            let asked = ends.client(INITIAL, CHOSEN);
+            let retries = [[20; 8], [21; 8]].map(|id| {
+                ends.pair.wait(50 * MS);
+                ends.pair.server_udp(&packet_of(1, RETRY, CLIENT, &id, 0))
+            });
+            assert!(ends.client(INITIAL, CHOSEN).seen.is_empty());
+            let completed = ends.client(INITIAL, &[20 + follows; 8]);
+            assert_complete(&asked, &retries[0], &retries[0], &completed);
+            assert!(completed.answers(&retries[1], Leg::Before));
+            assert!(ends.server(INITIAL, &[30; 8]).seen.is_empty());
+            assert!(ends.client(INITIAL, &[30; 8]).seen.is_empty());
+            assert!(ends.client(INITIAL, &[20; 8]).seen.is_empty());
+        }
     }
 }

@@ -52,7 +52,7 @@
 //! **State.** 1,024 sets of 4 connections, allocated once; a new connection replaces the one in its set that has been
 //! silent longest. Those replaced before the idle timeout are counted as `evicted`.
 
-use super::{IDLE_NS, LONG, Long, QUIC, is_http};
+use super::{LONG, Long, QUIC, is_http};
 use crate::pair::emitter::Emitter;
 use crate::pair::ids::Exchange;
 use dwell_types::{FlowKey, Sink, hash};
@@ -77,6 +77,8 @@ pub struct Quic {
 
 const SETS: usize = 1024;
 const WAYS: usize = 4;
+/// A flow that was silent for longer begins a new connection; this is the usual idle timeout.
+const IDLE_NS: i64 = 30_000_000_000;
 /// Least number of edges of a connection that spins.
 const EDGES: u8 = 4;
 /// Least money, in each direction, of a connection that spins: by chance it is reached with the inverse probability.
