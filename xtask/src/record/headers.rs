@@ -23,6 +23,8 @@ pub(crate) enum Message {
     Dns(Dns),
     /// An NTP packet.
     Ntp { mode: u8, origin: u64, transmit: u64 },
+    /// A datagram of QUIC.
+    Quic(Quic),
     /// An ICMP or ICMPv6 echo.
     Echo { reply: bool, id: u16, sequence: u16 },
     /// Anything else.
@@ -50,6 +52,45 @@ pub(crate) struct Dns {
     pub(crate) response: bool,
     /// Hash of the first question: its name in lower case, type and class.
     pub(crate) question: u64,
+}
+
+/// A datagram of QUIC, by its first packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Quic {
+    pub(crate) packet: QuicPacket,
+    /// Whether a client sent it.
+    pub(crate) is_of_client: bool,
+    /// Hashes of the connection ids of its receiver and its sender.
+    pub(crate) destination: u64,
+    pub(crate) source: u64,
+    /// Bytes of the datagram on the wire.
+    pub(crate) length: usize,
+}
+
+/// A type of QUIC packet with a long header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum QuicPacket {
+    Initial,
+    ZeroRtt,
+    Handshake,
+    Retry,
+}
+
+/// The ports of our servers of QUIC: one begins at once, the other sends a Retry first.
+pub(crate) const QUIC_PORTS: [u16; 2] = [443, 8443];
+
+impl Quic {
+    /// Whether it begins a handshake or, sent by the server, answers such a packet.
+    pub(crate) fn opens(&self) -> bool {
+        matches!(self.packet, QuicPacket::Initial | QuicPacket::Retry)
+    }
+
+    /// Whether a server sent it to be answered: a Retry, a hello, or a PING. Datagrams with acknowledgements alone are
+    /// shorter, as only those that are to be acknowledged are padded to 1,200 bytes (RFC 9000 §14.1).
+    pub(crate) fn asks_client(&self) -> bool {
+        !self.is_of_client
+            && (self.packet == QuicPacket::Retry || self.packet == QuicPacket::Initial && self.length >= 1200)
+    }
 }
 
 pub(crate) const FIN: u8 = 0x01;
@@ -116,7 +157,7 @@ pub(crate) fn parse(frame: &[u8]) -> Option<Headers> {
     let flow = FlowKey { source, destination, source_port: ports.0, destination_port: ports.1, protocol: number };
     let message = match number {
         protocol::TCP => Message::Tcp(segment(body, body_length, ports)?),
-        protocol::UDP => datagram(body.get(8..)?, ports),
+        protocol::UDP => datagram(body.get(8..)?, body_length.checked_sub(8)?, ports),
         protocol::ICMP | protocol::ICMPV6 => echo(body),
         _ => Message::Other,
     };
@@ -151,10 +192,13 @@ fn timestamps(mut options: &[u8]) -> Option<(u32, u32)> {
     }
 }
 
-fn datagram(payload: &[u8], ports: (u16, u16)) -> Message {
+fn datagram(payload: &[u8], length: usize, ports: (u16, u16)) -> Message {
     let known = match ports {
         (53, _) | (_, 53) => dns(payload).map(Message::Dns),
         (123, _) | (_, 123) => ntp(payload),
+        (from, to) if QUIC_PORTS.contains(&from) || QUIC_PORTS.contains(&to) => {
+            quic(payload, length, QUIC_PORTS.contains(&to)).map(Message::Quic)
+        }
         _ => None,
     };
     known.unwrap_or(Message::Other)
@@ -172,6 +216,26 @@ fn dns(message: &[u8]) -> Option<Dns> {
 
 fn ntp(payload: &[u8]) -> Option<Message> {
     Some(Message::Ntp { mode: payload.first()? & 7, origin: be64(payload, 24)?, transmit: be64(payload, 40)? })
+}
+
+/// A datagram that begins with a long header (RFC 9000 §17.2, RFC 9369 §3.2).
+fn quic(payload: &[u8], length: usize, is_of_client: bool) -> Option<Quic> {
+    let first = *payload.first().filter(|first| **first & 0x80 != 0)?;
+    let types = [QuicPacket::Initial, QuicPacket::ZeroRtt, QuicPacket::Handshake, QuicPacket::Retry];
+    let number = usize::from(first >> 4 & 3);
+    let packet = match be32(payload, 1)? {
+        1 => types[number],
+        // The same in version 2, but begun one later.
+        0x6b33_43cf => types[(number + 3) % 4],
+        _ => return None,
+    };
+    let id = |at: usize| {
+        let end = at + 1 + usize::from(*payload.get(at)?);
+        Some((hash::bytes(hash::start(0), payload.get(at + 1..end)?), end))
+    };
+    let (destination, end) = id(5)?;
+    let (source, _) = id(end)?;
+    Some(Quic { packet, is_of_client, destination, source, length })
 }
 
 fn echo(body: &[u8]) -> Message {
@@ -197,6 +261,9 @@ pub(crate) fn kind(headers: Option<&Headers>) -> &'static str {
         Some(Message::Tcp(_)) => "ack",
         Some(Message::Dns(_)) => "dns",
         Some(Message::Ntp { .. }) => "ntp",
+        Some(Message::Quic(Quic { packet: QuicPacket::Initial, .. })) => "initial",
+        Some(Message::Quic(Quic { packet: QuicPacket::Retry, .. })) => "retry",
+        Some(Message::Quic(_)) => "quic",
         Some(Message::Echo { .. }) => "echo",
         Some(Message::Other) => "other",
         None => "no-ip",
@@ -228,6 +295,58 @@ pub(crate) mod tests {
         frame.extend(options);
         frame.resize(frame.len() + segment.payload_length as usize, 0);
         frame
+    }
+
+    /// An Ethernet frame with IPv4 and UDP, checksums zero, of a datagram of which only the beginning is given.
+    pub(crate) fn udp(from: (u32, u16), to: (u32, u16), payload: &[u8], length: u16) -> Vec<u8> {
+        let mut frame = vec![2; 12];
+        frame.extend([8, 0, 0x45, 0]);
+        frame.extend((28 + length).to_be_bytes());
+        frame.extend([0, 0, 0, 0, 64, protocol::UDP, 0, 0]);
+        frame.extend(from.0.to_be_bytes());
+        frame.extend(to.0.to_be_bytes());
+        frame.extend(from.1.to_be_bytes());
+        frame.extend(to.1.to_be_bytes());
+        frame.extend((8 + length).to_be_bytes());
+        frame.extend([0, 0]);
+        frame.extend(payload);
+        frame
+    }
+
+    /// The beginning of a packet with a long header.
+    pub(crate) fn long(first: u8, version: u32, destination: &[u8], source: &[u8]) -> Vec<u8> {
+        let mut packet = [&[first][..], &version.to_be_bytes()].concat();
+        for id in [destination, source] {
+            packet.push(id.len() as u8);
+            packet.extend(id);
+        }
+        packet
+    }
+
+    #[test]
+    fn packets_of_quic_are_told_by_type_version_and_ids() {
+        let (client, server) = ((0x0a0a_0001, 5000), (0x0a14_0101, 443));
+        let read = |frame: &[u8]| match parse(frame).unwrap().message {
+            Message::Quic(quic) => Some(quic),
+            _ => None,
+        };
+        let of = |first, version| read(&udp(client, server, &long(first, version, &[1; 8], &[2]), 1200));
+        let types = [QuicPacket::Initial, QuicPacket::ZeroRtt, QuicPacket::Handshake, QuicPacket::Retry];
+        for (number, packet) in (0..).zip(types) {
+            assert_eq!(of(0xc0 | number << 4, 1).unwrap().packet, packet);
+            assert_eq!(of(0xc0 | ((number + 1) % 4) << 4, 0x6b33_43cf).unwrap().packet, packet);
+        }
+        assert_eq!((of(0xc0, 7), of(0x40, 1)), (None, None));
+        let sent = of(0xc0, 1).unwrap();
+        assert!(sent.is_of_client && sent.opens() && !sent.asks_client());
+        let answer = |first, length| read(&udp(server, client, &long(first, 1, &[2], &[1; 8]), length)).unwrap();
+        let hello = answer(0xc0, 1200);
+        assert_eq!((hello.destination, hello.source), (sent.source, sent.destination));
+        assert_eq!([hello, answer(0xc0, 1199), answer(0xf0, 90)].map(|quic| quic.asks_client()), [true, false, true]);
+        assert!(!answer(0xe0, 1200).asks_client() && !answer(0xe0, 1200).opens());
+        let cut = long(0xc0, 1, &[1; 8], &[2]);
+        assert!((0..cut.len()).all(|length| read(&udp(client, server, &cut[..length], 1200)).is_none()));
+        assert_eq!(kind(parse(&udp(client, server, &cut, 1200)).as_ref()), "initial");
     }
 
     #[test]

@@ -168,6 +168,31 @@ fn recordings() -> Vec<Recording> {
             plan: Plan { seed: 6, loss: 0.01, ..plan.clone() },
         },
         Recording {
+            name: "quic",
+            about: "QUIC connections of aioquic, over IPv4 and IPv6, most of them small; six last for 40 round trips and more, with\n\
+                    steady data, so that their spin bit shows. Those to port 8443 begin with a Retry. Some begin with version 2,\n\
+                    some with a hello of two datagrams. Some lose their first Initial packet or the server's, before or beyond\n\
+                    the point of observation; some of these are held beyond it, or overtaken; a few meet nobody at all.",
+            span: Duration::from_secs(30),
+            snap: 128,
+            form: Form::PcapZstd,
+            question: Question::Exchanges,
+            traffic: &[Kind::Quic(70)],
+            plan: Plan {
+                seed: 8,
+                handshakes: Handshakes {
+                    syn_lost_before: 0.05,
+                    syn_lost_beyond: 0.08,
+                    answer_lost_beyond: 0.08,
+                    answer_lost_before: 0.08,
+                    syn_held: 0.05,
+                    answer_held: 0.05,
+                    syn_overtaken: 0.03,
+                },
+                ..plan.clone()
+            },
+        },
+        Recording {
             name: "one-way",
             about: "Two captures of one way: at the point of observation (`near.pcap.xz`) and at the server (`server.pcap.xz`),\n\
                     with everything that the far stages hold and lose between them. They are a bottleneck of 2 Mbit/s each way,\n\

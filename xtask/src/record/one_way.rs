@@ -35,7 +35,7 @@ pub(crate) fn record(recording: &Recording, folder: &Path, scratch: &Path) -> Re
     describe(&mut text, recording, &rows, &clocks, &server)?;
     writeln!(text)?;
     readme::files(&mut text, folder, &[&names[0], &names[1], "truth.csv.zst"])?;
-    readme::made_with(&mut text, &["tshark", "dig", "chronyd"])?;
+    readme::made_with(&mut text, &["tshark", "dig", "chronyd", "python3"])?;
     readme::save(&text, folder)?;
     eprintln!("{}: {} packets between the points", recording.name, rows.len());
     Ok(())

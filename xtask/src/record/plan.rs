@@ -82,7 +82,8 @@ pub(crate) struct Delay {
     pub(crate) jitter_sigma: f64,
 }
 
-/// Shares of the connections whose first SYN or SYN-ACK is lost, held or overtaken. Their sum is at most 1.
+/// Shares of the connections whose first SYN or SYN-ACK, or what is its equal in QUIC, is lost, held or overtaken. Their
+/// sum is at most 1.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Handshakes {
     /// First SYN dropped before the point, which sees only a later SYN.
@@ -153,13 +154,11 @@ impl Judge {
         let count = self.frames.entry((stage, flow)).or_default();
         let number = *count;
         *count += 1;
-        if let Message::Tcp(segment) = &headers.message
-            && (segment.opens() || segment.answers())
-        {
+        if let Some(is_syn) = is_syn(&headers.message) {
             let count = self.opening.entry((stage, flow)).or_default();
             *count += 1;
             if *count == 1
-                && let Some(verdict) = self.first_of_handshake(stage, segment.opens(), flow)
+                && let Some(verdict) = self.first_of_handshake(stage, is_syn, flow)
             {
                 return verdict;
             }
@@ -232,6 +231,16 @@ fn whole_micros(micros: f64) -> i64 {
     micros.round() as i64 * 1_000
 }
 
+/// Whether a message is a SYN (true) or a SYN-ACK (false), or its equal in QUIC: an Initial packet of the client, or an
+/// Initial or Retry packet of the server.
+fn is_syn(message: &Message) -> Option<bool> {
+    match message {
+        Message::Tcp(segment) => (segment.opens() || segment.answers()).then_some(segment.opens()),
+        Message::Quic(quic) => quic.opens().then_some(quic.is_of_client),
+        _ => None,
+    }
+}
+
 /// Neighbour discovery, multicast listener reports and other ICMPv6 that is not an echo.
 fn is_control(headers: &Headers) -> bool {
     headers.message == Message::Other && headers.flow.protocol != dwell_types::protocol::UDP
@@ -249,7 +258,7 @@ fn region(address: Address) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::headers::{ACK, SYN, Segment};
+    use crate::record::headers::{ACK, Quic, QuicPacket, SYN, Segment};
 
     fn plan() -> Plan {
         let delay = Delay { flow_median_us: 5_000.0, flow_sigma: 0.5, jitter_median_us: 300.0, jitter_sigma: 1.0 };
@@ -306,6 +315,23 @@ mod tests {
         }
         assert!((675..925).contains(&held), "{held} held");
         assert_eq!(again, 0);
+    }
+
+    /// Packets of QUIC that open a handshake, and only these, are dropped as SYNs are.
+    #[test]
+    fn the_first_initial_packet_of_the_chosen_is_dropped() {
+        let quic = |packet, is_of_client| {
+            let message = Message::Quic(Quic { packet, is_of_client, destination: 1, source: 2, length: 1200 });
+            Headers { message, ..headers(7, 0) }
+        };
+        let mut judge =
+            Judge::new(Plan { handshakes: Handshakes { answer_lost_beyond: 1.0, ..Handshakes::default() }, ..plan() });
+        let mut rule = |packet, of_client| judge.judge(Stage::FarBack, Some(&quic(packet, of_client))).rule;
+        assert_eq!(rule(QuicPacket::Handshake, false), Rule::Plain);
+        assert_eq!(rule(QuicPacket::Initial, false), Rule::DropFirst);
+        assert_eq!(rule(QuicPacket::Initial, false), Rule::Plain);
+        assert_eq!(is_syn(&quic(QuicPacket::Initial, true).message), Some(true));
+        assert_eq!(is_syn(&quic(QuicPacket::Retry, false).message), Some(false));
     }
 
     #[test]

@@ -23,7 +23,11 @@ pub(crate) struct Facts<'a> {
     pub(crate) echoes: (usize, usize),
 }
 
-const TOOLS: [(&str, &[&str]); 10] = [
+/// Prints the version of aioquic, if it is installed.
+const AIOQUIC: &str =
+    "from importlib import util, metadata as m; util.find_spec('aioquic') and print('aioquic', m.version('aioquic'))";
+
+const TOOLS: [(&str, &[&str]); 12] = [
     ("uname", &["-sr"]),
     ("tcpdump", &["--version"]),
     ("tshark", &["--version"]),
@@ -34,6 +38,8 @@ const TOOLS: [(&str, &[&str]); 10] = [
     ("getent", &["--version"]),
     ("chronyd", &["--version"]),
     ("ping", &["-V"]),
+    ("python3", &["--version"]),
+    ("python3", &["-c", AIOQUIC]),
 ];
 
 /// Writes `README.md` into the folder of a recording at one point.

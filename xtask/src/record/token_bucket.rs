@@ -206,6 +206,6 @@ fn describe(folder: &Path, frames: [usize; 2], bursts: usize, samples: usize) ->
         frames[1],
     );
     readme::files(&mut text, folder, &["ingress.pcap.xz", "egress.pcap.xz", "truth.csv", "backlog.csv"])?;
-    readme::made_with(&mut text, &["tshark", "dnsmasq", "dig", "kdig", "getent", "chronyd", "ping"])?;
+    readme::made_with(&mut text, &["tshark", "dnsmasq", "dig", "kdig", "getent", "chronyd", "ping", "python3"])?;
     readme::save(&text, folder)
 }

@@ -7,6 +7,7 @@
 //! - TCP: the copy that reached the far end first, if it did so before the response left there. A SYN-ACK or an
 //!   acknowledgement, original or retransmitted, answers that one.
 //! - DNS, NTP, ICMP: the last copy to reach the far end before the response left there; each copy has its own answer.
+//! - QUIC: one of these, depending on the packet (`quic`).
 //!
 //! An exchange lasts from the first request with its id to the first response. Later requests with the same id begin
 //! another exchange.
@@ -15,6 +16,9 @@ use super::headers::{ACK, Dns, FIN, Headers, Message, RST, SYN, Segment};
 use super::line::{Journey, Sent};
 use dwell_types::FlowKey;
 use std::collections::{BTreeMap, HashMap};
+
+// QUIC.
+mod quic;
 
 /// One answered exchange.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +37,7 @@ pub(crate) struct Row {
     pub(crate) since_first_ns: i64,
     /// From its last request to the response.
     pub(crate) since_last_ns: i64,
-    /// Number of requests in the exchange.
+    /// Number of requests in the exchange. Packets of QUIC that were sent at once are one.
     pub(crate) requests: usize,
     /// Number of earlier exchanges with this id.
     pub(crate) earlier: u32,
@@ -62,6 +66,12 @@ pub(crate) enum Rule {
     Ntp,
     /// Echo request → echo reply.
     Echo,
+    /// A QUIC client's Initial packet → the server's first packet.
+    QuicBeyond,
+    /// The server's hello or Retry → the client's next packet.
+    QuicBefore,
+    /// A client's Initial packet → the same.
+    QuicSum,
 }
 
 impl Rule {
@@ -77,19 +87,28 @@ impl Rule {
             Self::Dns => ("dns", "both"),
             Self::Ntp => ("ntp", "both"),
             Self::Echo => ("icmp-echo", "both"),
+            Self::QuicBeyond => ("quic-handshake", "beyond"),
+            Self::QuicBefore => ("quic-handshake", "before"),
+            Self::QuicSum => ("quic-handshake", "sum"),
         }
     }
 
     /// Which of several identical requests is answered.
     fn answered(self, open: &[Copy], left_ns: i64) -> Option<usize> {
-        let arrived = |at: &usize| open[*at].arrived.is_some_and(|sent| sent.at_ns() < left_ns);
-        let key = |at: &usize| open[*at].arrived.map(Sent::at_ns);
         match self {
             // By definition the first request, whatever happened to it.
             Self::Ts | Self::Flow => Some(0),
-            Self::Beyond | Self::Before | Self::Sum | Self::Ack => (0..open.len()).filter(arrived).min_by_key(key),
-            Self::Dns | Self::Ntp | Self::Echo => (0..open.len()).filter(arrived).max_by_key(key),
+            Self::Dns | Self::Ntp | Self::Echo => {
+                let arrivals = open.iter().zip(0..).filter_map(|(copy, at)| Some((arrived_ns(copy, left_ns)?, at)));
+                arrivals.max().map(|(_, at)| at)
+            }
+            _ => arrived_first(open, left_ns, |_| true),
         }
+    }
+
+    /// Whether several frames may be one request.
+    fn has_flights(self) -> bool {
+        matches!(self, Self::QuicBeyond | Self::QuicBefore | Self::QuicSum)
     }
 }
 
@@ -117,6 +136,24 @@ struct Copy {
     point: Sent,
     arrived: Option<Sent>,
     frame: usize,
+    /// When it left its sender.
+    sent_ns: i64,
+    /// Of QUIC: hash of the sender's connection id, and how many packets it sent before to the receiver's.
+    id: u64,
+    number: usize,
+    /// Whether it is a request of its own, not part of that before.
+    begins: bool,
+}
+
+/// Among those that are chosen, the copy that reached the far end first, before the response left there.
+fn arrived_first(copies: &[Copy], left_ns: i64, is_chosen: impl Fn(&Copy) -> bool) -> Option<usize> {
+    let chosen = copies.iter().zip(0..).filter(|(copy, _)| is_chosen(copy));
+    chosen.filter_map(|(copy, at)| Some((arrived_ns(copy, left_ns)?, at))).min().map(|(_, at)| at)
+}
+
+/// When a copy reached the far end, if it did before this time.
+fn arrived_ns(copy: &Copy, left_ns: i64) -> Option<i64> {
+    copy.arrived.map(Sent::at_ns).filter(|&at_ns| at_ns < left_ns)
 }
 
 /// What a request has in common with its response: the rule, the request's flow and up to two numbers.
@@ -126,16 +163,20 @@ type Id = (Rule, FlowKey, u64, u64);
 struct Exchanges {
     open: HashMap<Id, Vec<Copy>>,
     closed: HashMap<Id, u32>,
+    /// Of QUIC, by the client's flow and id.
+    connections: HashMap<(FlowKey, u64), quic::Connection>,
     truth: Truth,
 }
 
 /// Matches requests and responses among the frames that crossed the point.
 pub(crate) fn truth(journeys: &[Journey]) -> Truth {
     let mut exchanges = Exchanges::default();
-    for (number, (point, journey)) in crossings(journeys).into_iter().enumerate() {
+    let numbers = quic::numbers(journeys);
+    for (frame, (point, index)) in (1..).zip(order(journeys)) {
+        let journey = &journeys[index];
         if let Some(headers) = journey.headers() {
-            let copy = Copy { point, arrived: journey.left, frame: number + 1 };
-            exchanges.observe(&headers, copy, journey.entered_ns);
+            let (arrived, sent_ns, number) = (journey.left, journey.entered_ns, numbers[index]);
+            exchanges.observe(&headers, Copy { point, arrived, frame, sent_ns, id: 0, number, begins: true });
         }
     }
     exchanges.truth
@@ -164,8 +205,9 @@ fn order(journeys: &[Journey]) -> Vec<(Sent, usize)> {
 }
 
 impl Exchanges {
-    /// Handles a frame; `left_ns` is when it left its sender.
-    fn observe(&mut self, headers: &Headers, copy: Copy, left_ns: i64) {
+    /// Handles a frame.
+    fn observe(&mut self, headers: &Headers, copy: Copy) {
+        let left_ns = copy.sent_ns;
         let (flow, reverse) = (headers.flow, headers.flow.reversed());
         match headers.message {
             Message::Tcp(ref segment) => self.segment(flow, segment, copy, left_ns),
@@ -180,6 +222,7 @@ impl Exchanges {
             Message::Echo { reply: true, id, sequence } => {
                 self.response((Rule::Echo, reverse, u64::from(id), u64::from(sequence)), copy, left_ns);
             }
+            Message::Quic(quic) => self.quic(flow, quic, copy),
             Message::Ntp { .. } | Message::Other => {}
         }
     }
@@ -239,16 +282,25 @@ impl Exchanges {
 
     fn request(&mut self, id: Id, copy: Copy) {
         let copies = self.open.entry(id).or_default();
-        copies.push(copy);
+        let is_part = |last: &Copy| id.0.has_flights() && quic::is_part(copy, *last);
+        let begins = !copies.last().is_some_and(is_part);
+        copies.push(Copy { begins, ..copy });
         let count = self.truth.counts.entry(id.0).or_default();
-        count.requests += 1;
-        count.repeats += usize::from(copies.len() > 1);
+        count.requests += usize::from(begins);
+        count.repeats += usize::from(begins && copies.len() > 1);
     }
 
     fn response(&mut self, id: Id, response: Copy, left_ns: i64) {
+        self.response_to(id, response, |copies| id.0.answered(copies, left_ns));
+    }
+
+    /// Handles a response to one of the open copies of a request.
+    fn response_to(&mut self, id: Id, response: Copy, answered: impl FnOnce(&[Copy]) -> Option<usize>) {
         let Some(copies) = self.open.remove(&id) else { return };
-        let answered = id.0.answered(&copies, left_ns);
-        let request = copies[answered.unwrap_or(0)];
+        let answered = answered(&copies);
+        let begins: Vec<&Copy> = copies.iter().filter(|copy| copy.begins).collect();
+        // What was sent at once is timed from its first frame.
+        let request = copies[(0..=answered.unwrap_or(0)).rev().find(|&at| copies[at].begins).unwrap_or(0)];
         let at = response.point.at_ns();
         let closed = self.closed.entry(id).or_default();
         self.truth.rows.push(Row {
@@ -258,8 +310,8 @@ impl Exchanges {
             delay_ns: answered.map(|_| at - request.point.at_ns()),
             error_ns: request.point.error_ns() + response.point.error_ns(),
             since_first_ns: at - copies[0].point.at_ns(),
-            since_last_ns: at - copies[copies.len() - 1].point.at_ns(),
-            requests: copies.len(),
+            since_last_ns: at - begins[begins.len() - 1].point.at_ns(),
+            requests: begins.len(),
             earlier: *closed,
             frames: (request.frame, response.frame),
         });
@@ -282,12 +334,16 @@ pub(crate) mod tests {
         Segment { sequence, acknowledgement, flags, payload_length: 0, timestamps: None, dns: None }
     }
 
-    /// A frame that entered, crossed and left at these times in milliseconds.
+    /// A segment that entered, crossed and left at these times in milliseconds.
     pub(crate) fn journey(outward: bool, segment: &Segment, entered: i64, crossed: i64, left: Option<i64>) -> Journey {
+        let (from, to) = if outward { (CLIENT, SERVER) } else { (SERVER, CLIENT) };
+        journey_of(outward, tcp(from, to, segment), entered, crossed, left)
+    }
+
+    /// The same of any frame.
+    pub(crate) fn journey_of(outward: bool, head: Vec<u8>, entered: i64, crossed: i64, left: Option<i64>) -> Journey {
         let sent = |ms: i64| Sent { due_ns: ms * MS, after_ns: ms * MS, before_ns: ms * MS + 200 };
         let verdict = Verdict { hold_ns: 0, rule: plan::Rule::Plain };
-        let (from, to) = if outward { (CLIENT, SERVER) } else { (SERVER, CLIENT) };
-        let head = tcp(from, to, segment);
         Journey {
             length: head.len(),
             head,
@@ -301,7 +357,7 @@ pub(crate) mod tests {
         }
     }
 
-    fn of(truth: &Truth, rule: Rule) -> Vec<&Row> {
+    pub(crate) fn of(truth: &Truth, rule: Rule) -> Vec<&Row> {
         truth.rows.iter().filter(|row| row.rule == rule).collect()
     }
 

@@ -92,7 +92,7 @@ pub(crate) struct Comparison {
     pub(crate) apart: usize,
 }
 
-const FILTERS: [&str; 12] = [
+const FILTERS: [&str; 15] = [
     "tcp.flags.syn==1 && tcp.flags.ack==0",
     "tcp.flags.syn==1 && tcp.flags.ack==1",
     "tcp.flags.reset==1",
@@ -102,6 +102,9 @@ const FILTERS: [&str; 12] = [
     "dns.flags.response==1",
     "dns.time",
     "ntp",
+    "quic.long.packet_type==0 || quic.long.packet_type_v2==1",
+    "quic.long.packet_type==3 || quic.long.packet_type_v2==0",
+    "quic.header_form==0",
     "icmp.type==8 || icmpv6.type==128",
     "icmp.type==0 || icmpv6.type==129",
     "arp || icmpv6.type in {130..143}",

@@ -8,15 +8,16 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 
-const CAPTURES: [&str; 6] = [
+const CAPTURES: [&str; 7] = [
     "mixed/mixed.pcap.zst",
     "tcp/tcp.pcap.gz",
     "handshake-slow/handshake-slow.pcap.gz",
     "dns/dns.pcap.xz",
     "ntp/ntp.pcap",
     "icmp/icmp.pcapng",
+    "quic/quic.pcap.zst",
 ];
-const MATCHES: &str = "tcp-handshake,tcp-ack,tcp-ts,tcp-flow,dns,ntp,icmp-echo";
+const MATCHES: &str = "tcp-handshake,tcp-ack,tcp-ts,tcp-flow,dns,ntp,icmp-echo,quic-handshake";
 /// How far the kernel's timestamp and the recorder's clock readings can be apart, beyond the error of the latter.
 const CLOCKS_NS: i64 = 50_000;
 

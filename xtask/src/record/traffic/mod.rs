@@ -10,6 +10,7 @@ use std::time::Duration;
 mod dns;
 mod icmp;
 mod ntp;
+mod quic;
 mod tcp;
 
 /// A kind of traffic.
@@ -25,6 +26,8 @@ pub(crate) enum Kind {
     FewDns,
     /// Clients of chronyd.
     Ntp,
+    /// This many connections of QUIC, over this time.
+    Quic(u64),
     /// ping and ping -6, with this time between echoes.
     Icmp(Duration),
 }
@@ -45,6 +48,7 @@ impl Servers {
                 Kind::Tcp(_) => servers.tcp = Some(tcp::Server::start()?),
                 Kind::Dns | Kind::FewDns => servers.daemons.push(dns::server()?),
                 Kind::Ntp => servers.daemons.push(ntp::server(scratch)?),
+                Kind::Quic(_) => servers.daemons.push(quic::server(scratch)?),
                 // These need no server of their own: the TCP server and the kernel answer them.
                 Kind::Transfers | Kind::Icmp(_) => {}
             }
@@ -66,6 +70,7 @@ pub(crate) fn clients(
         Kind::Dns => Ok([dns::lists(seed, span, scratch)?, dns::clients(seed, span)].into_iter().flatten().collect()),
         Kind::FewDns => Ok(dns::clients(seed, span)),
         Kind::Ntp => Ok(ntp::clients(span, scratch)),
+        Kind::Quic(connections) => quic::clients(connections, seed, span, scratch),
         Kind::Icmp(pause) => Ok(icmp::clients(span, pause)),
     }
 }
