@@ -15,8 +15,9 @@
 //! server's id.
 //!
 //! **Repeats.** What is sent again has another packet number, in a part of the packet that is protected. A client's
-//! hello may take several datagrams, as a server's does: Initial packets within 10 ms of the one before are one request,
-//! later ones repeat it, so that the answer may be to either.
+//! hello may take several datagrams, as a server's does: Initial packets within 10 ms of the one before, with none of
+//! another kind between them, are one request; later ones repeat it, so that the answer may be to either. A Retry is
+//! named by its id: which of several the client follows is known.
 //!
 //! **Limits.** A handshake of which the first packets are not in the capture, or that continues after it was evicted, is
 //! passed over if the server's port is 443 or its ids have less than 8 bytes; otherwise its server is taken for a client.
@@ -64,6 +65,8 @@ struct Handshake {
     chosen: u16,
     server: [u16; 2],
     stage: Stage,
+    /// Whether another packet has followed the request that is open, so that the next one is none of its flight.
+    is_flight_over: bool,
 }
 
 /// What was seen last.
@@ -170,7 +173,8 @@ impl Handshake {
     fn new<S: Sink>(name: u64, packet: Packet<'_>, to: &mut Emitter<'_, S>) -> Self {
         let at = to.at.as_nanos();
         let (name, word) = (name as u32, hash::word(name, at as u64) as u32);
-        let mut new = Self { name, word, last: at, chosen: 0, server: [0; 2], stage: Stage::Asked };
+        let mut new =
+            Self { name, word, last: at, chosen: 0, server: [0; 2], stage: Stage::Asked, is_flight_over: false };
         new.chosen = new.tag(packet.destination);
         new.ask(to);
         new
@@ -186,30 +190,33 @@ impl Handshake {
         tag == self.chosen || self.server.contains(&tag)
     }
 
-    /// Processes a packet of the client.
+    /// Processes a packet of the client. It sends to the id that it chose until it has heard from the server, which may
+    /// keep that id.
     fn client<S: Sink>(&mut self, packet: Packet<'_>, to: &mut Emitter<'_, S>) {
         let tag = self.tag(packet.destination);
+        let has_heard = tag != self.chosen || self.server.contains(&tag);
         match self.stage {
             Stage::Asked if packet.is_initial && tag == self.chosen => {
                 if self.is_repeat(to.at.as_nanos()) {
                     self.ask(to);
                 }
             }
-            Stage::AskedBack if self.server.contains(&tag) => {
+            Stage::AskedBack if has_heard => {
                 let ids = self.exchanges(to, to.flow.sender);
-                to.response_with(Exchange::QuicBefore, ids.before(0), 0);
+                to.response_with(Exchange::QuicBefore, ids.before(tag.into()), 0);
                 to.response_with(Exchange::QuicSum, ids.sum(), 0);
                 self.stage = Stage::Complete;
             }
-            _ => {}
+            // The server's next packet may be caused by this one.
+            Stage::AskedBack => self.is_flight_over = true,
+            Stage::Asked | Stage::Answered | Stage::Complete => {}
         }
     }
 
     /// Processes a packet of the server. One that asks the client to begin again, and others after that, may name new ids;
-    /// of several such packets the client follows the first that it gets.
+    /// of several such packets the client follows one.
     fn server<S: Sink>(&mut self, packet: Packet<'_>, to: &mut Emitter<'_, S>) {
         let own = self.tag(packet.source);
-        self.server = if self.server[0] == 0 { [own; 2] } else { [self.server[0], own] };
         let ids = self.exchanges(to, to.flow.receiver);
         if self.stage == Stage::Asked {
             to.response_with(Exchange::QuicBeyond, ids.beyond(), 0);
@@ -218,20 +225,23 @@ impl Handshake {
         let asks = packet.asks
             && match self.stage {
                 Stage::Answered => true,
-                Stage::AskedBack => self.is_repeat(to.at.as_nanos()),
+                Stage::AskedBack => self.is_repeat(to.at.as_nanos()) || own != self.server[1],
                 Stage::Asked | Stage::Complete => false,
             };
+        self.server = if self.server[0] == 0 { [own; 2] } else { [self.server[0], own] };
         if asks {
-            to.request_with(Exchange::QuicBefore, ids.before(0), 0);
+            to.request_with(Exchange::QuicBefore, ids.before(own.into()), 0);
             (self.stage, self.last) = (Stage::AskedBack, to.at.as_nanos());
         }
+        // A hello comes before the rest of its flight.
+        self.is_flight_over = !packet.asks && !packet.is_initial;
     }
 
     /// Whether a packet repeats the request that is open, and does not belong to its flight.
     fn is_repeat(&mut self, at: i64) -> bool {
         let pause = at.saturating_sub(self.last);
         self.last = at;
-        pause > FLIGHT_NS
+        std::mem::take(&mut self.is_flight_over) || pause > FLIGHT_NS
     }
 
     /// The packet is a request of the client.
@@ -506,23 +516,43 @@ mod tests {
         assert_eq!(ends.client(INITIAL, &[9; 8]).seen.len(), 2);
     }
 
-    /// A client that sends its hello again gets a Retry for each, and follows the first.
+    /// A client that sends its hello again gets a Retry for each, and follows one.
     #[test]
     fn several_retries() {
-        for follows in 0..2 {
-            let mut ends = Ends::of(CLIENT);
+        for follows in 0..3 {
+            let mut ends = Ends::of(&[1, 2, 3, 4]);
             let asked = ends.client(INITIAL, CHOSEN);
-            let retries = [[20; 8], [21; 8]].map(|id| {
-                ends.pair.wait(50 * MS);
-                ends.pair.server_udp(&packet_of(1, RETRY, CLIENT, &id, 0))
+            let retries = [20, 21, 22].map(|n| {
+                assert!(ends.client(INITIAL, CHOSEN).requests().is_empty());
+                ends.pair.server_udp(&packet_of(1, RETRY, &[1, 2, 3, 4], &[n; 8], 0))
             });
-            assert!(ends.client(INITIAL, CHOSEN).seen.is_empty());
             let completed = ends.client(INITIAL, &[20 + follows; 8]);
-            assert_complete(&asked, &retries[0], &retries[0], &completed);
-            assert!(completed.answers(&retries[1], Leg::Before));
-            assert!(ends.server(INITIAL, &[30; 8]).seen.is_empty());
-            assert!(ends.client(INITIAL, &[30; 8]).seen.is_empty());
-            assert!(ends.client(INITIAL, &[20; 8]).seen.is_empty());
+            for (n, retry) in (0..).zip(&retries) {
+                assert_eq!(completed.answers(retry, Leg::Before), n == follows);
+            }
+            assert!(completed.answers(&asked, Leg::Sum));
+            for (server, id) in [(true, 30), (false, 30), (false, 20), (false, 21)] {
+                let id = [id; 8];
+                let said = if server { ends.server(INITIAL, &id) } else { ends.client(INITIAL, &id) };
+                assert!(said.seen.is_empty());
+            }
+        }
+    }
+
+    /// What comes between two packets ends the flight of the first: that of the other end, or the rest of a server's.
+    #[test]
+    fn flights_end_early() {
+        let mut ends = Ends::of(CLIENT);
+        ends.client(INITIAL, CHOSEN);
+        let hello = ends.server(INITIAL, SERVER);
+        assert!(ends.server(INITIAL, SERVER).seen.is_empty());
+        assert!(ends.client(INITIAL, CHOSEN).seen.is_empty());
+        let again = ends.server(INITIAL, SERVER);
+        assert!(ends.server(HANDSHAKE, SERVER).seen.is_empty());
+        let third = ends.server(INITIAL, SERVER);
+        let completed = ends.client(INITIAL, SERVER);
+        for hello in [hello, again, third] {
+            assert!(completed.answers(&hello, Leg::Before));
         }
     }
 }
