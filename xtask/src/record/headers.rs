@@ -63,7 +63,7 @@ pub(crate) struct Quic {
     /// Hashes of the connection ids of its receiver and its sender.
     pub(crate) destination: u64,
     pub(crate) source: u64,
-    /// Bytes of the datagram on the wire.
+    /// Bytes of an Initial packet after its header, or of the datagram if that is cut.
     pub(crate) length: usize,
 }
 
@@ -85,11 +85,11 @@ impl Quic {
         matches!(self.packet, QuicPacket::Initial | QuicPacket::Retry)
     }
 
-    /// Whether a server sent it to be answered: a Retry, a hello, or a PING. Datagrams with acknowledgements alone are
-    /// shorter, as only those that are to be acknowledged are padded to 1,200 bytes (RFC 9000 §14.1).
+    /// Whether it is a server's Retry or hello. What only acknowledges, with a PING or not, is shorter.
     pub(crate) fn asks_client(&self) -> bool {
+        const LEAST_HELLO: usize = 64;
         !self.is_of_client
-            && (self.packet == QuicPacket::Retry || self.packet == QuicPacket::Initial && self.length >= 1200)
+            && (self.packet == QuicPacket::Retry || self.packet == QuicPacket::Initial && self.length >= LEAST_HELLO)
     }
 }
 
@@ -234,8 +234,22 @@ fn quic(payload: &[u8], length: usize, is_of_client: bool) -> Option<Quic> {
         Some((hash::bytes(hash::start(0), payload.get(at + 1..end)?), end))
     };
     let (destination, end) = id(5)?;
-    let (source, _) = id(end)?;
+    let (source, end) = id(end)?;
+    let length = initial_length(payload, end).unwrap_or(length);
     Some(Quic { packet, is_of_client, destination, source, length })
+}
+
+/// The length that an Initial packet states, after its token.
+fn initial_length(packet: &[u8], at: usize) -> Option<usize> {
+    // The first two bits of a number are the logarithm of how many bytes it takes.
+    let number = |at: usize| {
+        let bytes = 1usize << (packet.get(at)? >> 6);
+        let digits = packet.get(at..at + bytes)?.iter();
+        let number = digits.fold(0usize, |number, &byte| number << 8 | usize::from(byte));
+        Some((number & !(3 << (8 * bytes - 2)), at + bytes))
+    };
+    let (token, at) = number(at)?;
+    Some(number(at.checked_add(token)?)?.0)
 }
 
 fn echo(body: &[u8]) -> Message {
@@ -342,7 +356,14 @@ pub(crate) mod tests {
         let answer = |first, length| read(&udp(server, client, &long(first, 1, &[2], &[1; 8]), length)).unwrap();
         let hello = answer(0xc0, 1200);
         assert_eq!((hello.destination, hello.source), (sent.source, sent.destination));
-        assert_eq!([hello, answer(0xc0, 1199), answer(0xf0, 90)].map(|quic| quic.asks_client()), [true, false, true]);
+        assert_eq!([hello, answer(0xc0, 63), answer(0xf0, 60)].map(|quic| quic.asks_client()), [true, false, true]);
+        let stated = |rest: &[u8]| {
+            let packet = [&long(0xc0, 1, &[2], &[1; 8]), rest].concat();
+            read(&udp(server, client, &packet, 1200)).unwrap().asks_client()
+        };
+        // Without a token and behind one, in one byte and in two; padded without being longer.
+        assert!(!stated(&[0, 25]) && !stated(&[0, 0x40, 63]) && stated(&[0, 0x40, 64]));
+        assert!(!stated(&[1, 0xff, 63]) && stated(&[1, 0xff, 0x44, 0]));
         assert!(!answer(0xe0, 1200).asks_client() && !answer(0xe0, 1200).opens());
         let cut = long(0xc0, 1, &[1; 8], &[2]);
         assert!((0..cut.len()).all(|length| read(&udp(client, server, &cut[..length], 1200)).is_none()));
