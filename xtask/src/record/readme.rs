@@ -129,13 +129,17 @@ fn by_tshark(text: &mut String, tshark: &Tshark) -> Result<()> {
     for (filter, count) in tshark.counts.iter().filter(|(_, count)| *count > 0) {
         writeln!(text, "| `{}` | {count} |", filter.replace("||", "or").replace("&&", "and"))?;
     }
+    let compared: Vec<_> = tshark.comparisons.iter().filter(|line| line.both > 0).collect();
+    if compared.is_empty() {
+        return Ok(());
+    }
     writeln!(
         text,
         "\nIts delays against the truth, response by response. Differences are over exchanges with one request.\n"
     )?;
     writeln!(text, "| field | match | both | only tshark | only truth | median difference | p99 | max | > 1 ms |")?;
     writeln!(text, "|---|---|---:|---:|---:|---:|---:|---:|---:|")?;
-    for line in tshark.comparisons.iter().filter(|line| line.both > 0) {
+    for line in compared {
         let [median, most, max] = line.difference_ns.map(Nanos::new);
         let [theirs, ours] = line.only;
         writeln!(

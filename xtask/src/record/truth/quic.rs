@@ -17,9 +17,10 @@ use std::collections::HashMap;
 /// Packets that a host sent with no longer pause between them are one flight. Its timers are longer.
 const FLIGHT_NS: i64 = 5_000_000;
 
-/// Whether a packet belongs to the flight of the one before. A hello after the rest of a flight is another one.
+/// Whether a packet belongs to the flight of the one before. A hello after the rest of a flight is another one, and so is a
+/// Retry with an id of its own.
 pub(super) fn is_part(packet: Copy, last: Copy) -> bool {
-    packet.number == last.number + 1 && packet.sent_ns - last.sent_ns <= FLIGHT_NS
+    packet.id == last.id && packet.number == last.number + 1 && packet.sent_ns - last.sent_ns <= FLIGHT_NS
 }
 
 /// What has crossed the point of a connection, which is named by the client's flow and id.
@@ -241,7 +242,7 @@ mod tests {
             server(RETRY, RETRIED[1], 100, (603, 611, Some(621))),
             client(INITIAL, RETRIED[0], (621, 630, Some(640))),
         ]);
-        assert_eq!(legs(&truth), [(Some(405), 105, 3), (Some(20), 20, 1), (Some(425), 125, 3)]);
+        assert_eq!(legs(&truth), [(Some(405), 105, 3), (Some(20), 19, 2), (Some(425), 125, 3)]);
     }
 
     /// A packet to the server's id that an acknowledgement has named, before the hello has arrived, answers nothing.
