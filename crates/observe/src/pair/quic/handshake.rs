@@ -332,7 +332,7 @@ mod tests {
     #[test]
     fn three_legs() {
         for version in [1, VERSION_2, 0xff00_001d] {
-            let kind = |first: u8| if version == VERSION_2 { first + 0x10 & 0x30 | 0xc0 } else { first };
+            let kind = |first: u8| if version == VERSION_2 { (first + 0x10) & 0x30 | 0xc0 } else { first };
             for client in [CLIENT, &[], &[5; 20]] {
                 for server in [SERVER, &[], CHOSEN] {
                     let mut pair = pair();
