@@ -58,10 +58,11 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
     if is_pipe && arguments.interval.is_some() && arguments.report.format().writing() == Writing::AtEnd {
         messages::say("all intervals are written at the end; --format jsonl or csv writes each one as it ends");
     }
-    let mut observer = observer(arguments);
+    let mut observer = observer(arguments, arguments.memory);
     let settings = settings(arguments, arguments.matches(), arguments.group.is_some())?;
     let (flows, taken) = flows(arguments, &settings).unzip();
-    let mut meter = meter(arguments, settings, observer.most_bytes(), taken)?;
+    let tables = |memory| self::observer(arguments, memory).most_bytes();
+    let mut meter = meter(arguments, settings, tables, taken)?;
     let mut outputs = Outputs::open(arguments)?;
     let mut followed = (outputs.wants_samples() || flows.is_some()).then(|| Followed::new(flows, arguments.ambiguous));
     let mut reports = Reports::new(arguments, paths.iter().map(|p| p.display().to_string()).collect());
@@ -152,7 +153,7 @@ fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Resu
     let names = names.filter(|_| events.has_groups());
     let mut reuse = Reuse::default();
     let tables = events.state_bytes() + size_of_val(&reuse) - names.map_or(0, bytes);
-    let mut meter = meter(arguments, settings, tables, names)?;
+    let mut meter = meter(arguments, settings, |_| tables, names)?;
     let mut outputs = Outputs::open(arguments)?;
     let mut followed = Followed::new(None, arguments.ambiguous);
     let mut reports = Reports::new(arguments, vec![path.display().to_string()]);
@@ -198,7 +199,7 @@ fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Resu
 }
 
 /// Follows handshakes of QUIC in an eighth of the memory, as far as that helps.
-fn observer(arguments: &Arguments) -> Observer {
+fn observer(arguments: &Arguments, memory: usize) -> Observer {
     const MOST: usize = 2 << 20;
     Observer::new(dwell_observe::Settings {
         matches: arguments.matches(),
@@ -208,7 +209,7 @@ fn observer(arguments: &Arguments) -> Observer {
         max_groups: usize::from(arguments.max_groups),
         seed: arguments.seed,
         ids: arguments.method.ids(),
-        handshake_bytes: (arguments.memory / 8).min(MOST),
+        handshake_bytes: (memory / 8).min(MOST),
     })
 }
 
@@ -258,8 +259,13 @@ impl Part {
 }
 
 /// A meter with the memory that is left by the tables of the observer or log, and by `part`.
-fn meter(arguments: &Arguments, settings: Settings, tables: usize, part: Option<Part>) -> Result<RttMeter, Failure> {
-    let besides = |memory: usize| tables + part.map_or(0, |part| part.of(memory));
+fn meter(
+    arguments: &Arguments,
+    settings: Settings,
+    tables: impl Fn(usize) -> usize,
+    part: Option<Part>,
+) -> Result<RttMeter, Failure> {
+    let besides = |memory: usize| tables(memory) + part.map_or(0, |part| part.of(memory));
     let memory = settings.memory.saturating_sub(besides(settings.memory));
     RttMeter::new(&Settings { memory, ..settings }).map_err(|error| {
         Failure::Usage(match error {

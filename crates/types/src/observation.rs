@@ -228,15 +228,18 @@ impl Match {
         matches!(self, Self::TcpHandshake)
     }
 
+    /// Whether its exchanges are the legs of handshakes, and their sum.
+    pub const fn is_handshake(self) -> bool {
+        matches!(self, Self::TcpHandshake | Self::QuicHandshake)
+    }
+
     /// The legs of this rule's exchanges, in the order of reports; `has_inside` if `--inside` separates inside from
     /// outside.
     pub const fn legs(self, has_inside: bool) -> &'static [Leg] {
         match (self, has_inside) {
             (Self::Events, _) => &[Leg::Both],
-            (Self::TcpHandshake | Self::QuicHandshake, false) => &[Leg::Beyond, Leg::Before, Leg::Sum],
-            (Self::TcpHandshake | Self::QuicHandshake, true) => {
-                &[Leg::Outward, Leg::Inward, Leg::Beyond, Leg::Before, Leg::Sum]
-            }
+            (_, false) if self.is_handshake() => &[Leg::Beyond, Leg::Before, Leg::Sum],
+            (_, true) if self.is_handshake() => &[Leg::Outward, Leg::Inward, Leg::Beyond, Leg::Before, Leg::Sum],
             (_, false) => &[Leg::Both],
             (_, true) => &[Leg::Outward, Leg::Inward, Leg::Inside, Leg::Outside],
         }

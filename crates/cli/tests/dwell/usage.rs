@@ -409,12 +409,13 @@ fn the_memory_that_is_enough_is_named() {
     let sketched = ["--method", "lda", "--from", "10.10.0.0/16,fd00:10::/32", "--sketch-bytes", "20000"];
     let log = ["rtt", "--events", "log.csv", "--max-groups", "2000"];
     let of_flows = [&sketched[..], &["--flows", "--flow-bytes", "30000"]].concat();
-    let some: [(&[&str], &[&str]); 25] = [
+    let some: [(&[&str], &[&str]); 26] = [
         (&rtt, &[]),
         (&rtt, &["--flows"]),
         (&rtt, &["--method", "fridge"]),
         (&rtt, &["--method", "km"]),
         (&rtt, &["--match", "dns"]),
+        (&rtt, &["--match", "quic-handshake"]),
         (&rtt, &["--group", "src/24", "--max-groups", "1000"]),
         (&rtt, &["--method", "fridge", "--slots", "5000"]),
         (&rtt, &["--method", "hash-sample", "--slots", "5000"]),

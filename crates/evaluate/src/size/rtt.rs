@@ -63,10 +63,6 @@ impl Expected {
         self.expiry.unwrap_or(Settings::usual_expiry(self.matching))
     }
 
-    fn is_handshake(&self) -> bool {
-        self.matching == Match::TcpHandshake
-    }
-
     /// Delays as the simulator draws them.
     fn delays(&self) -> Result<Vec<Nanos>, String> {
         const DRAWN: u64 = 100_000;
@@ -87,7 +83,7 @@ impl Expected {
     fn traffic(&self, delays: &[Nanos]) -> Result<Traffic, String> {
         let exchanges = self.rate * self.answered * self.span.get() as f64 / 1e9;
         // The first segment of a handshake waits for two answers, and the second, if there is one, for the third.
-        let entering = if self.is_handshake() { 2.0 + self.answered } else { 1.0 };
+        let entering = if self.matching.is_handshake() { 2.0 + self.answered } else { 1.0 };
         let traffic = Traffic::new(self.rate * entering, self.span, exchanges, delays).filter(|_| exchanges >= 1.0);
         traffic.ok_or_else(|| "less than one exchange expected: use a higher rate or a longer --span".to_owned())
     }
@@ -136,7 +132,7 @@ impl Expected {
         let open = rate * (answered * mean + (1.0 - answered) * longest.as_secs_f64());
         let most = open + 5.0 * open.sqrt();
         // A handshake waits for the other side, then for this one, and all the time for both together.
-        let entries = if self.is_handshake() { 2.0 } else { 1.0 };
+        let entries = if self.matching.is_handshake() { 2.0 } else { 1.0 };
         let bytes = memories().find(|&bytes| self.room(bytes) as f64 >= entries * most);
         Exact {
             open_requests: open,
