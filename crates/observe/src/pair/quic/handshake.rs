@@ -374,9 +374,11 @@ mod tests {
         let retry = ends.pair.server_udp(&packet_of(1, RETRY, CLIENT, RETRIED, 0));
         let completed = ends.client(INITIAL, RETRIED);
         assert_complete(&asked, &retry, &retry, &completed);
-        // The server may choose another id again. The client's answer to that begins nothing.
+        // The server may choose another id again. The client's answer to that begins nothing, nor does what is late.
         assert!(ends.server(INITIAL, &[4; 8]).seen.is_empty());
-        assert!(ends.client(INITIAL, &[4; 8]).seen.is_empty());
+        for id in [&[4; 8], RETRIED, CHOSEN] {
+            assert!(ends.client(INITIAL, id).seen.is_empty());
+        }
     }
 
     /// Packets within 10 ms of the one before are one request; later ones repeat it, with the same id.
@@ -389,6 +391,7 @@ mod tests {
             assert!(ends.client(INITIAL, CHOSEN).seen.is_empty());
         }
         ends.pair.wait(9 * MS + 1);
+        assert!(ends.client(ZERO_RTT, CHOSEN).seen.is_empty());
         let again = ends.client(INITIAL, CHOSEN);
         assert_eq!(again.requests(), [Leg::Beyond, Leg::Sum]);
         let hello = ends.server(INITIAL, SERVER);
@@ -545,6 +548,7 @@ mod tests {
         let mut ends = Ends::of(CLIENT);
         ends.client(INITIAL, CHOSEN);
         let hello = ends.server(INITIAL, SERVER);
+        assert!(ends.acknowledges(SERVER).seen.is_empty());
         assert!(ends.server(INITIAL, SERVER).seen.is_empty());
         assert!(ends.client(INITIAL, CHOSEN).seen.is_empty());
         let again = ends.server(INITIAL, SERVER);
