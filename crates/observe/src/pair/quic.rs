@@ -74,6 +74,11 @@ fn integer(bytes: &[u8]) -> Option<(u64, &[u8])> {
     Some((more.iter().fold(u64::from(first & 0x3f), |number, &byte| number << 8 | u64::from(byte)), rest))
 }
 
+/// The place in a set of what a new entry replaces: the first of the lowest rank.
+fn lowest<T, K: Ord>(set: &[T], rank: impl Fn(&T) -> K) -> usize {
+    (0..set.len()).min_by_key(|&way| rank(&set[way])).unwrap_or_default()
+}
+
 /// Whether packets of a version look like those of RFC 9000.
 const fn knows(version: u32) -> bool {
     match version {

@@ -179,13 +179,8 @@ fn shortened(name: &str, longest: usize, size: f64, width: f64) -> String {
 fn ranked(reports: &[RttReport]) -> Vec<Course<'_>> {
     let mut ranked = Course::all(reports);
     ranked.retain(|result| result.lines().any(|line| line.answered() > 0.0));
-    order(reports).rank_courses(&mut ranked);
+    Order::of(reports).rank_courses(&mut ranked);
     ranked
-}
-
-/// The order of the results of these reports.
-fn order(reports: &[RttReport]) -> Order {
-    reports.first().map(|report| report.order).unwrap_or_default()
 }
 
 /// What the bands around the curves of these results mean; empty if there are no bands.

@@ -3,10 +3,10 @@
 use super::picture::{Look, Picture, Place};
 use super::scale::{DelayScale, TimeScale};
 use super::steps::{BETWEEN, BOTTOM, LEFT, RIGHT, TOP};
-use super::{bands, nothing, order, ranked, rtt_title, shortened, steps, subtitle, title};
+use super::{bands, nothing, ranked, rtt_title, shortened, steps, subtitle, title};
 use crate::facts::Span;
 use crate::quantiles::{P50, P95, P99, QUANTILES};
-use crate::rtt::{Course, ResultLine, RttReport};
+use crate::rtt::{Course, Order, ResultLine, RttReport};
 use crate::text;
 
 /// Maximum number of panels in a picture.
@@ -36,7 +36,7 @@ pub(super) fn picture(reports: &[RttReport]) -> Picture {
         sentences.push("At the lower edge: zero and less.".to_owned());
     }
     if ranked.len() > drawn.len() {
-        sentences.push(format!("The {} {} of {} results.", drawn.len(), order(reports).first(), ranked.len()));
+        sentences.push(format!("The {} {} of {} results.", drawn.len(), Order::of(reports).first(), ranked.len()));
     }
     subtitle(&sentences, LEFT, &mut picture);
     let time = TimeScale::new(from, to, LEFT, RIGHT);

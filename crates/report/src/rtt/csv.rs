@@ -102,8 +102,7 @@ fn of_flow<'a>(report: &'a RttReport, flow: &'a Flow, delays: Option<&FlowResult
 
 #[cfg(test)]
 mod tests {
-    use super::super::Order;
-    use super::super::{Requests, Responses, SCHEMA};
+    use super::super::{Order, Requests, Responses, SCHEMA};
     use super::*;
     use crate::facts::{Memory, MethodFacts, Span};
     use crate::quantiles::{P50, Quantiles};

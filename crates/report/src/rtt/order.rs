@@ -1,7 +1,7 @@
 //! In which order results are reported, and which of them a plot or a table draws: the first ones. Only these need a
 //! distribution function.
 
-use super::{Course, ResultLine};
+use super::{Course, ResultLine, RttReport};
 use crate::quantiles::QUANTILES;
 use dwell_types::Series;
 use std::cmp::Reverse;
@@ -35,6 +35,11 @@ impl Order {
     /// All of them.
     pub fn all() -> impl Iterator<Item = Self> {
         [Self::Exchanges, Self::Mean].into_iter().chain((0..QUANTILES.len()).map(Self::Quantile))
+    }
+
+    /// That of the results in these reports.
+    pub(crate) fn of(reports: &[RttReport]) -> Self {
+        reports.first().map(|report| report.order).unwrap_or_default()
     }
 
     /// The name on the command line.
@@ -117,7 +122,7 @@ impl Order {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Delays, Requests, Responses, RttReport};
+    use super::super::{Delays, Requests, Responses};
     use super::*;
     use crate::facts::{Memory, MethodFacts};
     use crate::quantiles::P95;

@@ -1,7 +1,7 @@
 //! The human-readable table: delays first, then what they are based on. At most 100 columns unless names or
 //! intervals are longer.
 
-use super::order::FEWEST_SAMPLES;
+use super::order::{FEWEST_SAMPLES, Order};
 use super::{self as rtt, Course, Dependent, Flow, OF_FLOWS, Quic, ResultLine, RttReport, histogram};
 use crate::facts::{Frames, Memory, Parameter, Span};
 use crate::footing::{self, WIDTH};
@@ -68,7 +68,7 @@ pub fn write_series(reports: &[RttReport], to: &mut impl Write) -> io::Result<()
     title(reports, to)?;
     let mut results = Course::all(reports);
     results.retain(|result| result.lines().any(is_asked));
-    reports.first().map(|report| report.order).unwrap_or_default().sort_courses(&mut results);
+    Order::of(reports).sort_courses(&mut results);
     if results.is_empty() {
         writeln!(to, "\nNo requests or responses were seen.")?;
     }

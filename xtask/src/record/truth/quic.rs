@@ -1,12 +1,13 @@
 //! The handshakes of QUIC, told by the ids of both ends, by what reached them, and by when they sent it.
 //!
-//! - *beyond*: a client's Initial packet → the server's first packet. What the server sends first answers the copy that reached
-//!   it first; what it sends later, which may be a hello repeated, one of the flight that arrived last, which it
+//! - *beyond*: a client's Initial packet → the server's first packet. What the server sends first answers the copy that
+//!   reached it first; what it sends later, which may be a hello repeated, one of the flight that arrived last, which it
 //!   acknowledges. Each copy has a Retry of its own, in the same order.
 //! - *before*: the server's hello or Retry → the client's first packet to the id that the server gave itself in it.
 //! - *sum*: the client's Initial packet that this hello or Retry answers → the same packet.
 //!
-//! What a host sends at once, without packets of another type between, is one request, timed from its first packet. A connection has one exchange of each: that after a Retry has no other.
+//! What a host sends at once, without packets of another type between, is one request, timed from its first packet. A
+//! connection has one exchange of each: that after a Retry has no other.
 
 use super::{Copy, Exchanges, Rule, arrived_first, arrived_ns};
 use crate::record::headers::{Message, Quic, QuicPacket};

@@ -28,7 +28,7 @@
 //! **State.** Sets of 4 handshakes, allocated once. A new one replaces one in its set that is complete, or else the one that
 //! has been silent longest; that is counted if it may still have been answered. Then those answered late are missing most.
 
-use super::{Long, PORT, QUIC};
+use super::{Long, PORT, QUIC, lowest};
 use crate::pair::emitter::Emitter;
 use crate::pair::ids::{self, Exchange};
 use dwell_types::{FlowKey, Sink, hash};
@@ -153,9 +153,8 @@ impl Handshakes {
 
     /// The place for a new one, which a complete one or the oldest must leave.
     fn place(&mut self, name: u64, at: i64) -> &mut Handshake {
-        let rank = |handshake: &Handshake| (handshake.stage != Stage::Complete, handshake.last);
         let set = self.set(name);
-        let way = (1..WAYS).fold(0, |least, way| if rank(&set[way]) < rank(&set[least]) { way } else { least });
+        let way = lowest(set, |handshake| (handshake.stage != Stage::Complete, handshake.last));
         let before = set[way];
         let is_open = before.stage != Stage::Complete && at.saturating_sub(before.last) <= PATIENCE_NS;
         self.evicted += u64::from(is_open);

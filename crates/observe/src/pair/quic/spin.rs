@@ -52,7 +52,7 @@
 //! **State.** 1,024 sets of 4 connections, allocated once; a new connection replaces the one in its set that has been
 //! silent longest. Those replaced before the idle timeout are counted as `evicted`.
 
-use super::{LONG, Long, QUIC, is_http};
+use super::{LONG, Long, QUIC, is_http, lowest};
 use crate::pair::emitter::Emitter;
 use crate::pair::ids::Exchange;
 use dwell_types::{FlowKey, Sink, hash};
@@ -231,7 +231,8 @@ impl Spin {
         if known.is_none() && !has_quic_bit {
             return;
         }
-        let way = known.unwrap_or_else(|| oldest(set));
+        // A free place, or that of the connection that has been silent longest.
+        let way = known.unwrap_or_else(|| lowest(set, |connection| (connection.used, connection.last)));
         let connection = &mut set[way];
         let silent = at.saturating_sub(connection.last);
         let is_foreign = connection.is_foreign(long);
@@ -263,12 +264,6 @@ impl Tags {
 /// Whether this is a STUN message, which may share a flow with QUIC (RFC 9443).
 fn is_stun(payload: &[u8]) -> bool {
     payload.get(4..8) == Some(&[0x21, 0x12, 0xa4, 0x42])
-}
-
-/// The index of a free place in a set, or of the connection that has been silent longest.
-fn oldest(set: &[Connection; WAYS]) -> usize {
-    let rank = |connection: &Connection| (connection.used, connection.last);
-    (1..WAYS).fold(0, |oldest, way| if rank(&set[way]) < rank(&set[oldest]) { way } else { oldest })
 }
 
 impl Quic {
