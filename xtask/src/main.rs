@@ -10,7 +10,8 @@ mod record;
 
 const USAGE: &str = "\
 usage: cargo xtask check [NAME…]    run every check, or those named: format lint docs testdata fuzz test
-       cargo xtask record [NAME…]   make the captures of testdata/ anew (root, Linux)";
+       cargo xtask record [NAME…]   make the captures of testdata/ anew (root, Linux)
+       cargo xtask truth [NAME…]    derive the truth of exchanges in them anew, after a change of the rules (Linux)";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -18,6 +19,8 @@ fn main() -> ExitCode {
         Some(("check", names)) => check::run(names),
         #[cfg(target_os = "linux")]
         Some(("record", names)) => record::run(names),
+        #[cfg(target_os = "linux")]
+        Some(("truth", names)) => record::derive(names),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);

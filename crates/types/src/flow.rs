@@ -176,11 +176,17 @@ impl FlowKey {
         if self.is_forward() { self } else { self.reversed() }
     }
 
+    /// Whether the packet goes from the higher port to the lower one, which is mostly that of the service.
+    #[inline]
+    pub const fn is_to_server(self) -> bool {
+        self.source_port > self.destination_port
+    }
+
     /// The same key for both directions: from the higher port to the lower one, which is mostly that of the service; with
     /// equal ports, or none, from the lower address.
     pub fn to_lower_port(self) -> Self {
         let (from, to) = (self.source_port, self.destination_port);
-        let is_kept = if from == to { self.source <= self.destination } else { from > to };
+        let is_kept = if from == to { self.source <= self.destination } else { self.is_to_server() };
         if is_kept { self } else { self.reversed() }
     }
 

@@ -109,6 +109,8 @@ pub enum Match {
     TcpAck,
     /// First segment with a TSval → first segment that echoes it.
     TcpTs,
+    /// End of what a client sends → beginning of what the server sends in response.
+    TcpResponse,
     /// SYN → first FIN or RST of either side.
     TcpFlow,
     /// Query → response, over UDP or TCP.
@@ -152,10 +154,11 @@ const _: () = assert!(Match::Events as usize + 1 == Match::ALL.len());
 
 impl Match {
     /// Every rule, in the order of reports; `Match::ALL[m as usize] == m`.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::TcpHandshake,
         Self::TcpAck,
         Self::TcpTs,
+        Self::TcpResponse,
         Self::TcpFlow,
         Self::Dns,
         Self::Ntp,
@@ -179,6 +182,7 @@ impl Match {
             Self::TcpHandshake => "tcp-handshake",
             Self::TcpAck => "tcp-ack",
             Self::TcpTs => "tcp-ts",
+            Self::TcpResponse => "tcp-response",
             Self::TcpFlow => "tcp-flow",
             Self::Dns => "dns",
             Self::Ntp => "ntp",
@@ -202,6 +206,7 @@ impl Match {
             Self::QuicSpin => 7,
             Self::Events => 8,
             Self::QuicHandshake => 9,
+            Self::TcpResponse => 10,
         }
     }
 
@@ -214,6 +219,7 @@ impl Match {
             Self::QuicSpin => Repeat::Ignored,
             Self::TcpHandshake
             | Self::TcpAck
+            | Self::TcpResponse
             | Self::TcpFlow
             | Self::Dns
             | Self::Ntp

@@ -46,6 +46,19 @@ pub(crate) enum Form {
     PcapNg,
 }
 
+impl Form {
+    /// What follows `.pcap` in the file's name.
+    pub(crate) const fn suffix(self) -> &'static str {
+        match self {
+            Self::Pcap => "",
+            Self::PcapGzip => ".gz",
+            Self::PcapXz => ".xz",
+            Self::PcapZstd => ".zst",
+            Self::PcapNg => "ng",
+        }
+    }
+}
+
 /// A running tcpdump, killed on drop.
 #[derive(Debug)]
 pub(crate) struct Tcpdump {
@@ -128,19 +141,35 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Captured>> {
     Ok(frames)
 }
 
+/// Reads a capture in its committed form, by way of this folder.
+pub(crate) fn read_kept(kept: &Path, form: Form, scratch: &Path) -> Result<Vec<Captured>> {
+    let copy = scratch.join(kept.file_name().unwrap_or_default());
+    fs::copy(kept, &copy).with_context(|| format!("cannot read {}", kept.display()))?;
+    let from = copy.display();
+    let (line, plain) = match form {
+        Form::Pcap => return read(&copy),
+        Form::PcapGzip => (format!("gzip -dqf {from}"), copy.with_extension("")),
+        Form::PcapXz => (format!("xz -dqf {from}"), copy.with_extension("")),
+        Form::PcapZstd => (format!("zstd -dqf --rm {from}"), copy.with_extension("")),
+        Form::PcapNg => (format!("editcap -F nsecpcap {from} {from}.plain"), PathBuf::from(format!("{from}.plain"))),
+    };
+    run(&line)?;
+    read(&plain)
+}
+
 /// Converts the pcap file to its committed form and returns the new path; removes the original unless that is the form.
 pub(crate) fn shape(pcap: &Path, form: Form) -> Result<PathBuf> {
     let from = pcap.display();
-    let (line, suffix) = match form {
+    let line = match form {
         Form::Pcap => return Ok(pcap.to_owned()),
-        Form::PcapGzip => (format!("gzip -9nf {from}"), ".gz"),
-        Form::PcapXz => (format!("xz -9ef {from}"), ".xz"),
-        Form::PcapZstd => (format!("zstd -19 -qf --rm {from}"), ".zst"),
-        Form::PcapNg => (format!("editcap -F pcapng {from} {from}ng"), "ng"),
+        Form::PcapGzip => format!("gzip -9nf {from}"),
+        Form::PcapXz => format!("xz -9ef {from}"),
+        Form::PcapZstd => format!("zstd -19 -qf --rm {from}"),
+        Form::PcapNg => format!("editcap -F pcapng {from} {from}ng"),
     };
     run(&line)?;
     if matches!(form, Form::PcapNg) {
         fs::remove_file(pcap)?;
     }
-    Ok(PathBuf::from(format!("{from}{suffix}")))
+    Ok(PathBuf::from(format!("{from}{}", form.suffix())))
 }

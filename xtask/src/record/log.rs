@@ -1,9 +1,12 @@
-//! Logs for a capture: what the line did with every frame, and the truth derived from that.
+//! Logs for a capture: what the line did with every frame, and the truth derived from that. The first is read again if
+//! another truth is to be derived from it.
 
+use super::capture::Captured;
 use super::headers;
-use super::line::Journey;
+use super::line::{Journey, Sent};
+use super::plan::{Rule, Verdict};
 use super::truth::{Row, Truth, frame_numbers};
-use anyhow::Result;
+use anyhow::{Context, Result, ensure};
 use dwell_types::hash;
 use std::fmt::Write;
 
@@ -53,6 +56,57 @@ pub(crate) fn frames(journeys: &[Journey]) -> Result<String> {
     Ok(text)
 }
 
+/// The journeys in a log of frames and the capture of those that crossed the point. Nothing is known of the contents of frames
+/// that were dropped before, nor when frames were due.
+pub(crate) fn journeys(frames: &str, captured: &[Captured]) -> Result<Vec<Journey>> {
+    let lines = frames.lines().skip(1).zip(2..);
+    lines.map(|(line, n)| journey(line, captured).with_context(|| format!("line {n} of the log of frames"))).collect()
+}
+
+fn journey(line: &str, captured: &[Captured]) -> Result<Journey> {
+    let fields: Vec<&str> = line.split(',').collect();
+    ensure!(fields.len() == 15, "{} columns", fields.len());
+    let number = |at: usize| -> Result<Option<i64>> {
+        let text = fields[at];
+        if text.is_empty() { Ok(None) } else { text.parse().map(Some).with_context(|| format!("no number: {text}")) }
+    };
+    let given = |at: usize| number(at)?.with_context(|| format!("column {} is empty", at + 1));
+    let verdict = |at: usize| -> Result<Option<Verdict>> {
+        let Some(hold_ns) = number(at + 1)? else { return Ok(None) };
+        Ok(Some(Verdict { hold_ns, rule: Rule::named(fields[at]).context("unknown rule")? }))
+    };
+    // Sent this long after a moment; the columns are the time held and the error.
+    let sent = |since: i64, at: usize| -> Result<Option<Sent>> {
+        let (Some(held), Some(error)) = (number(at)?, number(at + 1)?) else { return Ok(None) };
+        let at_ns = since + held;
+        Ok(Some(Sent { due_ns: at_ns, after_ns: at_ns - error, before_ns: at_ns + error }))
+    };
+    let entered_ns = given(5)?;
+    let point = sent(entered_ns, 8)?;
+    let crossed_ns = point.zip(number(10)?).map(|(point, after)| point.at_ns() + after);
+    let left = crossed_ns.map(|crossed| sent(crossed, 13)).transpose()?.flatten();
+    let head = match number(0)? {
+        None => Vec::new(),
+        Some(frame) => {
+            let place = usize::try_from(frame - 1)?;
+            let (_, bytes) = captured.get(place).with_context(|| format!("frame {frame} was not captured"))?;
+            ensure!(format!("{:08x}", identity(bytes)) == fields[4], "frame {frame} is another one");
+            bytes.clone()
+        }
+    };
+    Ok(Journey {
+        head,
+        length: usize::try_from(given(3)?)?,
+        outward: fields[1] == "out",
+        entered_ns,
+        first: verdict(6)?.context("no first rule")?,
+        point,
+        crossed_ns,
+        second: verdict(11)?,
+        left,
+    })
+}
+
 /// One line per answered exchange, in the order of the responses.
 pub(crate) fn truth(truth: &Truth) -> Result<String> {
     let mut text = String::from(
@@ -81,4 +135,44 @@ pub(crate) fn truth(truth: &Truth) -> Result<String> {
         )?;
     }
     Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::headers::{ACK, PSH, SYN};
+    use crate::record::truth;
+    use crate::record::truth::tests::{journey, segment};
+
+    /// What is read from the log and the capture has the same truth as what was logged, and only in this capture.
+    #[test]
+    fn a_log_is_read_again() {
+        let data = headers::Segment { payload_length: 9, ..segment(ACK | PSH, 100, 7) };
+        let answer = headers::Segment { payload_length: 9, ..segment(ACK, 7, 109) };
+        let mut dropped = journey(true, &segment(SYN, 1, 0), 1, 2, None);
+        (dropped.point, dropped.crossed_ns, dropped.second) = (None, None, None);
+        let logged = [
+            journey(true, &data, 0, 5, None),
+            dropped,
+            journey(true, &data, 900, 905, Some(910)),
+            journey(false, &answer, 911, 915, Some(920)),
+        ];
+        let crossed = logged.iter().filter_map(|journey| Some((journey.point?.at_ns(), journey.head.clone())));
+        let captured: Vec<Captured> = crossed.collect();
+        let text = frames(&logged).unwrap();
+        let read = journeys(&text, &captured).unwrap();
+        // All but what was dropped is logged in the same words.
+        let of_crossed = |journeys: &[Journey]| frames(&[&journeys[..1], &journeys[2..]].concat()).unwrap();
+        assert_eq!(of_crossed(&read), of_crossed(&logged));
+        let (ours, theirs) = (truth::truth(&read), truth::truth(&logged));
+        assert_eq!(ours.rows, theirs.rows);
+        assert_eq!(ours.rows.len(), 2, "acknowledged, and answered");
+        let other: Vec<Captured> = captured.iter().rev().cloned().collect();
+        for (captured, error) in
+            [(&other[..], "line 2 of the log of frames"), (&captured[..2], "line 5 of the log of frames")]
+        {
+            assert_eq!(journeys(&text, captured).unwrap_err().to_string(), error);
+        }
+        assert!(journeys(&text.replacen("plain", "plane", 1), &captured).is_err());
+    }
 }

@@ -30,6 +30,8 @@ mod log;
 mod one_way;
 mod token_bucket;
 mod truth;
+// The truth of committed recordings, derived anew.
+mod again;
 // Verification and documentation of a recording.
 mod readme;
 mod verify;
@@ -217,19 +219,40 @@ fn recordings() -> Vec<Recording> {
 /// Makes the named recordings, or all.
 pub(crate) fn run(names: &[String]) -> Result<()> {
     let recordings = recordings();
-    let known: Vec<_> = recordings.iter().map(|r| r.name).chain([token_bucket::NAME]).collect();
-    if let Some(unknown) = names.iter().find(|name| !known.contains(&name.as_str())) {
-        bail!("no recording is called {unknown}; there are {}", known.join(", "));
-    }
+    check_names(names, recordings.iter().map(|recording| recording.name).chain([token_bucket::NAME]))?;
     let testdata = root().join("testdata");
-    let is_asked = |known: &str| names.is_empty() || names.iter().any(|name| name == known);
-    for recording in recordings.iter().filter(|recording| is_asked(recording.name)) {
+    for recording in recordings.iter().filter(|recording| is_asked(names, recording.name)) {
         record(recording, &testdata).with_context(|| format!("recording {}", recording.name))?;
     }
-    if is_asked(token_bucket::NAME) {
+    if is_asked(names, token_bucket::NAME) {
         token_bucket::record(&testdata).with_context(|| format!("recording {}", token_bucket::NAME))?;
     }
     sums(&testdata)
+}
+
+/// Derives the truth of the named recordings of exchanges anew, or of all.
+pub(crate) fn derive(names: &[String]) -> Result<()> {
+    let recordings: Vec<_> = recordings().into_iter().filter(|r| r.question == Question::Exchanges).collect();
+    check_names(names, recordings.iter().map(|recording| recording.name))?;
+    let testdata = root().join("testdata");
+    for recording in recordings.iter().filter(|recording| is_asked(names, recording.name)) {
+        let folder = testdata.join(recording.name);
+        again::derive(recording, &folder).with_context(|| format!("the truth of {}", recording.name))?;
+    }
+    sums(&testdata)
+}
+
+/// Whether a recording is among those named; none is named if all are meant.
+fn is_asked(names: &[String], recording: &str) -> bool {
+    names.is_empty() || names.iter().any(|name| name == recording)
+}
+
+fn check_names<'a>(names: &[String], known: impl Iterator<Item = &'a str>) -> Result<()> {
+    let known: Vec<_> = known.collect();
+    match names.iter().find(|name| !known.contains(&name.as_str())) {
+        Some(unknown) => bail!("no recording is called {unknown}; there are {}", known.join(", ")),
+        None => Ok(()),
+    }
 }
 
 fn record(recording: &Recording, testdata: &Path) -> Result<()> {

@@ -43,6 +43,14 @@ pub(crate) enum Rule {
 }
 
 impl Rule {
+    const ALL: [Self; 7] =
+        [Self::Plain, Self::Control, Self::Loss, Self::DropFirst, Self::Hold, Self::Overtaken, Self::QueueFull];
+
+    /// The rule of this name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|rule| rule.name() == name)
+    }
+
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Plain => "plain",

@@ -66,8 +66,16 @@ fn text(folder: &Path, facts: &Facts<'_>) -> Result<String> {
     Ok(text)
 }
 
+/// Replaces the part of a text that begins with the same line as `new`, up to `end`.
+pub(crate) fn replace_section(text: &str, new: &str, end: &str) -> Result<String> {
+    let first = new.lines().next().unwrap_or_default();
+    let (before, rest) = text.split_once(first).with_context(|| format!("no line {first}"))?;
+    let at = rest.find(end).with_context(|| format!("nothing follows {first}"))?;
+    Ok(format!("{before}{new}{}", &rest[at..]))
+}
+
 /// The exchanges of each pairing rule, and their delays.
-fn exchanges(text: &mut String, truth: &Truth) -> Result<()> {
+pub(crate) fn exchanges(text: &mut String, truth: &Truth) -> Result<()> {
     writeln!(text, "\n## What is in it, by the truth\n")?;
     writeln!(text, "Exchanges as seen from the point of observation. *Repeats* are requests that repeat an open one;")?;
     writeln!(
@@ -227,4 +235,17 @@ fn handshakes(text: &mut String, truth: &Truth, (echoes, right): (usize, usize))
     )?;
     writeln!(text, "which does not look at it, takes for answered.")?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_section_is_replaced() {
+        let replaced = |new| replace_section("# a\n\n## b\nold\n\n## c\nold\n", new, "\n## ");
+        assert_eq!(replaced("## b\nnew\n").unwrap(), "# a\n\n## b\nnew\n\n## c\nold\n");
+        assert_eq!(replaced("## d\nnew\n").unwrap_err().to_string(), "no line ## d");
+        assert_eq!(replaced("## c\nnew\n").unwrap_err().to_string(), "nothing follows ## c");
+    }
 }

@@ -12,7 +12,7 @@
 //! An exchange lasts from the first request with its id to the first response. Later requests with the same id begin
 //! another exchange.
 
-use super::headers::{ACK, Dns, FIN, Headers, Message, RST, SYN, Segment};
+use super::headers::{ACK, Dns, FIN, Headers, Message, PSH, RST, SYN, Segment};
 use super::line::{Journey, Sent};
 use dwell_types::FlowKey;
 use std::collections::{BTreeMap, HashMap};
@@ -58,6 +58,9 @@ pub(crate) enum Rule {
     Ack,
     /// First segment with a new TSval that takes sequence space → first segment that echoes it.
     Ts,
+    /// A client's segment with payload and PSH → the server's first segment with payload that acknowledges exactly its end and
+    /// begins where the request's acknowledgement ends.
+    Response,
     /// First SYN → first FIN or RST from either side.
     Flow,
     /// Query → response, UDP or TCP.
@@ -83,6 +86,7 @@ impl Rule {
             Self::Sum => ("tcp-handshake", "sum"),
             Self::Ack => ("tcp-ack", "both"),
             Self::Ts => ("tcp-ts", "both"),
+            Self::Response => ("tcp-response", "both"),
             Self::Flow => ("tcp-flow", "both"),
             Self::Dns => ("dns", "both"),
             Self::Ntp => ("ntp", "both"),
@@ -136,6 +140,8 @@ struct Copy {
     point: Sent,
     arrived: Option<Sent>,
     frame: usize,
+    /// Whether a client sent it.
+    outward: bool,
     /// When it left its sender.
     sent_ns: i64,
     /// Of QUIC: hash of the sender's connection id, and how many packets it sent before to the receiver's.
@@ -175,8 +181,9 @@ pub(crate) fn truth(journeys: &[Journey]) -> Truth {
     for (frame, (point, index)) in (1..).zip(order(journeys)) {
         let journey = &journeys[index];
         if let Some(headers) = journey.headers() {
-            let (arrived, sent_ns, number) = (journey.left, journey.entered_ns, numbers[index]);
-            exchanges.observe(&headers, Copy { point, arrived, frame, sent_ns, id: 0, number, begins: true });
+            let Journey { left: arrived, entered_ns: sent_ns, outward, .. } = *journey;
+            let number = numbers[index];
+            exchanges.observe(&headers, Copy { point, arrived, frame, outward, sent_ns, id: 0, number, begins: true });
         }
     }
     exchanges.truth
@@ -245,6 +252,10 @@ impl Exchanges {
                 self.response((Rule::Ts, reverse, u64::from(echo), 0), copy, left_ns);
             }
         }
+        let has_data = segment.payload_length > 0 && segment.has(ACK) && !segment.has(SYN | RST);
+        if has_data && !copy.outward {
+            self.response((Rule::Response, reverse, acknowledges, starts), copy, left_ns);
+        }
         if segment.has(FIN | RST) {
             self.response((Rule::Flow, flow.undirected(), 0, 0), copy, left_ns);
         }
@@ -266,6 +277,9 @@ impl Exchanges {
                     self.request(id, copy);
                 }
             }
+        }
+        if has_data && copy.outward && segment.has(PSH) {
+            self.request((Rule::Response, flow, end, acknowledges), copy);
         }
         if let Some(dns) = segment.dns {
             self.dns(flow, dns, copy, left_ns);
@@ -431,5 +445,23 @@ pub(crate) mod tests {
         assert_eq!(of(&refused, Rule::Ack).len(), 1);
         assert_eq!(of(&refused, Rule::Flow).len(), 1);
         assert_eq!(of(&refused, Rule::Beyond).len(), 0);
+    }
+
+    /// The server acknowledges a request of two segments, and responds later; the ACK that the client missed is no response, nor
+    /// is what follows.
+    #[test]
+    fn responses_with_data() {
+        let part = |flags, sequence| Segment { payload_length: 10, ..segment(ACK | flags, sequence, 900) };
+        let answer = |sequence| Segment { payload_length: 5, ..segment(ACK, sequence, 120) };
+        let responded = truth(&[
+            journey(true, &part(0, 100), 0, 5, Some(10)),
+            journey(true, &part(PSH, 110), 1, 6, Some(11)),
+            journey(false, &segment(ACK, 900, 120), 12, 15, Some(20)),
+            journey(false, &answer(900), 50, 55, Some(60)),
+            journey(false, &answer(905), 51, 56, Some(61)),
+        ]);
+        let rows = of(&responded, Rule::Response);
+        assert_eq!(rows.iter().map(|row| (row.delay_ns, row.frames)).collect::<Vec<_>>(), [(Some(49 * MS), (2, 4))]);
+        assert_eq!(responded.counts[&Rule::Response], Count { requests: 1, repeats: 0, answered: 1 });
     }
 }

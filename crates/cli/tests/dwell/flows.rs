@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 const CAPTURES: [&str; 3] = ["mixed/mixed.pcap.zst", "tcp/tcp.pcap.gz", "dns/dns.pcap.xz"];
-const MATCHES: &str = "tcp-handshake,tcp-ack,tcp-ts,tcp-flow,dns,ntp,icmp-echo";
+const MATCHES: &str = "tcp-handshake,tcp-ack,tcp-ts,tcp-response,tcp-flow,dns,ntp,icmp-echo";
 
 /// Both ends of a flow, in the order of their names.
 fn ends_of(flow: &str) -> Vec<String> {

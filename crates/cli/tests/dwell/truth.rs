@@ -17,7 +17,7 @@ const CAPTURES: [&str; 7] = [
     "icmp/icmp.pcapng",
     "quic/quic.pcap.zst",
 ];
-const MATCHES: &str = "tcp-handshake,tcp-ack,tcp-ts,tcp-flow,dns,ntp,icmp-echo,quic-handshake";
+const MATCHES: &str = "tcp-handshake,tcp-ack,tcp-ts,tcp-response,tcp-flow,dns,ntp,icmp-echo,quic-handshake";
 /// How far the kernel's timestamp and the recorder's clock readings can be apart, beyond the error of the latter.
 const CLOCKS_NS: i64 = 50_000;
 

@@ -879,8 +879,7 @@ fn unfinished_last_lines_are_told() {
 /// A message names the matches to select if packets belong to others, also with intervals; not if anything was found.
 #[test]
 fn what_was_not_looked_for_is_named() {
-    let words =
-        "no packet is a request or a response of tcp-handshake, tcp-ack, dns; other rules: tcp-ts, tcp-flow, ntp";
+    let words = "no packet is a request or a response of tcp-handshake, tcp-ack, dns; other rules: tcp-ts, tcp-response, tcp-flow, ntp";
     for (file, how, is_said) in [
         ("ntp/ntp.pcap", &[][..], true),
         ("ntp/ntp.pcap", &["--interval", "10s", "--format", "csv"], true),

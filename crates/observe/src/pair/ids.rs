@@ -29,9 +29,10 @@ pub(super) enum Exchange {
     QuicBeyond,
     QuicBefore,
     QuicSum,
+    Response,
 }
 
-const _: () = assert!(Exchange::ALL.len() == Exchange::QuicSum as usize + 1, "every kind is listed");
+const _: () = assert!(Exchange::ALL.len() == Exchange::Response as usize + 1, "every kind is listed");
 
 /// The flow of a packet: its hash, and the requesting side if the packet is a request or a response.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +47,7 @@ pub(super) struct Flow {
 }
 
 impl Exchange {
-    pub(super) const ALL: [Self; 13] = [
+    pub(super) const ALL: [Self; 14] = [
         Self::Beyond,
         Self::Before,
         Self::Sum,
@@ -60,6 +61,7 @@ impl Exchange {
         Self::QuicBeyond,
         Self::QuicBefore,
         Self::QuicSum,
+        Self::Response,
     ];
 
     /// The rule that it belongs to, and its leg if `--inside` is not given.
@@ -79,6 +81,7 @@ impl Exchange {
             Self::QuicBeyond => (Match::QuicHandshake, Leg::Beyond),
             Self::QuicBefore => (Match::QuicHandshake, Leg::Before),
             Self::QuicSum => (Match::QuicHandshake, Leg::Sum),
+            Self::Response => (Match::TcpResponse, Leg::Both),
         }
     }
 }

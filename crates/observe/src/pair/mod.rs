@@ -11,6 +11,7 @@
 //! | `tcp-handshake` sum | SYN | ACK of the client | the sequence number after the SYN |
 //! | `tcp-ack` | segment that takes sequence space | ACK of exactly its end | its end |
 //! | `tcp-ts` | segment that takes sequence space | echo of its TSval | TSval |
+//! | `tcp-response` | client's segment with payload and PSH | server's next segment with payload | the numbers after both |
 //! | `tcp-flow` | SYN | FIN or RST of either side | nothing; not even the requesting side |
 //! | `dns` | query | response | transaction id, opcode, question |
 //! | `ntp` | client packet | server packet | transmit = originate timestamp |
@@ -32,6 +33,8 @@ mod ack;
 mod wraps;
 // `tcp-ts`: the TCP timestamp option.
 mod timestamps;
+// `tcp-response`: what a client sends, and what the server sends in response.
+mod response;
 // `tcp-flow`: from the first SYN to the first FIN or RST.
 mod lifetime;
 // `dns`: queries and responses.
@@ -102,6 +105,7 @@ struct Used {
     /// `ack` with plain ids.
     plain_ack: bool,
     timestamps: bool,
+    response: bool,
     lifetime: bool,
     dns: bool,
     ntp: bool,
@@ -112,8 +116,8 @@ impl Used {
     /// Whether all of them but DNS use only a segment's flow and numbers.
     const fn needs_only_numbers(self) -> bool {
         // All by name, so that adding a rule requires a decision here.
-        let Self { handshake: _, ack: _, plain_ack, timestamps, lifetime, dns: _, ntp: _, echo: _ } = self;
-        !(plain_ack | timestamps | lifetime)
+        let Self { handshake: _, ack: _, plain_ack, timestamps, response, lifetime, dns: _, ntp: _, echo: _ } = self;
+        !(plain_ack | timestamps | response | lifetime)
     }
 }
 
@@ -250,6 +254,7 @@ impl Rules {
                     IdForm::Plain => used.plain_ack = true,
                 },
                 Match::TcpTs => used.timestamps = true,
+                Match::TcpResponse => used.response = true,
                 Match::TcpFlow => used.lifetime = true,
                 Match::Dns => used.dns = true,
                 Match::Ntp => used.ntp = true,
@@ -291,6 +296,9 @@ impl Rules {
             if used.timestamps {
                 timestamps::response(segment, to);
             }
+            if used.response {
+                response::response(key, segment, to);
+            }
             if used.lifetime {
                 lifetime::response(segment, to);
             }
@@ -310,6 +318,9 @@ impl Rules {
             }
             if used.timestamps {
                 timestamps::request(segment, to);
+            }
+            if used.response {
+                response::request(key, segment, to);
             }
             if used.lifetime {
                 lifetime::request(segment, to);
@@ -598,7 +609,7 @@ mod tests {
             let payload_length = payload.len() as u32;
             let all = Tcp { payload: &payload, payload_length, options: timestamps(5, 6), ..segment(flags, 1, 2) };
             let seen = pair.client(&all).seen;
-            assert!(seen.len() <= 8, "{} of {flags:#x}", seen.len());
+            assert!(seen.len() <= 9, "{} of {flags:#x}", seen.len());
             assert!(seen.is_sorted_by_key(|o| matches!(o, Observation::Request(_))), "{flags:#x}");
         }
     }

@@ -54,7 +54,7 @@ impl<S: Sink> Sink for Named<'_, S> {
 fn is_own(series: Series, packet: &FlowKey) -> bool {
     match series {
         Series { matching: Match::QuicSpin, .. } | Series { leg: Leg::Sum, .. } => true,
-        Series { matching: Match::TcpFlow, .. } => packet.source_port > packet.destination_port,
+        Series { matching: Match::TcpFlow, .. } => packet.is_to_server(),
         _ => false,
     }
 }

@@ -3,7 +3,7 @@
 use crate::{Gate, Meter};
 use dwell_types::{ExchangeId, Leg, Match, Nanos, Repeat, Sighting, Timestamp};
 
-// Handshake responses without a recent request.
+// Responses without a recent request.
 mod asked;
 use asked::Asked;
 // Responses that repeat an earlier one.
@@ -39,7 +39,7 @@ struct Futile {
 /// How futile observations are recognised.
 #[derive(Clone, Debug)]
 enum Known {
-    /// Responses without a request, for handshakes.
+    /// Responses without a request, for handshakes and responses of data, which nearly every segment may be.
     Asked(Asked),
     /// Repeated responses, for acknowledgements.
     Answered(Answered),
@@ -58,7 +58,7 @@ impl Door {
     /// expiry. Does nothing if that takes more than `bytes`.
     pub(super) fn know_futile(&mut self, matching: Match, expiry: Nanos, bytes: usize) {
         let known = match matching {
-            Match::TcpHandshake => Asked::within(bytes, expiry).map(Known::Asked),
+            Match::TcpHandshake | Match::TcpResponse => Asked::within(bytes, expiry).map(Known::Asked),
             Match::TcpAck | Match::TcpTs => Answered::within(bytes).map(Known::Answered),
             Match::TcpFlow
             | Match::Dns

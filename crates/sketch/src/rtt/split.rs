@@ -29,6 +29,7 @@ impl Split {
         match matching {
             Match::TcpAck | Match::TcpTs | Match::Events => 4,
             Match::TcpHandshake
+            | Match::TcpResponse
             | Match::TcpFlow
             | Match::Dns
             | Match::Ntp
