@@ -2,7 +2,7 @@ use super::chooser::Chooser;
 use super::curve::Curve;
 use crate::exact::Exact;
 use crate::parts::batch::BATCH;
-use crate::parts::lapse;
+use crate::parts::lapse::Swept;
 use crate::parts::open::{Ahead, Open, OpenMeter, Place};
 use crate::parts::repeats::Meets;
 use crate::survival::{BANDS, Loss, Risk};
@@ -355,6 +355,16 @@ impl Horizon {
     }
 }
 
+impl Swept for Horizon {
+    fn latest(&mut self) -> &mut Timestamp {
+        &mut self.latest
+    }
+
+    fn drop_old(&mut self, now: Timestamp) {
+        self.sweep(now);
+    }
+}
+
 impl OpenMeter for Horizon {
     fn open(&mut self) -> &mut Open {
         &mut self.open
@@ -405,10 +415,6 @@ impl OpenMeter for Horizon {
         sifted
     }
 
-    fn drop_old(&mut self, now: Timestamp) {
-        self.sweep(now);
-    }
-
     fn admit_less(&mut self, now: Timestamp) -> bool {
         self.lower(now)
     }
@@ -417,24 +423,20 @@ impl OpenMeter for Horizon {
 impl Meter for Horizon {
     fn update(&mut self, events: &[Event], samples: &mut Vec<Sample>) {
         self.began = self.began.or(events.first().map(|event| event.at));
-        let before = self.latest;
-        for (sweeps, part) in lapse::parts(events, before) {
-            sweeps.into_iter().for_each(|now| _ = self.sweep(now));
+        let seen = self.take_parts(events, |this, part| {
             for batch in part.chunks(BATCH) {
-                self.begin_batch();
-                self.take_batch(batch, samples);
+                this.begin_batch();
+                this.take_batch(batch, samples);
             }
-        }
+        });
         // Until now the caller may have filtered events by the previous gate.
         if self.curve.has_risen() {
-            self.curve.begin(self.latest);
+            self.curve.begin(seen);
         }
-        self.latest = lapse::reached(events, before, self.latest);
     }
 
     fn advance(&mut self, now: Timestamp) {
-        lapse::between(self.latest, now).for_each(|now| _ = self.sweep(now));
-        self.latest = now;
+        self.pass(now);
     }
 
     fn gate(&self) -> Gate {

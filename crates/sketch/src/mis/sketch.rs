@@ -3,7 +3,7 @@ use super::tuning::Tuning;
 use super::{Ladder, LadderError};
 use crate::parts::array::{ArraySlot, count_open, count_overwritten};
 use crate::parts::batch::{BATCH, CACHED_BYTES, prefetch};
-use crate::parts::lapse;
+use crate::parts::lapse::Swept;
 use crate::parts::repeats::Meets;
 use crate::{Event, Exchanges, Fates, Gate, Meter, Sample, Structure};
 use dwell_types::{Timestamp, hash};
@@ -207,16 +207,22 @@ impl Mis {
         }
     }
 
-    /// Frees the slots of expired requests.
-    fn sweep(&mut self, now: Timestamp) {
-        let (expiry, fates) = (self.exchanges.expiry, &mut self.fates);
-        self.slots.iter_mut().for_each(|slot| slot.waiting.let_go_if_old(now, expiry, fates));
-    }
-
     /// Prefetches the slots of admitted events, so that the cache misses of a batch overlap.
     fn prefetch(&self, events: &[Event]) {
         let admitted = events.iter().filter(|event| self.gate.admits(event.id));
         admitted.for_each(|event| prefetch(&self.slots[self.eras.place(event.id).at]));
+    }
+}
+
+impl Swept for Mis {
+    fn latest(&mut self) -> &mut Timestamp {
+        &mut self.latest
+    }
+
+    /// Frees the slots of expired requests.
+    fn drop_old(&mut self, now: Timestamp) {
+        let (expiry, fates) = (self.exchanges.expiry, &mut self.fates);
+        self.slots.iter_mut().for_each(|slot| slot.waiting.let_go_if_old(now, expiry, fates));
     }
 }
 
@@ -225,26 +231,22 @@ impl Meter for Mis {
         if let (Some(tuning), Some(first)) = (&mut self.tuning, events.first()) {
             tuning.begin(first.at);
         }
-        let before = self.latest;
-        for (sweeps, part) in lapse::parts(events, before) {
-            sweeps.into_iter().for_each(|now| self.sweep(now));
+        self.take_parts(events, |this, part| {
             for batch in part.chunks(BATCH) {
-                if size_of_val(&self.slots[..]) > CACHED_BYTES {
-                    self.prefetch(batch);
+                if size_of_val(&this.slots[..]) > CACHED_BYTES {
+                    this.prefetch(batch);
                 }
                 for event in batch {
-                    samples.extend(self.take(event));
+                    samples.extend(this.take(event));
                 }
             }
-        }
-        self.latest = lapse::reached(events, before, self.latest);
+        });
         // Only now, since the caller may have filtered these events by the previous gate.
         self.tune();
     }
 
     fn advance(&mut self, now: Timestamp) {
-        lapse::between(self.latest, now).for_each(|now| self.sweep(now));
-        self.latest = now;
+        self.pass(now);
     }
 
     fn gate(&self) -> Gate {

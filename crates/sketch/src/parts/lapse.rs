@@ -38,30 +38,51 @@ impl ShortTime {
 const STEP: Nanos = Nanos::new(1 << 43);
 const _: () = assert!(2 * (Exchanges::LONGEST_WAIT.get() + STEP.get()) < 1 << TIME_BITS);
 
-/// Splits events where time passes such a multiple, if nothing later than `latest` has been seen. Each part comes with
-/// the moments at which the table is to be swept before it.
-pub(crate) fn parts(events: &[Event], latest: Timestamp) -> impl Iterator<Item = (Vec<Timestamp>, &[Event])> {
-    let (mut latest, mut rest, mut sweeps) = (latest, events, Vec::new());
-    std::iter::from_fn(move || {
-        let passed = end_of_step(latest).and_then(|end| passing(rest, end));
-        let (part, behind) = rest.split_at(passed.map_or(rest.len(), |(at, _)| at));
-        let before = std::mem::take(&mut sweeps);
-        if let Some((_, now)) = passed {
-            sweeps.extend(between(latest, now));
-            latest = now;
+/// A meter whose table stores such times.
+pub(crate) trait Swept {
+    /// The latest time that was seen; between calls of [`Swept::take_parts`] within the step that time has certainly
+    /// reached.
+    fn latest(&mut self) -> &mut Timestamp;
+
+    /// Drops requests that need not stay.
+    fn drop_old(&mut self, now: Timestamp);
+
+    /// Passes events to `take`, which notes their latest time, and sweeps the table where time passes a multiple of
+    /// [`STEP`]. Returns the latest time that was seen, even if no other event confirms it.
+    #[inline]
+    fn take_parts(&mut self, events: &[Event], mut take: impl FnMut(&mut Self, &[Event])) -> Timestamp {
+        let (mut reached, mut rest) = (*self.latest(), events);
+        while let Some((at, now)) = passing(rest, reached) {
+            let (part, behind) = rest.split_at(at);
+            take(self, part);
+            between(reached, now).for_each(|now| self.drop_old(now));
+            (reached, rest) = (now, behind);
         }
-        rest = behind;
-        (passed.is_some() || !part.is_empty()).then_some((before, part))
-    })
+        take(self, rest);
+        let latest = self.latest();
+        let seen = *latest;
+        // Beyond the step that time has certainly reached, the next events would not be split where it passes for good.
+        if let Some(end) = end_of_step(reached) {
+            *latest = seen.min(end - Nanos::new(1));
+        }
+        seen
+    }
+
+    /// Lets time pass to this moment.
+    fn pass(&mut self, now: Timestamp) {
+        between(*self.latest(), now).for_each(|now| self.drop_old(now));
+        *self.latest() = now;
+    }
 }
 
 /// Time has passed only if this many packets in a row say so, or all, if there are fewer: a single wild timestamp must
 /// not expire open requests.
 const SURE: usize = 4;
 
-/// The first event at which time has certainly reached `end`, and the time there.
+/// The first event at which time has certainly passed the step of `reached`, and the time there.
 #[inline]
-fn passing(events: &[Event], end: Timestamp) -> Option<(usize, Timestamp)> {
+fn passing(events: &[Event], reached: Timestamp) -> Option<(usize, Timestamp)> {
+    let end = end_of_step(reached)?;
     if events.last().is_none_or(|last| last.at < end) {
         return None;
     }
@@ -85,24 +106,6 @@ fn passing(events: &[Event], end: Timestamp) -> Option<(usize, Timestamp)> {
     None
 }
 
-/// The latest time after events that [`parts`] split, where the latest that was seen is `seen` now: within the step
-/// that time has certainly reached. Otherwise those after these would not be split where it passes.
-#[inline]
-pub(crate) fn reached(events: &[Event], latest: Timestamp, seen: Timestamp) -> Timestamp {
-    if end_of_step(latest).is_none_or(|end| seen < end) { seen } else { last_reached(events, latest).min(seen) }
-}
-
-/// The end of the step that time has certainly reached.
-#[cold]
-fn last_reached(events: &[Event], latest: Timestamp) -> Timestamp {
-    let (mut latest, mut rest) = (latest, events);
-    while let Some(end) = end_of_step(latest) {
-        let Some((at, now)) = passing(rest, end) else { return end - Nanos::new(1) };
-        (latest, rest) = (now, &rest[at..]);
-    }
-    Timestamp::MAX
-}
-
 /// The next multiple of [`STEP`]; `None` at the end of representable time.
 fn end_of_step(latest: Timestamp) -> Option<Timestamp> {
     let step = latest.as_nanos().div_euclid(STEP.get());
@@ -111,7 +114,7 @@ fn end_of_step(latest: Timestamp) -> Option<Timestamp> {
 
 /// Moments, at most [`STEP`] apart, at which to sweep as time passes from one to another; no more than it takes until
 /// everything has expired. Empty if nothing was seen before.
-pub(crate) fn between(latest: Timestamp, now: Timestamp) -> impl Iterator<Item = Timestamp> {
+fn between(latest: Timestamp, now: Timestamp) -> impl Iterator<Item = Timestamp> {
     const ENOUGH: i64 = Exchanges::LONGEST_WAIT.get() / STEP.get() + 2;
     let is_passed = latest > Timestamp::MIN && end_of_step(latest).is_some_and(|end| now >= end);
     let steps = (1..ENOUGH).map(move |step| latest + Nanos::new(step * STEP.get()));
@@ -134,15 +137,60 @@ mod tests {
 
     const HOUR: i64 = 3_600_000_000_000;
 
-    fn cut(times: &[i64], latest: i64) -> Vec<(usize, usize)> {
+    /// Notes the sweeps before each part, and its events.
+    struct Cuts {
+        latest: Timestamp,
+        sweeps: usize,
+        parts: Vec<(usize, usize)>,
+    }
+
+    impl Swept for Cuts {
+        fn latest(&mut self) -> &mut Timestamp {
+            &mut self.latest
+        }
+
+        fn drop_old(&mut self, _now: Timestamp) {
+            self.sweeps += 1;
+        }
+    }
+
+    /// After events at these times: the parts, the latest time kept, and the latest seen.
+    fn taken(times: &[i64], latest: i64) -> (Vec<(usize, usize)>, i64, i64) {
         let events: Vec<Event> = times.iter().map(|&at| request(1, at)).collect();
-        let parts = parts(&events, Timestamp::from_nanos(latest));
-        parts.map(|(sweeps, part)| (sweeps.len(), part.len())).collect()
+        let mut cuts = Cuts { latest: Timestamp::from_nanos(latest), sweeps: 0, parts: Vec::new() };
+        let seen = cuts.take_parts(&events, |cuts, part| {
+            cuts.latest = part.iter().map(|event| event.at).fold(cuts.latest, Timestamp::max);
+            cuts.parts.push((std::mem::take(&mut cuts.sweeps), part.len()));
+        });
+        (cuts.parts, cuts.latest.as_nanos(), seen.as_nanos())
+    }
+
+    fn cut(times: &[i64], latest: i64) -> Vec<(usize, usize)> {
+        taken(times, latest).0
+    }
+
+    /// A wild time is seen, but what is kept is the last moment before the step that nothing else has reached.
+    #[test]
+    fn wild_times_are_not_kept() {
+        let (end, hour, three) = (1i64 << 43, HOUR, 3 * HOUR);
+        let latest = |times: &[i64], latest| {
+            let (_, kept, seen) = taken(times, latest);
+            (kept, seen)
+        };
+        assert_eq!(latest(&[], hour), (hour, hour));
+        assert_eq!(latest(&[1, 2], hour), (hour, hour));
+        assert_eq!(latest(&[1, three, 2, end - 2], 0), (end - 1, three));
+        assert_eq!(latest(&[1, three, three + 1, three + 2, three + 3], 0), (three + 3, three + 3));
+        assert_eq!(
+            latest(&[1, three, three, three + 1, three + 2, 900 * hour, three + 3], 0),
+            (2 * end - 1, 900 * hour)
+        );
+        assert_eq!(latest(&[i64::MAX], 0), (i64::MAX, i64::MAX), "there is no further step");
     }
 
     #[test]
     fn parts_are_cut_where_time_passes() {
-        assert_eq!(cut(&[], 0), []);
+        assert_eq!(cut(&[], 0), [(0, 0)]);
         assert_eq!(cut(&[1, 2, 3], 0), [(0, 3)]);
         // 2.44 h, and 4.89 h.
         let (three, five) = (3 * HOUR, 5 * HOUR);

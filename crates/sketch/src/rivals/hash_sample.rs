@@ -32,7 +32,7 @@
 //! **Source**: the comparison that zheng22 lacks (`docs/papers/zheng22-fridge.md`).
 
 use crate::parts::batch::BATCH;
-use crate::parts::lapse;
+use crate::parts::lapse::Swept;
 use crate::parts::open::{Ahead, Open, OpenMeter, Place};
 use crate::parts::repeats::Meets;
 use crate::parts::scouts::Scouts;
@@ -307,6 +307,16 @@ impl HashSample {
     }
 }
 
+impl Swept for HashSample {
+    fn latest(&mut self) -> &mut Timestamp {
+        &mut self.latest
+    }
+
+    fn drop_old(&mut self, now: Timestamp) {
+        self.sweep(now);
+    }
+}
+
 impl OpenMeter for HashSample {
     fn open(&mut self) -> &mut Open {
         &mut self.open
@@ -361,10 +371,6 @@ impl OpenMeter for HashSample {
         })
     }
 
-    fn drop_old(&mut self, now: Timestamp) {
-        self.sweep(now);
-    }
-
     fn admit_less(&mut self, _now: Timestamp) -> bool {
         let is_closable = self.is_closable();
         if is_closable {
@@ -377,17 +383,13 @@ impl OpenMeter for HashSample {
 impl Meter for HashSample {
     fn update(&mut self, events: &[Event], samples: &mut Vec<Sample>) {
         self.began = self.began.or(events.first().map(|event| event.at));
-        let before = self.latest;
-        for (sweeps, part) in lapse::parts(events, before) {
-            sweeps.into_iter().for_each(|now| _ = self.sweep(now));
-            part.chunks(BATCH).for_each(|batch| self.take_batch(batch, samples));
-        }
-        self.latest = lapse::reached(events, before, self.latest);
+        self.take_parts(events, |this, part| {
+            part.chunks(BATCH).for_each(|batch| this.take_batch(batch, samples));
+        });
     }
 
     fn advance(&mut self, now: Timestamp) {
-        lapse::between(self.latest, now).for_each(|now| _ = self.sweep(now));
-        self.latest = now;
+        self.pass(now);
     }
 
     fn gate(&self) -> Gate {

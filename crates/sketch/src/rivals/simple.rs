@@ -30,7 +30,7 @@
 
 use crate::parts::array::{ArraySlot, Places, count_open, count_overwritten};
 use crate::parts::batch::{BATCH, CACHED_BYTES, prefetch};
-use crate::parts::lapse;
+use crate::parts::lapse::Swept;
 use crate::parts::repeats::Meets;
 use crate::{Event, Exchanges, Fates, Meter, Sample, Structure};
 use dwell_types::{Nanos, Timestamp, hash};
@@ -222,12 +222,6 @@ impl Simple {
         Some(sample)
     }
 
-    /// Frees the slots of expired requests.
-    fn sweep(&mut self, now: Timestamp) {
-        let (expiry, fates) = (self.exchanges.expiry, &mut self.fates);
-        self.slots.iter_mut().for_each(|slot| slot.let_go_if_old(now, expiry, fates));
-    }
-
     /// Prefetches the events' slots, so that the cache misses of a batch overlap.
     fn prefetch(&self, events: &[Event]) {
         for places in &self.stages {
@@ -236,30 +230,38 @@ impl Simple {
     }
 }
 
+impl Swept for Simple {
+    fn latest(&mut self) -> &mut Timestamp {
+        &mut self.latest
+    }
+
+    /// Frees the slots of expired requests.
+    fn drop_old(&mut self, now: Timestamp) {
+        let (expiry, fates) = (self.exchanges.expiry, &mut self.fates);
+        self.slots.iter_mut().for_each(|slot| slot.let_go_if_old(now, expiry, fates));
+    }
+}
+
 impl Meter for Simple {
     fn update(&mut self, events: &[Event], samples: &mut Vec<Sample>) {
-        let before = self.latest;
-        for (sweeps, part) in lapse::parts(events, before) {
-            sweeps.into_iter().for_each(|now| self.sweep(now));
+        self.take_parts(events, |this, part| {
             for batch in part.chunks(BATCH) {
-                if size_of_val(&self.slots[..]) > CACHED_BYTES {
-                    self.prefetch(batch);
+                if size_of_val(&this.slots[..]) > CACHED_BYTES {
+                    this.prefetch(batch);
                 }
                 for event in batch {
                     if event.is_request {
-                        self.request(event);
+                        this.request(event);
                     } else {
-                        samples.extend(self.response(event));
+                        samples.extend(this.response(event));
                     }
                 }
             }
-        }
-        self.latest = lapse::reached(events, before, self.latest);
+        });
     }
 
     fn advance(&mut self, now: Timestamp) {
-        lapse::between(self.latest, now).for_each(|now| self.sweep(now));
-        self.latest = now;
+        self.pass(now);
     }
 
     fn fates(&self) -> Vec<Fates> {

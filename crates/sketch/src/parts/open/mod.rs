@@ -24,6 +24,7 @@ mod wait;
 pub(crate) use wait::Wait;
 
 use crate::parts::batch::{BATCH, CACHED_BYTES};
+use crate::parts::lapse::Swept;
 use crate::parts::repeats::byte;
 use crate::{Event, Fates, Gate, Sample};
 use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp};
@@ -69,7 +70,7 @@ impl State {
 }
 
 /// A meter on an [`Open`] table, which may have no slot for a request although not all are occupied.
-pub(crate) trait OpenMeter: Sized {
+pub(crate) trait OpenMeter: Swept + Sized {
     /// The table.
     fn open(&mut self) -> &mut Open;
 
@@ -81,9 +82,6 @@ pub(crate) trait OpenMeter: Sized {
 
     /// The events of a batch that must be processed; counts the responses that cannot match.
     fn look_ahead(&mut self, batch: &[Event]) -> Ahead;
-
-    /// Drops requests that need not stay.
-    fn drop_old(&mut self, now: Timestamp);
 
     /// Admits fewer ids; false if that is impossible.
     fn admit_less(&mut self, now: Timestamp) -> bool;

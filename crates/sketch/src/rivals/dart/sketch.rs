@@ -1,6 +1,6 @@
 use super::packets::{Packets, Record};
 use super::ranges::{Ranges, Sent};
-use crate::parts::lapse;
+use crate::parts::lapse::Swept;
 use crate::{Event, Exchanges, Fates, Meter, Sample, Structure};
 use dwell_types::{ExchangeId, Timestamp, hash};
 use std::fmt;
@@ -205,16 +205,6 @@ impl Dart {
         self.fates[usize::from(record.tag())].let_go(is_expired);
     }
 
-    /// Removes expired segments.
-    fn sweep(&mut self, now: Timestamp) {
-        let (expiry, fates) = (self.exchanges.expiry, &mut self.fates);
-        self.packets.retain(|record| {
-            let is_old = record.is_older(now, expiry);
-            fates[usize::from(record.tag())].expired += u64::from(is_old);
-            !is_old
-        });
-    }
-
     #[inline]
     fn response(&mut self, response: &Event) -> Option<Sample> {
         self.latest = self.latest.max(response.at);
@@ -241,25 +231,37 @@ impl Dart {
     }
 }
 
+impl Swept for Dart {
+    fn latest(&mut self) -> &mut Timestamp {
+        &mut self.latest
+    }
+
+    /// Removes expired segments.
+    fn drop_old(&mut self, now: Timestamp) {
+        let (expiry, fates) = (self.exchanges.expiry, &mut self.fates);
+        self.packets.retain(|record| {
+            let is_old = record.is_older(now, expiry);
+            fates[usize::from(record.tag())].expired += u64::from(is_old);
+            !is_old
+        });
+    }
+}
+
 impl Meter for Dart {
     fn update(&mut self, events: &[Event], samples: &mut Vec<Sample>) {
-        let before = self.latest;
-        for (sweeps, part) in lapse::parts(events, before) {
-            sweeps.into_iter().for_each(|now| self.sweep(now));
+        self.take_parts(events, |this, part| {
             for event in part {
                 if event.is_request {
-                    self.request(event);
+                    this.request(event);
                 } else {
-                    samples.extend(self.response(event));
+                    samples.extend(this.response(event));
                 }
             }
-        }
-        self.latest = lapse::reached(events, before, self.latest);
+        });
     }
 
     fn advance(&mut self, now: Timestamp) {
-        lapse::between(self.latest, now).for_each(|now| self.sweep(now));
-        self.latest = now;
+        self.pass(now);
     }
 
     fn fates(&self) -> Vec<Fates> {
