@@ -4,7 +4,7 @@
 
 use crate::Failure;
 use crate::disorder::Disorder;
-use crate::frames::{cut, evicted, nobody_inside, undecoded};
+use crate::frames::{cut, evicted, nobody_inside, undecoded, unread};
 use crate::messages;
 use crate::output::{self, Output, ReportArguments, WriteReport};
 use crate::progress::Bar;
@@ -259,6 +259,7 @@ fn feed_captures(
     warnings.extend(undecoded(observer.frames(), observer.unknown_link()));
     warnings.extend(cut(&observer));
     warnings.extend(evicted(&observer));
+    warnings.extend(unread(&observer));
     warnings.extend(nobody_inside(&observer, &arguments.inside));
     Ok(warnings)
 }

@@ -58,6 +58,18 @@ pub(crate) fn evicted(observer: &Observer) -> Option<String> {
     })
 }
 
+/// A warning if `tcp-response` could not look into segments.
+pub(crate) fn unread(observer: &Observer) -> Option<String> {
+    let segments = observer.unread_payloads();
+    (segments > 0).then(|| {
+        format!(
+            "{} captured without payload: what TLS sends by itself in them (handshakes, session tickets) counts as requests \
+             and responses of tcp-response; capture more bytes of each (-s)",
+            text::are(segments, "TCP segment")
+        )
+    })
+}
+
 /// A warning if no packet is from or to an address that counts as inside. Prefixes of which only some have addresses may be
 /// those of all private networks.
 pub(crate) fn nobody_inside(observer: &Observer, inside: &[Prefix]) -> Option<String> {

@@ -107,6 +107,7 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
     reports.warn(frames::undecoded(observer.frames(), observer.unknown_link()));
     reports.warn(frames::cut(&observer));
     reports.warn(frames::evicted(&observer));
+    reports.warn(frames::unread(&observer));
     reports.warn(frames::nobody_inside(&observer, &arguments.inside));
     reports.warn_of_copies(&copies);
     reports.warn(outputs.samples.warning());

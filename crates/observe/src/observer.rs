@@ -20,7 +20,7 @@ pub struct Settings {
     pub seed: u64,
     /// How the ids of `tcp-ack` are built.
     pub ids: IdForm,
-    /// Memory in which `quic-handshake` follows handshakes, 24 bytes each.
+    /// Memory in which `quic-handshake` follows handshakes, 24 bytes each, and the same for `tcp-response`, 8 bytes each.
     pub handshake_bytes: usize,
 }
 
@@ -169,6 +169,11 @@ impl Observer {
     /// Counts of QUIC connections, if `quic-spin` is among the rules.
     pub fn quic(&self) -> Option<Quic> {
         self.pairing.quic()
+    }
+
+    /// Segments whose payload was not captured, so that `tcp-response` cannot tell what TLS sends by itself in them.
+    pub fn unread_payloads(&self) -> u64 {
+        self.pairing.unread_payloads()
     }
 
     /// Handshakes of QUIC that were evicted while more packets could still have come.

@@ -1,7 +1,7 @@
 //! From headers to requests and responses that share an id.
 //!
-//! Every rule looks at one packet at a time and keeps no state, except for tables of fixed size of QUIC's rules and, for
-//! flows whose numbers begin again, of `tcp-ack`: it determines whether the packet is a request or a response, and which
+//! Every rule looks at one packet at a time and keeps no state, except for tables of fixed size of QUIC's rules, of
+//! `tcp-response` for connections that begin with TLS and, for flows whose numbers begin again, of `tcp-ack`: it determines whether the packet is a request or a response, and which
 //! fields give both the same id. Matching them is left to the caller, which stores the requests.
 //!
 //! | rule | request | response | id: the flow, the requesting side, and |
@@ -59,9 +59,11 @@ use dwell_types::{FlowKey, IdForm, Match, Prefix, Sink, Timestamp};
 use emitter::Emitter;
 use ids::Ids;
 use quic::{Handshakes, Spin};
+use response::Openings;
 use wraps::Wraps;
 
-/// Memory in which handshakes of QUIC are followed, unless other is given: a thousand.
+/// Memory in which each of `quic-handshake` and `tcp-response` follows connections that begin, unless other is given: a
+/// thousand, and three thousand.
 pub const HANDSHAKE_BYTES: usize = 24 << 10;
 
 /// The ports that rules know.
@@ -91,6 +93,8 @@ struct Rules {
     used: Used,
     ids: Ids,
     wraps: Wraps,
+    /// Present if `tcp-response` is in use.
+    openings: Option<Box<Openings>>,
     /// Present if `quic-handshake` is in use.
     handshakes: Option<Handshakes>,
     /// Present if `quic-spin` is in use.
@@ -105,7 +109,6 @@ struct Used {
     /// `ack` with plain ids.
     plain_ack: bool,
     timestamps: bool,
-    response: bool,
     lifetime: bool,
     dns: bool,
     ntp: bool,
@@ -116,8 +119,8 @@ impl Used {
     /// Whether all of them but DNS use only a segment's flow and numbers.
     const fn needs_only_numbers(self) -> bool {
         // All by name, so that adding a rule requires a decision here.
-        let Self { handshake: _, ack: _, plain_ack, timestamps, response, lifetime, dns: _, ntp: _, echo: _ } = self;
-        !(plain_ack | timestamps | response | lifetime)
+        let Self { handshake: _, ack: _, plain_ack, timestamps, lifetime, dns: _, ntp: _, echo: _ } = self;
+        !(plain_ack | timestamps | lifetime)
     }
 }
 
@@ -128,7 +131,7 @@ impl Pairing {
         let rules = Rules::new(matches, ids, seed);
         let names = !inside.is_empty() || groups.is_some();
         Self {
-            needs_only_numbers: !names && rules.used.needs_only_numbers(),
+            needs_only_numbers: !names && rules.openings.is_none() && rules.used.needs_only_numbers(),
             rules,
             names,
             inside: inside.into(),
@@ -139,8 +142,9 @@ impl Pairing {
         }
     }
 
-    /// The same, with handshakes of QUIC followed in this many bytes.
+    /// The same, with connections that begin followed in this many bytes per rule that does so.
     pub fn with_handshake_bytes(mut self, bytes: usize) -> Self {
+        self.rules.openings = self.rules.openings.map(|_| Box::new(Openings::within(bytes)));
         self.rules.handshakes = self.rules.handshakes.map(|_| Handshakes::within(bytes));
         self
     }
@@ -226,6 +230,11 @@ impl Pairing {
         self.rules.handshakes.as_ref().map_or(0, Handshakes::evicted)
     }
 
+    /// Segments whose payload was not captured, so that `tcp-response` cannot tell what TLS sends by itself in them.
+    pub fn unread_payloads(&self) -> u64 {
+        self.rules.openings.as_ref().map_or(0, |openings| openings.unread())
+    }
+
     /// The most that the data structures grow to, in bytes.
     pub fn most_bytes(&self) -> usize {
         let wraps = if self.rules.used.ack { Wraps::MOST_BYTES } else { 0 };
@@ -237,6 +246,7 @@ impl Pairing {
         size_of::<Self>()
             + size_of_val(&*self.inside)
             + self.groups.as_ref().map_or(0, Groups::state_bytes)
+            + self.rules.openings.as_ref().map_or(0, |openings| openings.state_bytes())
             + self.rules.handshakes.as_ref().map_or(0, Handshakes::state_bytes)
             + self.rules.spin.as_ref().map_or(0, Spin::state_bytes)
             + self.rules.wraps.state_bytes()
@@ -245,7 +255,7 @@ impl Pairing {
 
 impl Rules {
     fn new(matches: &[Match], form: IdForm, seed: u64) -> Self {
-        let (mut used, mut handshakes, mut spin) = (Used::default(), None, None);
+        let (mut used, mut openings, mut handshakes, mut spin) = (Used::default(), None, None, None);
         for matching in matches {
             match matching {
                 Match::TcpHandshake => used.handshake = true,
@@ -254,7 +264,7 @@ impl Rules {
                     IdForm::Plain => used.plain_ack = true,
                 },
                 Match::TcpTs => used.timestamps = true,
-                Match::TcpResponse => used.response = true,
+                Match::TcpResponse => openings = Some(Box::new(Openings::within(HANDSHAKE_BYTES))),
                 Match::TcpFlow => used.lifetime = true,
                 Match::Dns => used.dns = true,
                 Match::Ntp => used.ntp = true,
@@ -264,7 +274,7 @@ impl Rules {
                 Match::Events => {}
             }
         }
-        Self { used, ids: Ids::new(seed), wraps: Wraps::default(), handshakes, spin }
+        Self { used, ids: Ids::new(seed), wraps: Wraps::default(), openings, handshakes, spin }
     }
 
     #[inline(always)]
@@ -296,8 +306,8 @@ impl Rules {
             if used.timestamps {
                 timestamps::response(segment, to);
             }
-            if used.response {
-                response::response(key, segment, to);
+            if let Some(openings) = &mut self.openings {
+                response::response(key, segment, openings, &mut to.reborrow());
             }
             if used.lifetime {
                 lifetime::response(segment, to);
@@ -319,8 +329,8 @@ impl Rules {
             if used.timestamps {
                 timestamps::request(segment, to);
             }
-            if used.response {
-                response::request(key, segment, to);
+            if let Some(openings) = &mut self.openings {
+                response::request(key, segment, openings, &mut to.reborrow());
             }
             if used.lifetime {
                 lifetime::request(segment, to);
@@ -506,6 +516,10 @@ mod tests {
 
         pub(super) fn quic(&self) -> Quic {
             self.pairing.quic().unwrap()
+        }
+
+        pub(super) fn unread_payloads(&self) -> u64 {
+            self.pairing.unread_payloads()
         }
 
         /// The time of the last packet, in nanoseconds.

@@ -1,13 +1,18 @@
 //! `tcp-response`: the end of what a client sends → the beginning of what the server sends in response.
 //!
 //! Request: a segment of the client with payload and PSH, which marks the last of what was sent at once (RFC 9293
-//! §3.9.1.2). Response: the server's first segment with payload that acknowledges exactly its end, and whose own numbers
-//! begin where the request's acknowledgement ends. Hashed: the flow, the client's side, and both numbers.
+//! §3.9.1.2). Response: the server's first segment with payload that acknowledges exactly its end (a FIN counts), and whose own
+//! numbers begin where the request's acknowledgement ends. Hashed: the flow, the client's side, and both numbers.
 //!
 //! So the server had sent nothing that the client had not received, and what it sent next it sent after it had received
 //! all of the request: the delay is the application's, beside one round trip beyond the point. A bare ACK answers nothing. A
 //! client that sends more before the response begins (pipelining, uploads) is measured from what it sent last; a server
-//! that is still sending when a request reaches it (multiplexed connections, notifications) is not measured.
+//! that is still sending when a request reaches it (multiplexed connections, notifications) is not measured. Segments with SYN
+//! or RST or without ACK are neither.
+//!
+//! What TLS sends by itself asks for nothing and answers nothing ([`tls`]). After the end of a handshake of version 1.3 the
+//! server's numbers are counted without the session tickets, so that they do not take the place of the first response; of
+//! first responses those of at most 300 bytes may be tickets and are not measured.
 //!
 //! The client is the end with the higher port: nothing else in a single segment tells who serves. Where both ports are
 //! equal, neither end is.
@@ -17,25 +22,58 @@
 //!
 //! Broken by: services on higher ports than their clients have (measured is how long clients take to go on), protocols in
 //! which the server speaks first (only what follows is measured), senders that never set PSH, middleboxes that shift the
-//! numbers of one direction only, and what servers send by themselves within a round trip after a request that needs no
-//! response.
+//! numbers of one direction only, what servers send by themselves within a round trip after a request that needs no
+//! response, longer tickets than most (with certificates of clients), captures without the first bytes of the payload.
+
+// What TLS sends by itself.
+mod tls;
+pub(super) use tls::Openings;
 
 use super::emitter::Emitter;
 use super::ids::Exchange;
 use crate::packet::Tcp;
 use dwell_types::{FlowKey, Sink};
+use tls::Sent;
 
-#[inline(always)]
-pub(super) fn response<S: Sink>(key: &FlowKey, segment: &Tcp<'_>, to: &mut Emitter<'_, S>) {
-    if key.reversed().is_to_server() && has_data(segment, 0) {
-        to.response(Exchange::Response, word(segment.acknowledgement, segment.sequence), 0);
+#[inline(never)]
+pub(super) fn response<S: Sink>(key: &FlowKey, segment: &Tcp<'_>, openings: &mut Openings, to: &mut Emitter<'_, S>) {
+    if !key.reversed().is_to_server() || !has_data(segment) {
+        return;
     }
+    openings.read(segment);
+    let mut server = segment.sequence;
+    if let Some(finished) = openings.find(to.flow.hash) {
+        if tls::may_be_tickets(segment) {
+            return;
+        }
+        openings.close(to.flow.hash);
+        server = finished;
+    }
+    to.response(Exchange::Response, word(segment.acknowledgement, server), 0);
 }
 
-#[inline(always)]
-pub(super) fn request<S: Sink>(key: &FlowKey, segment: &Tcp<'_>, to: &mut Emitter<'_, S>) {
-    if key.is_to_server() && has_data(segment, Tcp::PSH) {
-        to.request(Exchange::Response, word(segment.end(), segment.acknowledgement), 0);
+#[inline(never)]
+pub(super) fn request<S: Sink>(key: &FlowKey, segment: &Tcp<'_>, openings: &mut Openings, to: &mut Emitter<'_, S>) {
+    if !key.is_to_server() || !has_data(segment) {
+        return;
+    }
+    openings.read(segment);
+    let server = segment.acknowledgement;
+    match Sent::of(segment) {
+        Sent::Own => return,
+        Sent::Finished { asks } => {
+            openings.open(to.flow.hash, server);
+            if !asks {
+                return;
+            }
+        }
+        Sent::Data if openings.find(to.flow.hash).is_some_and(|finished| finished != server) => {
+            openings.close(to.flow.hash);
+        }
+        Sent::Data => {}
+    }
+    if segment.has(Tcp::PSH) {
+        to.request(Exchange::Response, word(segment.end(), server), 0);
     }
 }
 
@@ -44,16 +82,15 @@ const fn word(client: u32, server: u32) -> u64 {
     (client as u64) << 32 | server as u64
 }
 
-/// Whether a segment of an open connection carries data, and these flags.
-fn has_data(segment: &Tcp<'_>, flags: u8) -> bool {
-    let all = Tcp::ACK | flags;
-    segment.payload_length > 0 && segment.flags & (Tcp::SYN | Tcp::RST | all) == all
+/// Whether a segment of an open connection carries data.
+const fn has_data(segment: &Tcp<'_>) -> bool {
+    segment.payload_length > 0 && segment.flags & (Tcp::SYN | Tcp::RST | Tcp::ACK) == Tcp::ACK
 }
 
 #[cfg(test)]
 mod tests {
     use crate::packet::{Tcp, Transport};
-    use crate::pair::tests::{Pair, flow, segment};
+    use crate::pair::tests::{Pair, Said, flow, segment};
     use dwell_types::{FlowKey, Leg, Match, protocol};
 
     const BOTH: Leg = Leg::Both;
@@ -120,5 +157,143 @@ mod tests {
         let without_ack = Tcp { flags: Tcp::PSH, ..data(0, 1, 1, 1) };
         assert!(pair.client(&without_ack).seen.is_empty() && pair.server(&without_ack).seen.is_empty());
         assert!(pair.client(&segment(Tcp::PSH | Tcp::ACK, 1, 1)).seen.is_empty(), "without data");
+    }
+
+    const CHANGE_CIPHER: &[u8] = &[20, 3, 3, 0, 1, 1];
+
+    /// Records of these kinds and lengths, without the headers.
+    fn records(records: &[(u8, usize)]) -> Vec<u8> {
+        let record = |&(kind, length): &(u8, usize)| {
+            [&[kind, 3, 3][..], &(length as u16).to_be_bytes(), &vec![7; length]].concat()
+        };
+        records.iter().flat_map(record).collect()
+    }
+
+    /// A connection of TLS: the client's numbers begin at 1,000, the server's at 5,000.
+    struct Tls {
+        pair: Pair,
+        client: u32,
+        server: u32,
+        /// What the client has received.
+        received: u32,
+        snap: usize,
+    }
+
+    impl Tls {
+        fn new(snap: usize) -> Self {
+            Self { pair: Pair::new(&[Match::TcpResponse]), client: 1_000, server: 5_000, received: 5_000, snap }
+        }
+
+        fn asks(&mut self, payload: &[u8]) -> Said {
+            let length = payload.len() as u32;
+            let payload = &payload[..payload.len().min(self.snap)];
+            let said = self.pair.client(&Tcp { payload, ..data(Tcp::PSH, self.client, length, self.received) });
+            self.client += length;
+            said
+        }
+
+        fn sends(&mut self, payload: &[u8]) -> Said {
+            let length = payload.len() as u32;
+            let payload = &payload[..payload.len().min(self.snap)];
+            let said = self.pair.server(&Tcp { payload, ..data(Tcp::PSH, self.server, length, self.client) });
+            self.server += length;
+            said
+        }
+
+        fn receives(&mut self) {
+            self.received = self.server;
+        }
+    }
+
+    /// The client sends its Finished and, at once, a request; the server answers with tickets, then with the response. All
+    /// before that are TLS' own. Likewise if only the first bytes of payloads are captured.
+    #[test]
+    fn tickets_are_no_response() {
+        for snap in [usize::MAX, 16] {
+            let mut tls = Tls::new(snap);
+            assert!(tls.asks(&records(&[(22, 300)])).seen.is_empty(), "ClientHello");
+            tls.sends(&records(&[(22, 90)]));
+            tls.receives();
+            assert!(tls.asks(&[CHANGE_CIPHER, &records(&[(23, 53)])].concat()).seen.is_empty(), "Finished");
+            let asked = tls.asks(&records(&[(23, 90)]));
+            assert_eq!(asked.requests(), [BOTH]);
+            assert!(tls.sends(&records(&[(23, 250), (23, 250)])).seen.is_empty(), "tickets");
+            assert!(tls.sends(&records(&[(23, 300 - 5)])).seen.is_empty(), "what may be a ticket");
+            assert!(tls.sends(&records(&[(23, 600)])).answers(&asked, BOTH));
+            // From then on as without TLS.
+            tls.receives();
+            let next = tls.asks(&records(&[(23, 90)]));
+            assert!(tls.sends(&records(&[(23, 30)])).answers(&next, BOTH));
+        }
+    }
+
+    /// The first response is longer than a ticket, or comes in the same segment; or the client's first request comes with its
+    /// Finished, or only after the tickets.
+    #[test]
+    fn first_responses() {
+        let finished = [CHANGE_CIPHER, &records(&[(23, 53)])].concat();
+        let request = records(&[(23, 90)]);
+        for response in [records(&[(23, 250), (23, 600)]), records(&[(23, 296)]), vec![23, 3, 3, 16, 0, 7], vec![7; 20]]
+        {
+            let mut tls = Tls::new(usize::MAX);
+            tls.asks(&finished);
+            let asked = tls.asks(&request);
+            assert!(tls.sends(&response).answers(&asked, BOTH));
+        }
+        let mut tls = Tls::new(usize::MAX);
+        let asked = tls.asks(&[&finished[..], &request].concat());
+        assert!(tls.sends(&records(&[(23, 250)])).seen.is_empty());
+        assert!(tls.sends(&records(&[(23, 600)])).answers(&asked, BOTH));
+        let mut tls = Tls::new(usize::MAX);
+        tls.asks(&finished);
+        assert!(tls.sends(&records(&[(23, 250)])).seen.is_empty());
+        tls.receives();
+        let asked = tls.asks(&request);
+        assert!(tls.sends(&records(&[(23, 100)])).answers(&asked, BOTH), "a short one");
+    }
+
+    /// A change of the cipher is followed by data in version 1.3, and by a handshake in those before or if the server asks for
+    /// another hello: then there are no tickets.
+    #[test]
+    fn only_version_1_3_has_tickets_then() {
+        for (flight, is_open) in [
+            ([CHANGE_CIPHER, &records(&[(22, 40)])].concat(), false),
+            (records(&[(22, 70), (20, 1), (22, 40)]), false),
+            (records(&[(21, 2)]), false),
+            (CHANGE_CIPHER.to_vec(), true),
+        ] {
+            let mut tls = Tls::new(usize::MAX);
+            assert!(tls.asks(&flight).seen.is_empty());
+            let asked = tls.asks(&records(&[(23, 90)]));
+            let short = tls.sends(&records(&[(23, 100)]));
+            assert_eq!(short.seen.is_empty(), is_open, "{flight:?}");
+            assert!(is_open || short.answers(&asked, BOTH));
+        }
+    }
+
+    /// HTTP/2 acknowledges settings and raises windows, which asks for nothing; what is not TLS may be as short as it likes.
+    #[test]
+    fn notices_are_no_requests() {
+        let mut tls = Tls::new(usize::MAX);
+        for notice in [records(&[(23, 26)]), records(&[(23, 26), (23, 43)]), records(&[(21, 19)])] {
+            assert!(tls.asks(&notice).seen.is_empty());
+        }
+        for request in
+            [records(&[(23, 44)]), records(&[(23, 26), (23, 44)]), b"GET /".to_vec(), vec![23, 3], vec![23, 4, 0, 0, 0]]
+        {
+            assert_eq!(tls.asks(&request).requests(), [BOTH], "{request:?}");
+        }
+        let mut short = Tls::new(20);
+        assert!(short.asks(&records(&[(23, 26)])).seen.is_empty(), "as its header says");
+    }
+
+    /// Segments of which nothing can be told are counted.
+    #[test]
+    fn unread_payloads_are_counted() {
+        let mut tls = Tls::new(4);
+        tls.asks(&records(&[(22, 300)]));
+        tls.sends(&[1, 2, 3]);
+        tls.sends(&[1, 2, 3, 4, 5]);
+        assert_eq!(tls.pair.unread_payloads(), 2);
     }
 }
