@@ -113,6 +113,8 @@ fn report(
     warnings: Vec<String>,
 ) -> OwdReport {
     let [sent, received] = packets;
+    let (mut flows, order) = (answer.flows, arguments.sort.unwrap_or_default());
+    order.sort(&mut flows);
     OwdReport {
         schema: SCHEMA,
         sources: pair.paths.each_ref().map(|path| path.display().to_string()),
@@ -133,7 +135,8 @@ fn report(
         total: answer.total,
         reverse: answer.reverse,
         intervals: Vec::new(),
-        flows: answer.flows,
+        flows,
+        order,
     }
 }
 

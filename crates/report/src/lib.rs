@@ -18,6 +18,7 @@ pub mod size;
 mod footing;
 mod grid;
 mod heading;
+mod order;
 mod round;
 pub mod text;
 // Building blocks of the machine-readable formats.

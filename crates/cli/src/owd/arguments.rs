@@ -5,11 +5,12 @@
 use super::Pair;
 use crate::output::{LabelArguments, ReportArguments};
 use crate::points::{NamingArguments, Reading};
-use crate::units::time_flag;
+use crate::units::{one_of, time_flag};
 use crate::{Failure, output, reject};
 use clap::{Args, Subcommand, ValueEnum};
 use dwell_observe::group::Grouping;
 use dwell_report::facts::Parameter;
+use dwell_report::owd::Order;
 use dwell_report::plot::Image;
 use dwell_sketch::lda::Expected;
 use dwell_types::{Nanos, Prefix};
@@ -180,6 +181,11 @@ pub(crate) struct Arguments {
     /// Number of flows to report.
     #[arg(long, requires = "flows", conflicts_with = "flow", value_name = "N", default_value_t = 10, value_parser = crate::units::between::<usize>(1..=u32::MAX.into()), help_heading = "What is measured")]
     pub(super) top: usize,
+    /// Order of these flows, which are those with the most bytes whatever it is: the largest value first; those of fewer
+    /// than 20 packets with a delay (for loss: received or lost) come after others. --plot-cdf draws the first ones.
+    /// Default: bytes.
+    #[arg(long, value_parser = one_of(Order::all(), Order::name), help_heading = "What is measured")]
+    pub(super) sort: Option<Order>,
     /// Report only flows whose name contains this, such as 10.0.0.1:443.
     #[arg(long, value_name = "TEXT", help_heading = "What is measured")]
     pub(super) flow: Option<String>,
@@ -270,6 +276,10 @@ pub(super) struct JoinArguments {
     /// Number of flows to report, those with the most bytes first, if flows were sketched.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = crate::units::between::<usize>(1..=u32::MAX.into()), help_heading = "Output")]
     pub(super) top: usize,
+    /// Order of these flows, which are those with the most bytes whatever it is: the largest value first; those of fewer
+    /// than 20 packets with a delay (for loss: received or lost) come after others.
+    #[arg(long, value_parser = one_of(Order::OF_SKETCHES, Order::name), default_value = Order::default().name(), help_heading = "Output")]
+    pub(super) sort: Order,
     #[command(flatten)]
     pub(super) output: OutputArguments,
 }
@@ -341,6 +351,11 @@ impl Arguments {
             ),
             (is_lda && self.reverse, "--method lda measures one direction only: omit --reverse"),
             (self.group.is_some() && !wants_flows, "--group defines flows: it requires --flows or --flow"),
+            (self.sort.is_some() && !wants_flows, "--sort orders flows: it requires --flows or --flow"),
+            (
+                is_lda && self.sort.is_some_and(|order| !Order::OF_SKETCHES.contains(&order)),
+                "--method lda does not know quantiles: use --sort bytes, loss or mean",
+            ),
             (weights.is_some() && !(is_lda && wants_flows), "--weights applies only to --method lda with --flows"),
             (weights.is_some() && self.group.is_some(), "--weights refers to addresses: omit --group"),
             (

@@ -48,6 +48,7 @@ pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
     }
     let mut flows = flows(&means, &list);
     flows.truncate(arguments.top);
+    arguments.sort.sort(&mut flows);
     let line = Line::from(&total);
     let span = start.zip(end).map(|(start, end)| Span { start, end });
     if let Some(foreign) = foreign {
@@ -75,6 +76,7 @@ pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
         clock_offset_ns: None,
         clock_drift: None,
         flows,
+        order: arguments.sort,
         total: line,
         reverse: None,
         intervals: Vec::new(),

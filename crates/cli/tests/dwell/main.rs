@@ -18,6 +18,7 @@ mod events;
 // Two points.
 mod directions;
 mod owd;
+mod owd_order;
 mod path_simulated;
 // Packets of one interface.
 mod interfaces;

@@ -195,10 +195,13 @@ fn flags_without_effect_are_refused() {
     let cases: &[(&[&str], &[&str], &[&str])] = &[
         (&["rtt", "--events", "kind.csv"], &["--top", "3"], &["--top", "--events"]),
         (&owd, &["--flows", "--flow", "a", "--top", "3"], &["--top", "--flow <TEXT>"]),
+        (&owd, &["--sort", "loss"], &["--sort", "--flows or --flow"]),
+        (&owd, &["--flows", "--method", "lda", "--sort", "p95"], &["--method lda", "--sort bytes, loss or mean"]),
         (&owd, &["--crossings", "--flows", "--group", "src"], &["--group", "--crossings"]),
         (&sketch, &["--flows", "--group", "src"], &["--group", "--crossings"]),
         (&sketch, &["--flow-bytes", "9KiB"], &["--flows"]),
         (&join, &["--intervals", "--format", "openmetrics"], &["openmetrics", "--intervals"]),
+        (&join, &["--sort", "p50"], &["--sort", "bytes, loss, mean"]),
         (&queue, &["--sketch-bytes", "9KiB"], &["--sketch-bytes", "--method exact"]),
         (&queue, &["--snapshots", "9"], &["--snapshots", "--method exact"]),
         (&queue, &["--window", "1ms"], &["--window", "--method exact"]),

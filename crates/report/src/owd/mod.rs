@@ -11,6 +11,9 @@ use std::fmt;
 
 // Conversion from measurements.
 mod answer;
+// In which order flows are reported.
+mod order;
+pub use order::Order;
 // Output formats.
 pub mod csv;
 pub mod openmetrics;
@@ -51,8 +54,11 @@ pub struct OwdReport {
     pub reverse: Option<Line>,
     /// By sending time, in order; empty unless requested.
     pub intervals: Vec<Interval>,
-    /// The flows with the most bytes, then all others together; empty unless requested.
+    /// The flows with the most bytes, by [`OwdReport::order`], then all others together; empty unless requested.
     pub flows: Vec<Flow>,
+    /// The order of flows.
+    #[serde(skip)]
+    pub order: Order,
 }
 
 /// The two measurement points.
@@ -218,6 +224,11 @@ pub struct Delays {
     /// Largest.
     #[serde(serialize_with = "optional_estimate")]
     pub max: Option<Estimate<i64>>,
+}
+
+/// In whole nanoseconds.
+fn whole(estimate: Estimate<f64>) -> Estimate<i64> {
+    estimate.map(|ns| ns.round() as i64)
 }
 
 /// One bin of the histogram: `from_ns < delay ≤ to_ns`.

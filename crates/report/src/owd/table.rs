@@ -1,12 +1,11 @@
 //! The human-readable table: all packets, then intervals, then flows; below, what the numbers are based on.
 
-use super::{Interval, Line, OwdReport, PointFacts};
+use super::{Interval, Line, OwdReport, PointFacts, whole};
 use crate::footing::{self, item};
 use crate::grid::Grid;
 use crate::heading;
 use crate::quantiles::{MAIN, QUANTILES};
 use crate::text;
-use dwell_sketch::estimate::Estimate;
 use dwell_types::Series;
 use std::io::{self, Write};
 
@@ -55,8 +54,8 @@ fn lines(report: &OwdReport) -> Grid {
 
 fn row(grid: &mut Grid, name: &str, line: &Line, estimated: bool) {
     let d = &line.delay_ns;
-    let [mean, deviation] = [d.mean, d.std].map(|e| e.map(whole));
-    let delays = || [mean, deviation].into_iter().chain(MAIN.map(|q| d.quantiles[q])).chain([d.max]);
+    let delays =
+        || [d.mean, d.std].map(|e| e.map(whole)).into_iter().chain(MAIN.map(|q| d.quantiles[q])).chain([d.max]);
     let loss = text::or_dash(line.loss_rate, |e| text::percent(e.value));
     // If no packet could be compared, or none was sampled, the number of losses is not known.
     let is_known = line.received + line.lost > 0 || line.sent == 0;
@@ -72,10 +71,6 @@ fn row(grid: &mut Grid, name: &str, line: &Line, estimated: bool) {
         cells.extend(delays().map(|d| d.map(text::interval).unwrap_or_default()));
         grid.row(cells);
     }
-}
-
-fn whole(estimate: Estimate<f64>) -> Estimate<i64> {
-    estimate.map(|ns| ns.round() as i64)
 }
 
 fn footing(report: &OwdReport, to: &mut impl Write) -> io::Result<()> {

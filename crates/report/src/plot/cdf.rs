@@ -4,11 +4,12 @@ use super::picture::{Align, FAINT_GRID, GRID, INK, LOOKS, Look, Picture, Place, 
 use super::render::text_width;
 use super::scale::DelayScale;
 use super::{HEIGHT, MARGIN, WIDTH, bands, nothing, ranked, shortened, subtitle, title};
-use crate::owd::{Line, OwdReport};
+use crate::owd::{Line, Order, OwdReport};
 use crate::quantiles::{QUANTILES, Quantiles, names};
 use crate::rtt::{Course, MOST_CURVES, ResultLine, RttReport};
 use crate::shape::CdfPoint;
 use crate::text;
+use dwell_types::Series;
 
 const LEFT: f64 = 72.0;
 const RIGHT: f64 = WIDTH - MARGIN;
@@ -33,9 +34,13 @@ struct Chart<'a> {
     nothing: &'static str,
     /// The first of them, as many as can be told apart.
     curves: Vec<Curve<'a>>,
-    /// How many curves there could be, and what these are among them.
-    of: usize,
-    which: String,
+    /// What they are among all that could be drawn; empty if all are.
+    chosen: String,
+}
+
+/// `the 6 largest of 13`, unless these are all.
+fn chosen(drawn: usize, first: &str, of: usize) -> String {
+    if drawn < of { format!("the {drawn} {first} of {of}") } else { String::new() }
 }
 
 /// The distribution function of one result.
@@ -74,18 +79,28 @@ pub(super) fn picture(report: &RttReport) -> Picture {
         counted: "exchanges",
         nothing: "No exchange was measured.",
         curves: drawn.iter().map(|line| Curve::of(line)).collect(),
-        of: ranked.len(),
-        which: report.order.first(),
+        chosen: chosen(drawn.len(), &report.order.first(), ranked.len()),
     })
 }
 
-/// Of one-way delays: both directions, and the flows with the most bytes.
+/// Of one-way delays: both directions, and the first flows in their order.
 pub(super) fn of_owd(report: &OwdReport) -> Picture {
     let [total, reverse] = if report.reverse.is_some() { ["forward", "reverse"] } else { ["all", ""] };
     let lines = [(total, &report.total)].into_iter().chain(report.reverse.iter().map(|line| (reverse, line)));
     let flows = report.flows.iter().map(|flow| (flow.flow.as_str(), &flow.line));
-    let known: Vec<(&str, &Line)> = lines.chain(flows).filter(|(_, line)| is_known(&line.cdf)).collect();
+    let is_known = |(_, line): &(&str, &Line)| is_known(&line.cdf);
+    let directions = lines.clone().filter(is_known).count();
+    let known: Vec<(&str, &Line)> = lines.chain(flows).filter(is_known).collect();
     let drawn = &known[..known.len().min(MOST_CURVES)];
+    let first = report.order.first();
+    let chosen = match report.order {
+        Order::Bytes => chosen(drawn.len(), &first, known.len()),
+        // All packets of a direction are drawn whatever their losses and delays, and all other flows after the last one.
+        Order::Loss | Order::Delay(_) => {
+            let flows = known[directions..].iter().filter(|(name, _)| *name != Series::OTHER);
+            chosen(drawn.len() - directions, &format!("{first} flows"), flows.count())
+        }
+    };
     let is_estimated = drawn.iter().any(|(_, line)| line.is_estimated());
     draw(&Chart {
         title: super::owd_title(report),
@@ -95,8 +110,7 @@ pub(super) fn of_owd(report: &OwdReport) -> Picture {
         counted: "packets",
         nothing: "No packet was seen at both points.",
         curves: drawn.iter().map(|(name, line)| Curve::of_owd(name, line)).collect(),
-        of: known.len(),
-        which: "largest".to_owned(),
+        chosen,
     })
 }
 
@@ -248,13 +262,12 @@ impl Plane {
 
 /// Name, number of exchanges and quantiles of each curve, starting at height `top`. Names are as long as the other columns
 /// leave room for.
-fn legend(Chart { curves, of, which, counted, .. }: &Chart<'_>, top: f64, picture: &mut Picture) {
+fn legend(Chart { curves, chosen, counted, .. }: &Chart<'_>, top: f64, picture: &mut Picture) {
     const SIZE: f64 = 12.5;
     const SAMPLE: f64 = 38.0;
     const GAP: f64 = 24.0;
     const LONGEST_NAME: usize = 48;
-    let head = if *of > curves.len() { format!("the {} {which} of {of}", curves.len()) } else { String::new() };
-    let mut rows = vec![vec![head, (*counted).to_owned()]];
+    let mut rows = vec![vec![chosen.clone(), (*counted).to_owned()]];
     rows[0].extend(names().map(String::from));
     for curve in curves {
         let cells = [String::new(), curve.number.clone()].into_iter().chain(curve.quantiles.map(text::delay));
@@ -340,8 +353,8 @@ mod tests {
         };
         let (title, shown) = (String::new(), "");
         let curves = vec![curve(&"W".repeat(99)), curve("short")];
-        let (bands, time, counted, nothing, of) = ("", "", "exchanges", "", 2);
-        let chart = Chart { title, shown, bands, time, counted, nothing, curves, of, which: String::new() };
+        let (bands, time, counted, nothing) = ("", "", "exchanges", "");
+        let chart = Chart { title, shown, bands, time, counted, nothing, curves, chosen: String::new() };
         let mut picture = Picture::default();
         legend(&chart, 400.0, &mut picture);
         assert!(right_end(picture) <= RIGHT + 1e-9);

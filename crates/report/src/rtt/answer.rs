@@ -103,8 +103,9 @@ fn delays(distribution: &Distribution) -> Delays {
 
 #[cfg(test)]
 mod tests {
-    use super::super::order::{FEWEST_SAMPLES, MOST_CURVES};
+    use super::super::order::MOST_CURVES;
     use super::*;
+    use crate::order::FEWEST_SAMPLES;
     use dwell_sketch::distribution::{Ambiguous, DelayStore};
     use dwell_sketch::{Fates, Sample};
     use dwell_types::{Leg, Match, Timestamp};

@@ -2,7 +2,7 @@
 //! distribution function.
 
 use super::{Course, ResultLine, RttReport};
-use crate::quantiles::QUANTILES;
+use crate::order::{FEWEST_SAMPLES, Rank, Slowness};
 use dwell_types::Series;
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -12,8 +12,6 @@ use std::iter::once;
 pub(crate) const MOST_CURVES: usize = 6;
 /// Number of results with a histogram in the table.
 const HISTOGRAMS: usize = 2;
-/// With fewer samples a histogram is less informative than the numbers, and a delay depends on few exchanges.
-pub(super) const FEWEST_SAMPLES: u64 = 20;
 
 /// By what groups are ordered, the largest first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,20 +19,14 @@ pub enum Order {
     /// The number of exchanges.
     #[default]
     Exchanges,
-    /// The mean delay.
-    Mean,
-    /// One of [`QUANTILES`], by its place there.
-    Quantile(usize),
+    /// A statistic of the delay.
+    Delay(Slowness),
 }
-
-/// The place of a result: first those of a group rather than of all others; where delays are compared, those of enough
-/// samples; then the largest.
-type Rank = Reverse<(bool, bool, i64)>;
 
 impl Order {
     /// All of them.
     pub fn all() -> impl Iterator<Item = Self> {
-        [Self::Exchanges, Self::Mean].into_iter().chain((0..QUANTILES.len()).map(Self::Quantile))
+        once(Self::Exchanges).chain(Slowness::all().map(Self::Delay))
     }
 
     /// That of the results in these reports.
@@ -46,8 +38,7 @@ impl Order {
     pub fn name(self) -> &'static str {
         match self {
             Self::Exchanges => "exchanges",
-            Self::Mean => "mean",
-            Self::Quantile(place) => QUANTILES[place].0,
+            Self::Delay(slowness) => slowness.name(),
         }
     }
 
@@ -55,26 +46,22 @@ impl Order {
     pub(crate) fn first(self) -> String {
         match self {
             Self::Exchanges => "largest".to_owned(),
-            Self::Mean | Self::Quantile(_) => format!("slowest ({})", self.name()),
+            Self::Delay(slowness) => slowness.first(),
         }
     }
 
     /// The rank of a result, given its lines in all intervals: by all their exchanges, or by the interval in which it was
     /// slowest.
     fn rank<'a>(self, lines: impl Iterator<Item = &'a ResultLine>) -> Rank {
-        let slowness = |line: &ResultLine| {
-            let delay = match self {
-                Self::Exchanges => return (true, line.answered().round() as i64),
-                Self::Mean => line.delay_ns.mean,
-                Self::Quantile(place) => line.delay_ns.quantiles[place],
-            };
-            (line.samples >= FEWEST_SAMPLES, delay.map_or(i64::MIN, |delay| delay.value))
+        let value = |line: &ResultLine| match self {
+            Self::Exchanges => (true, line.answered().round() as i64),
+            Self::Delay(slowness) => slowness.of(line.samples, line.delay_ns.mean, &line.delay_ns.quantiles),
         };
         let mut is_group = false;
-        let of_lines = lines.inspect(|line| is_group |= line.group != Series::OTHER).map(slowness);
+        let of_lines = lines.inspect(|line| is_group |= line.group != Series::OTHER).map(value);
         let most = of_lines.reduce(|a, b| match self {
             Self::Exchanges => (true, a.1 + b.1),
-            Self::Mean | Self::Quantile(_) => a.max(b),
+            Self::Delay(_) => a.max(b),
         });
         let (is_enough, most) = most.unwrap_or((false, i64::MIN));
         Reverse((is_group, is_enough, most))
@@ -125,11 +112,12 @@ mod tests {
     use super::super::{Delays, Requests, Responses};
     use super::*;
     use crate::facts::{Memory, MethodFacts};
-    use crate::quantiles::P95;
+    use crate::quantiles::{P95, QUANTILES};
     use dwell_sketch::estimate::Estimate;
     use std::collections::BTreeMap;
 
-    const BY_P95: Order = Order::Quantile(P95);
+    const BY_MEAN: Order = Order::Delay(Slowness::Mean);
+    const BY_P95: Order = Order::Delay(Slowness::Quantile(P95));
 
     fn line(matching: &'static str, group: &str, samples: u64, p95: i64) -> ResultLine {
         let mut quantiles = [None; QUANTILES.len()];
@@ -177,7 +165,7 @@ mod tests {
         let by_exchanges = ["many", "slow", "few", "none", "other", "two", "one"];
         assert_eq!(groups(&sorted(Order::Exchanges)), by_exchanges);
         assert_eq!(groups(&sorted(BY_P95)), ["slow", "many", "few", "none", "other", "one", "two"]);
-        assert_eq!(groups(&sorted(Order::Mean)), ["many", "slow", "few", "none", "other", "two", "one"]);
+        assert_eq!(groups(&sorted(BY_MEAN)), ["many", "slow", "few", "none", "other", "two", "one"]);
     }
 
     #[test]
@@ -222,7 +210,7 @@ mod tests {
         };
         assert_eq!(ordered(Order::Exchanges, Order::sort_courses), ["worse", "steady", "late", "only"]);
         assert_eq!(ordered(BY_P95, Order::sort_courses), ["worse", "steady", "late", "only"]);
-        assert_eq!(ordered(Order::Mean, Order::sort_courses), ["worse", "steady", "late", "only"]);
+        assert_eq!(ordered(BY_MEAN, Order::sort_courses), ["worse", "steady", "late", "only"]);
         assert_eq!(ordered(Order::Exchanges, Order::rank_courses), ["only", "worse", "steady", "late"]);
         assert_eq!(ordered(BY_P95, Order::rank_courses), ["worse", "steady", "only", "late"]);
     }

@@ -1,12 +1,12 @@
 //! The human-readable table: delays first, then what they are based on. At most 100 columns unless names or
 //! intervals are longer.
 
-use super::order::{FEWEST_SAMPLES, Order};
-use super::{self as rtt, Course, Dependent, Flow, OF_FLOWS, Quic, ResultLine, RttReport, histogram};
+use super::{self as rtt, Course, Dependent, Flow, OF_FLOWS, Order, Quic, ResultLine, RttReport, histogram};
 use crate::facts::{Frames, Memory, Parameter, Span};
 use crate::footing::{self, WIDTH};
 use crate::grid::Grid;
 use crate::heading;
+use crate::order::FEWEST_SAMPLES;
 use crate::quantiles::{MAIN, QUANTILES, names};
 use crate::text;
 use dwell_sketch::estimate::Estimate;
