@@ -24,7 +24,7 @@ use dwell_report::plot::{self, Image, Sweep};
 use dwell_sketch::distribution::Ambiguous;
 use dwell_sketch::reuse::Reuse;
 use dwell_sketch::rtt::{Method, Parameter};
-use dwell_types::{IdForm, Match, Nanos, Observation, Prefix, Sink};
+use dwell_types::{IdForm, Match, Nanos, Observation, Prefix, Share, Sink};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -315,8 +315,8 @@ fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
     check_sum(&memories, copies, "methods, matches and seeds")?;
     // What `dwell rtt` subtracts from the memory of its meter.
     let alone = |matching| match matching {
-        Match::Events => (matching, size_of::<Reuse>()),
-        _ => (matching, observer(arguments, vec![matching], IdForm::Hashed).most_bytes()),
+        Match::Events => (matching, Share::new(size_of::<Reuse>(), 0)),
+        _ => (matching, observer(arguments, vec![matching], IdForm::Hashed).share()),
     };
     Ok(Settings {
         matches: matches.into_iter().map(alone).collect(),
@@ -350,6 +350,6 @@ fn check_sum(memories: &[usize], copies: usize, what: &str) -> Result<(), Failur
 }
 
 fn observer(arguments: &Arguments, matches: Vec<Match>, ids: IdForm) -> Observer {
-    let inside = arguments.inside.clone();
-    Observer::new(dwell_observe::Settings { matches, inside, ids, ..Default::default() })
+    let (inside, memory) = (arguments.inside.clone(), arguments.memory.0.last().copied().unwrap_or_default());
+    Observer::new(dwell_observe::Settings { matches, inside, ids, memory, ..Default::default() })
 }

@@ -58,11 +58,11 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
     if is_pipe && arguments.interval.is_some() && arguments.report.format().writing() == Writing::AtEnd {
         messages::say("all intervals are written at the end; --format jsonl or csv writes each one as it ends");
     }
-    let mut observer = observer(arguments, arguments.memory);
+    let mut observer = observer(arguments);
     let settings = settings(arguments, arguments.matches(), arguments.group.is_some())?;
     let (flows, taken) = flows(arguments, &settings).unzip();
-    let tables = |memory| self::observer(arguments, memory).most_bytes();
-    let mut meter = meter(arguments, settings, tables, taken)?;
+    let share = observer.share();
+    let mut meter = meter(arguments, settings, |memory| share.of(memory), taken)?;
     let mut outputs = Outputs::open(arguments)?;
     let mut followed = (outputs.wants_samples() || flows.is_some()).then(|| Followed::new(flows, arguments.ambiguous));
     let mut reports = Reports::new(arguments, paths.iter().map(|p| p.display().to_string()).collect());
@@ -199,9 +199,7 @@ fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Resu
     Ok(code)
 }
 
-/// Follows handshakes of QUIC in an eighth of the memory, as far as that helps.
-fn observer(arguments: &Arguments, memory: usize) -> Observer {
-    const MOST: usize = 2 << 20;
+fn observer(arguments: &Arguments) -> Observer {
     Observer::new(dwell_observe::Settings {
         matches: arguments.matches(),
         key: arguments.key,
@@ -210,7 +208,7 @@ fn observer(arguments: &Arguments, memory: usize) -> Observer {
         max_groups: usize::from(arguments.max_groups),
         seed: arguments.seed,
         ids: arguments.method.ids(),
-        handshake_bytes: (memory / 8).min(MOST),
+        memory: arguments.memory,
     })
 }
 

@@ -1,7 +1,7 @@
 use crate::group::{Grouping, Groups};
-use crate::pair::{HANDSHAKE_BYTES, Pairing, Quic};
+use crate::pair::{Pairing, Quic};
 use crate::parse::{self, Key, Reject};
-use dwell_types::{Frame, IdForm, LinkType, Match, Prefix, Series, Sink, Timestamp};
+use dwell_types::{Frame, IdForm, LinkType, Match, Prefix, Series, Share, Sink, Timestamp};
 
 /// What to observe.
 #[derive(Clone, Debug)]
@@ -20,8 +20,9 @@ pub struct Settings {
     pub seed: u64,
     /// How the ids of `tcp-ack` are built.
     pub ids: IdForm,
-    /// Memory in which `quic-handshake` follows handshakes, 24 bytes each, and the same for `tcp-response`, 8 bytes each.
-    pub handshake_bytes: usize,
+    /// The memory that the observer shares with a meter: `quic-handshake` and `tcp-response` each follow connections that begin in
+    /// an eighth of it, at most 2 MiB, with 24 and 8 bytes for one.
+    pub memory: usize,
 }
 
 impl Default for Settings {
@@ -34,7 +35,7 @@ impl Default for Settings {
             max_groups: 1000,
             seed: 0,
             ids: IdForm::Hashed,
-            handshake_bytes: HANDSHAKE_BYTES,
+            memory: 256 << 10,
         }
     }
 }
@@ -77,9 +78,9 @@ pub struct Observer {
 impl Observer {
     /// Allocates all memory that it will ever use, except for a kilobyte ([`Observer::most_bytes`]).
     pub fn new(settings: Settings) -> Self {
-        let Settings { matches, key, inside, group, max_groups, seed, ids, handshake_bytes } = settings;
+        let Settings { matches, key, inside, group, max_groups, seed, ids, memory } = settings;
         let groups = group.map(|grouping| Groups::new(grouping, max_groups, seed));
-        let pairing = Pairing::new(&matches, ids, inside, groups, seed).with_handshake_bytes(handshake_bytes);
+        let pairing = Pairing::following_within(Share::of_table(memory), &matches, ids, inside, groups, seed);
         Self { key, unknown_link: None, pairing, frames: Frames::default() }
     }
 
@@ -186,9 +187,10 @@ impl Observer {
         size_of::<Self>() - size_of::<Pairing>() + self.pairing.state_bytes()
     }
 
-    /// The most that it grows to: with `tcp-ack` by a kilobyte, when the numbers of a flow enter another quarter.
-    pub fn most_bytes(&self) -> usize {
-        size_of::<Self>() - size_of::<Pairing>() + self.pairing.most_bytes()
+    /// What it takes of the memory that it shares with a meter: at most, since with `tcp-ack` it grows by a kilobyte when the
+    /// numbers of a flow enter another quarter.
+    pub fn share(&self) -> Share {
+        self.pairing.share().and(size_of::<Self>() - size_of::<Pairing>())
     }
 }
 
@@ -265,5 +267,19 @@ mod tests {
         assert_eq!((grouped.groups(), grouped.group_name(0)), (2, "other".to_owned()));
         assert_eq!(grouped.group_name(1), "src=10.0.0.1");
         assert_eq!(grouped.quic(), Some(Quic::default()));
+    }
+
+    /// Of every memory an observer holds what it says at most, and all but the rest of a set of its tables.
+    #[test]
+    fn it_takes_its_share() {
+        for matches in [Match::ALL.to_vec(), vec![Match::TcpResponse], vec![Match::QuicHandshake], vec![Match::Dns]] {
+            let of = |memory| Observer::new(Settings { matches: matches.clone(), memory, ..Settings::default() });
+            for memory in [8 << 10, 100_000, 64 << 20, 1 << 40] {
+                let (observer, other) = (of(memory), of(1 << 20));
+                let (held, share) = (observer.state_bytes(), observer.share().of(memory));
+                assert_eq!(other.share(), observer.share(), "{matches:?}");
+                assert!(held <= share && share - held < 2 * 96 + 4_096, "{matches:?} {memory}: {held} of {share}");
+            }
+        }
     }
 }

@@ -18,6 +18,9 @@ pub mod hash;
 // What pairing yields: requests and responses, the rules that pair them, and the series that they count for.
 mod observation;
 pub use observation::{ExchangeId, IdForm, Leg, Match, Observation, Repeat, Series, Sighting, Sink};
+// What a memory holds besides a meter.
+mod share;
+pub use share::Share;
 // Packets seen at one of two points.
 mod crossing;
 pub use crossing::{Crossing, FlowId, PacketId};

@@ -57,8 +57,8 @@ fn rate(text: &str) -> Result<f64, String> {
 
 pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
     let &Arguments { matching, requests_per_second: rate, mean, p99, answered, span, expiry, .. } = arguments;
-    let observer_bytes = Observer::new(Settings { matches: vec![matching], ..Default::default() }).most_bytes();
-    let expected = Expected { matching, rate, mean, p99, answered, span, expiry, observer_bytes };
+    let observer = Observer::new(Settings { matches: vec![matching], ..Default::default() }).share();
+    let expected = Expected { matching, rate, mean, p99, answered, span, expiry, observer };
     let (mut exact, mut sizes) = rtt::size(arguments.asked.what(), &expected).map_err(Failure::usage)?;
     exact.command = exact.memory_bytes.map(|bytes| arguments.command("", bytes));
     for size in &mut sizes {

@@ -10,7 +10,7 @@ use crate::metrics::{self, Summary};
 use crate::run::BLOCK;
 use dwell_sketch::distribution::{Ambiguous, Distribution};
 use dwell_sketch::rtt::{self, Answer, Method, Parameter, Parameters, RttMeter, SettingsError};
-use dwell_types::{IdForm, Match, Nanos, Observation, Sink, hash};
+use dwell_types::{IdForm, Match, Nanos, Observation, Share, Sink, hash};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
@@ -30,8 +30,8 @@ pub const GOOD_OCTAVES: f64 = 0.070_389_327_891_398;
 /// Settings of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// The matching rules, each with the bytes of its observer, which are deducted from the memory.
-    pub matches: Vec<(Match, usize)>,
+    /// The matching rules, each with what its observer takes of the memory.
+    pub matches: Vec<(Match, Share)>,
     /// Whether legs are distinguished as inside and outside.
     pub has_inside: bool,
     /// The methods, in the order of the results.
@@ -126,7 +126,7 @@ impl Sink for Comparison {
 }
 
 impl Panel {
-    fn new(settings: &Settings, matching: Match, taken: usize) -> Result<Self, SettingsError> {
+    fn new(settings: &Settings, matching: Match, taken: Share) -> Result<Self, SettingsError> {
         let meter = |method: Method, memory: usize, seed| {
             let parameters = Parameters {
                 longest: settings.longest.filter(|_| method.needs_longest()),
@@ -138,7 +138,7 @@ impl Panel {
                 parameters,
                 ambiguous: settings.ambiguous,
                 seed: method_seed(seed),
-                ..rtt::Settings::new(method, vec![matching], memory.saturating_sub(taken))
+                ..rtt::Settings::new(method, vec![matching], memory.saturating_sub(taken.of(memory)))
             })
         };
         let mut panel = Self {
@@ -156,7 +156,7 @@ impl Panel {
                         panel.meters.extend(meters);
                         None
                     }
-                    Err(SettingsError::Memory { needed, .. }) => Some(needed + taken),
+                    Err(SettingsError::Memory { needed, .. }) => Some(taken.leaving(needed)),
                     Err(error) => return Err(error),
                 };
                 panel.candidates.push(Candidate { method, memory, needed });

@@ -8,7 +8,7 @@ use dwell_simulate::exchange::{Arrivals, End, ExchangeWorkload, Settings as Stre
 use dwell_sketch::Structure;
 use dwell_sketch::fridge::Traffic;
 use dwell_sketch::rtt::{Method, RttMeter, Settings, SettingsError};
-use dwell_types::{Match, Nanos, Observation};
+use dwell_types::{Match, Nanos, Observation, Share};
 
 /// The exchanges that are expected, and how they are measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,8 +27,8 @@ pub struct Expected {
     pub span: Nanos,
     /// How long to wait for a response, if not as usual.
     pub expiry: Option<Nanos>,
-    /// Bytes of the memory that are not the meter's, but its observer's.
-    pub observer_bytes: usize,
+    /// What of the memory is not the meter's, but its observer's.
+    pub observer: Share,
 }
 
 /// Quantiles that must have the requested error.
@@ -90,10 +90,12 @@ impl Expected {
 
     /// The meter that dwell rtt builds for captures in `memory` bytes, which has to share them with the observer.
     fn meter(&self, method: Method, memory: usize) -> Result<RttMeter, SettingsError> {
-        let besides = self.observer_bytes;
-        let settings = Settings::new(method, vec![self.matching], memory.saturating_sub(besides));
+        let besides = self.observer;
+        let settings = Settings::new(method, vec![self.matching], memory.saturating_sub(besides.of(memory)));
         RttMeter::new(&Settings { expiry: self.expiry, ..settings }).map_err(|error| match error {
-            SettingsError::Memory { needed, .. } => SettingsError::Memory { given: memory, needed: needed + besides },
+            SettingsError::Memory { needed, .. } => {
+                SettingsError::Memory { given: memory, needed: besides.leaving(needed) }
+            }
             other => other,
         })
     }

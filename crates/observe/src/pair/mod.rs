@@ -55,16 +55,12 @@ use named::Named;
 
 use crate::group::Groups;
 use crate::packet::{Packet, Tcp, Transport};
-use dwell_types::{FlowKey, IdForm, Match, Prefix, Sink, Timestamp};
+use dwell_types::{FlowKey, IdForm, Match, Prefix, Share, Sink, Timestamp};
 use emitter::Emitter;
 use ids::Ids;
 use quic::{Handshakes, Spin};
 use response::Openings;
 use wraps::Wraps;
-
-/// Memory in which each of `quic-handshake` and `tcp-response` follows connections that begin, unless other is given: a
-/// thousand, and three thousand.
-pub const HANDSHAKE_BYTES: usize = 24 << 10;
 
 /// The ports that rules know.
 pub const PORTS: [u16; 3] = [dns::PORT, ntp::PORT, quic::PORT];
@@ -125,10 +121,25 @@ impl Used {
 }
 
 impl Pairing {
+    /// Room for a thousand handshakes of QUIC, and three thousand of TLS.
+    const FOLLOWING_BYTES: usize = 24 << 10;
+
     /// Pairs by the given rules, with ids of this form, and legs named relative to `inside` if it is not empty. Ids depend
     /// on the seed. [`Match::Events`] is not a rule for packets and has no effect here.
     pub fn new(matches: &[Match], ids: IdForm, inside: Vec<Prefix>, groups: Option<Groups>, seed: u64) -> Self {
-        let rules = Rules::new(matches, ids, seed);
+        Self::following_within(Self::FOLLOWING_BYTES, matches, ids, inside, groups, seed)
+    }
+
+    /// The same, with connections that begin followed in this many bytes by each rule that does so.
+    pub(crate) fn following_within(
+        bytes: usize,
+        matches: &[Match],
+        ids: IdForm,
+        inside: Vec<Prefix>,
+        groups: Option<Groups>,
+        seed: u64,
+    ) -> Self {
+        let rules = Rules::new(matches, ids, seed, bytes);
         let names = !inside.is_empty() || groups.is_some();
         Self {
             needs_only_numbers: !names && rules.openings.is_none() && rules.used.needs_only_numbers(),
@@ -140,13 +151,6 @@ impl Pairing {
             cut_rules: 0,
             groups,
         }
-    }
-
-    /// The same, with connections that begin followed in this many bytes per rule that does so.
-    pub fn with_handshake_bytes(mut self, bytes: usize) -> Self {
-        self.rules.openings = self.rules.openings.map(|_| Box::new(Openings::within(bytes)));
-        self.rules.handshakes = self.rules.handshakes.map(|_| Handshakes::within(bytes));
-        self
     }
 
     /// Passes the requests and responses in the packet to the sink, responses first.
@@ -235,6 +239,20 @@ impl Pairing {
         self.rules.openings.as_ref().map_or(0, |openings| openings.unread())
     }
 
+    /// The tables in which connections that begin are followed: their number, and their bytes.
+    fn following(&self) -> [usize; 2] {
+        let openings = self.rules.openings.as_ref().map(|openings| openings.state_bytes());
+        let handshakes = self.rules.handshakes.as_ref().map(Handshakes::state_bytes);
+        let tables = [openings, handshakes];
+        [tables.iter().flatten().count(), tables.iter().flatten().sum()]
+    }
+
+    /// What takes part of a memory: at most, and with tables of whatever size.
+    pub(crate) fn share(&self) -> Share {
+        let [tables, bytes] = self.following();
+        Share::new(self.most_bytes() - bytes, tables)
+    }
+
     /// The most that the data structures grow to, in bytes.
     pub fn most_bytes(&self) -> usize {
         let wraps = if self.rules.used.ack { Wraps::MOST_BYTES } else { 0 };
@@ -246,15 +264,15 @@ impl Pairing {
         size_of::<Self>()
             + size_of_val(&*self.inside)
             + self.groups.as_ref().map_or(0, Groups::state_bytes)
-            + self.rules.openings.as_ref().map_or(0, |openings| openings.state_bytes())
-            + self.rules.handshakes.as_ref().map_or(0, Handshakes::state_bytes)
+            + self.rules.openings.as_ref().map_or(0, |_| size_of::<Openings>())
+            + self.following()[1]
             + self.rules.spin.as_ref().map_or(0, Spin::state_bytes)
             + self.rules.wraps.state_bytes()
     }
 }
 
 impl Rules {
-    fn new(matches: &[Match], form: IdForm, seed: u64) -> Self {
+    fn new(matches: &[Match], form: IdForm, seed: u64, following: usize) -> Self {
         let (mut used, mut openings, mut handshakes, mut spin) = (Used::default(), None, None, None);
         for matching in matches {
             match matching {
@@ -264,12 +282,12 @@ impl Rules {
                     IdForm::Plain => used.plain_ack = true,
                 },
                 Match::TcpTs => used.timestamps = true,
-                Match::TcpResponse => openings = Some(Box::new(Openings::within(HANDSHAKE_BYTES))),
+                Match::TcpResponse => openings = Some(Box::new(Openings::within(following))),
                 Match::TcpFlow => used.lifetime = true,
                 Match::Dns => used.dns = true,
                 Match::Ntp => used.ntp = true,
                 Match::IcmpEcho => used.echo = true,
-                Match::QuicHandshake => handshakes = Some(Handshakes::within(HANDSHAKE_BYTES)),
+                Match::QuicHandshake => handshakes = Some(Handshakes::within(following)),
                 Match::QuicSpin => spin = Some(Spin::new()),
                 Match::Events => {}
             }

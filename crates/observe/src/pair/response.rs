@@ -252,6 +252,19 @@ mod tests {
         assert!(tls.sends(&records(&[(23, 100)])).answers(&asked, BOTH), "a short one");
     }
 
+    /// What is not captured is taken for tickets only if it can be tickets of one length; what is captured and no record is none.
+    #[test]
+    fn what_cannot_be_tickets() {
+        let finished = [CHANGE_CIPHER, &records(&[(23, 53)])].concat();
+        let unknown = [&records(&[(23, 250)])[..], &[7; 255]].concat();
+        for (snap, response) in [(16, records(&[(23, 250), (23, 251)])), (16, vec![7; 255]), (usize::MAX, unknown)] {
+            let mut tls = Tls::new(snap);
+            tls.asks(&finished);
+            let asked = tls.asks(&records(&[(23, 90)]));
+            assert!(tls.sends(&response).answers(&asked, BOTH), "{response:?}");
+        }
+    }
+
     /// A change of the cipher is followed by data in version 1.3, and by a handshake in those before or if the server asks for
     /// another hello: then there are no tickets.
     #[test]
@@ -278,9 +291,14 @@ mod tests {
         for notice in [records(&[(23, 26)]), records(&[(23, 26), (23, 43)]), records(&[(21, 19)])] {
             assert!(tls.asks(&notice).seen.is_empty());
         }
-        for request in
-            [records(&[(23, 44)]), records(&[(23, 26), (23, 44)]), b"GET /".to_vec(), vec![23, 3], vec![23, 4, 0, 0, 0]]
-        {
+        for request in [
+            records(&[(23, 44)]),
+            records(&[(23, 26), (23, 44)]),
+            b"GET /".to_vec(),
+            vec![23, 3],
+            vec![23, 4, 0, 0, 0],
+            vec![23, 3, 5, 0, 0],
+        ] {
             assert_eq!(tls.asks(&request).requests(), [BOTH], "{request:?}");
         }
         let mut short = Tls::new(20);

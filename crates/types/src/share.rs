@@ -1,0 +1,59 @@
+/// What a memory holds besides a meter: some bytes, and tables of which each has an eighth of the whole, as far as that
+/// helps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Share {
+    fixed: usize,
+    tables: usize,
+}
+
+impl Share {
+    /// So many bytes and tables.
+    pub const fn new(fixed: usize, tables: usize) -> Self {
+        Self { fixed, tables }
+    }
+
+    /// The same and so many bytes more.
+    #[must_use]
+    pub const fn and(self, bytes: usize) -> Self {
+        Self { fixed: self.fixed + bytes, ..self }
+    }
+
+    /// The bytes of a table: an eighth of the memory, at most 2 MiB.
+    pub const fn of_table(memory: usize) -> usize {
+        const MOST: usize = 2 << 20;
+        if memory / 8 < MOST { memory / 8 } else { MOST }
+    }
+
+    /// The bytes of all of it in a memory of so many.
+    pub const fn of(self, memory: usize) -> usize {
+        self.fixed + self.tables * Self::of_table(memory)
+    }
+
+    /// The least memory that leaves so many bytes.
+    pub fn leaving(self, bytes: usize) -> usize {
+        let mut memory = bytes;
+        while memory < bytes.saturating_add(self.of(memory)) {
+            memory = bytes.saturating_add(self.of(memory));
+        }
+        memory
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_memory_is_enough() {
+        for share in [Share::default(), Share::new(100, 0), Share::new(900, 1), Share::new(7, 2)] {
+            for bytes in [0, 1, 1_000, 8 << 10, 20 << 20, 1 << 40] {
+                let least = share.leaving(bytes);
+                assert!(least - share.of(least) >= bytes, "{share:?} {bytes}");
+                assert!(least == 0 || least - 1 < bytes + share.of(least - 1), "{share:?} {bytes}: less would do");
+            }
+        }
+        assert_eq!(Share::new(900, 1).of(8 << 10), 900 + (1 << 10));
+        assert_eq!(Share::new(900, 2).of(1 << 30), 900 + (4 << 20));
+        assert_eq!(Share::new(1, 0).leaving(usize::MAX), usize::MAX);
+    }
+}
