@@ -95,7 +95,7 @@ fn measure(packets: &[(Departure, String)], method: Method, memory: usize) {
     let params = Params::for_queue(8 << 10, culprit, longest, 1).expect("eight kilobytes are enough");
     let settings = Settings {
         method,
-        memory,
+        memory: Some(memory),
         longest,
         params,
         quiet: Nanos::new(1_000),

@@ -4,7 +4,7 @@
 
 use crate::Failure;
 use crate::disorder::Disorder;
-use crate::frames::{cut, evicted, nobody_inside, undecoded, unread};
+use crate::frames;
 use crate::messages;
 use crate::output::{self, Output, ReportArguments, WriteReport};
 use crate::progress::Bar;
@@ -24,7 +24,7 @@ use dwell_report::plot::{self, Image, Sweep};
 use dwell_sketch::distribution::Ambiguous;
 use dwell_sketch::reuse::Reuse;
 use dwell_sketch::rtt::{Method, Parameter};
-use dwell_types::{IdForm, Match, Nanos, Observation, Prefix, Share, Sink};
+use dwell_types::{IdForm, Match, Nanos, Observation, Overhead, Prefix, Sink};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -256,11 +256,7 @@ fn feed_captures(
     let mut warnings: Vec<String> = source.warnings().iter().map(ToString::to_string).collect();
     let is_common = disorder.is_common(observer.frames().total);
     warnings.extend(disorder.warning_of_exchanges(arguments.captures.len(), is_common));
-    warnings.extend(undecoded(observer.frames(), observer.unknown_link()));
-    warnings.extend(cut(&observer));
-    warnings.extend(evicted(&observer));
-    warnings.extend(unread(&observer));
-    warnings.extend(nobody_inside(&observer, &arguments.inside));
+    warnings.extend(frames::warnings(&observer, &arguments.inside));
     Ok(warnings)
 }
 
@@ -315,8 +311,8 @@ fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
     check_sum(&memories, copies, "methods, matches and seeds")?;
     // What `dwell rtt` subtracts from the memory of its meter.
     let alone = |matching| match matching {
-        Match::Events => (matching, Share::new(size_of::<Reuse>(), 0)),
-        _ => (matching, observer(arguments, vec![matching], IdForm::Hashed).share()),
+        Match::Events => (matching, Overhead::new(size_of::<Reuse>(), 0)),
+        _ => (matching, observer(arguments, vec![matching], IdForm::Hashed).overhead()),
     };
     Ok(Settings {
         matches: matches.into_iter().map(alone).collect(),

@@ -6,6 +6,13 @@ use dwell_report::facts;
 use dwell_report::text;
 use dwell_types::{LinkType, Match, Prefix};
 
+/// What an observer has not decoded, not used or not recognised.
+pub(crate) fn warnings(observer: &Observer, inside: &[Prefix]) -> impl Iterator<Item = String> {
+    let undecoded = undecoded(observer.frames(), observer.unknown_link());
+    let found = [undecoded, cut(observer), evicted(observer), unread(observer), nobody_inside(observer, inside)];
+    found.into_iter().flatten()
+}
+
 /// A warning if frames have an unsupported link type, of which `unknown_link` is the first, or if most were rejected
 /// for another reason.
 pub(crate) fn undecoded(now: &Frames, unknown_link: Option<LinkType>) -> Option<String> {
@@ -34,8 +41,8 @@ pub(crate) fn undecoded(now: &Frames, unknown_link: Option<LinkType>) -> Option<
 }
 
 /// A warning if packets are cut before what a rule needs of them.
-pub(crate) fn cut(observer: &Observer) -> Option<String> {
-    let (packets, rules) = observer.cut();
+fn cut(observer: &Observer) -> Option<String> {
+    let (packets, rules) = observer.pairing().cut();
     (packets > 0).then(|| {
         let rules: Vec<&str> = rules.map(Match::name).collect();
         format!(
@@ -47,8 +54,8 @@ pub(crate) fn cut(observer: &Observer) -> Option<String> {
 }
 
 /// A warning if handshakes of QUIC were given up to make room for others.
-pub(crate) fn evicted(observer: &Observer) -> Option<String> {
-    let handshakes = observer.evicted_handshakes();
+fn evicted(observer: &Observer) -> Option<String> {
+    let handshakes = observer.pairing().evicted_handshakes();
     (handshakes > 0).then(|| {
         format!(
             "{} not followed to the end, since too many were under way at once: those answered late are missing most, and count as \
@@ -59,8 +66,8 @@ pub(crate) fn evicted(observer: &Observer) -> Option<String> {
 }
 
 /// A warning if `tcp-response` could not look into segments.
-pub(crate) fn unread(observer: &Observer) -> Option<String> {
-    let segments = observer.unread_payloads();
+fn unread(observer: &Observer) -> Option<String> {
+    let segments = observer.pairing().unread_payloads();
     (segments > 0).then(|| {
         format!(
             "{} captured without payload: what TLS sends by itself in them (handshakes, session tickets) counts as requests \
@@ -72,7 +79,7 @@ pub(crate) fn unread(observer: &Observer) -> Option<String> {
 
 /// A warning if no packet is from or to an address that counts as inside. Prefixes of which only some have addresses may be
 /// those of all private networks.
-pub(crate) fn nobody_inside(observer: &Observer, inside: &[Prefix]) -> Option<String> {
+fn nobody_inside(observer: &Observer, inside: &[Prefix]) -> Option<String> {
     observer.is_nobody_inside().then(|| {
         let prefixes: Vec<String> = inside.iter().map(ToString::to_string).collect();
         format!("no packet is from or to an address in {} (--inside)", prefixes.join(", "))

@@ -86,7 +86,7 @@ fn settings(arguments: &Arguments, memory: Option<usize>) -> Result<Settings, Fa
     let shares = arguments.shares(memory);
     Ok(Settings {
         method: arguments.method,
-        memory: memory.unwrap_or(0) - shares.taps.unwrap_or(0),
+        memory: memory.map(|memory| memory - shares.taps.unwrap_or(0)),
         longest: arguments.longest,
         params: arguments.params(shares.snapshots)?,
         quiet: arguments.quiet,

@@ -61,8 +61,8 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
     let mut observer = observer(arguments);
     let settings = settings(arguments, arguments.matches(), arguments.group.is_some())?;
     let (flows, taken) = flows(arguments, &settings).unzip();
-    let share = observer.share();
-    let mut meter = meter(arguments, settings, |memory| share.of(memory), taken)?;
+    let overhead = observer.overhead();
+    let mut meter = meter(arguments, settings, |memory| overhead.of(memory), taken)?;
     let mut outputs = Outputs::open(arguments)?;
     let mut followed = (outputs.wants_samples() || flows.is_some()).then(|| Followed::new(flows, arguments.ambiguous));
     let mut reports = Reports::new(arguments, paths.iter().map(|p| p.display().to_string()).collect());
@@ -104,11 +104,7 @@ fn measure_packets(arguments: &Arguments, signals: &Signals) -> Result<ExitCode,
     progress.end();
     give(&mut followed, &mut meter, &mut outputs, &observer)?;
     reports.warn(source.warnings().iter().map(ToString::to_string));
-    reports.warn(frames::undecoded(observer.frames(), observer.unknown_link()));
-    reports.warn(frames::cut(&observer));
-    reports.warn(frames::evicted(&observer));
-    reports.warn(frames::unread(&observer));
-    reports.warn(frames::nobody_inside(&observer, &arguments.inside));
+    reports.warn(frames::warnings(&observer, &arguments.inside));
     reports.warn_of_copies(&copies);
     reports.warn(outputs.samples.warning());
     let code = reports.see_end(source.is_stopped(), source.is_damaged() || outputs.samples.has_failed(), signals);

@@ -1,7 +1,7 @@
 use crate::group::{Grouping, Groups};
-use crate::pair::{Pairing, Quic};
+use crate::pair::Pairing;
 use crate::parse::{self, Key, Reject};
-use dwell_types::{Frame, IdForm, LinkType, Match, Prefix, Series, Share, Sink, Timestamp};
+use dwell_types::{Frame, IdForm, LinkType, Match, Overhead, Prefix, Series, Sink, Timestamp};
 
 /// What to observe.
 #[derive(Clone, Debug)]
@@ -80,7 +80,7 @@ impl Observer {
     pub fn new(settings: Settings) -> Self {
         let Settings { matches, key, inside, group, max_groups, seed, ids, memory } = settings;
         let groups = group.map(|grouping| Groups::new(grouping, max_groups, seed));
-        let pairing = Pairing::following_within(Share::of_table(memory), &matches, ids, inside, groups, seed);
+        let pairing = Pairing::following_within(Overhead::of_table(memory), &matches, ids, inside, groups, seed);
         Self { key, unknown_link: None, pairing, frames: Frames::default() }
     }
 
@@ -147,9 +147,9 @@ impl Observer {
         self.frames.decoded() > 0 && self.pairing.is_nobody_inside()
     }
 
-    /// How many packets the capture cuts before what a rule in use needs of them, at most 2³² − 1, and these rules.
-    pub fn cut(&self) -> (u32, impl Iterator<Item = Match>) {
-        self.pairing.cut()
+    /// The rules, and what they know of connections.
+    pub const fn pairing(&self) -> &Pairing {
+        &self.pairing
     }
 
     /// How many frames were decoded, and how many rejected for which reason.
@@ -167,21 +167,6 @@ impl Observer {
         self.pairing.groups().map_or_else(|| Series::ALL.to_owned(), |groups| groups.name(number))
     }
 
-    /// Counts of QUIC connections, if `quic-spin` is among the rules.
-    pub fn quic(&self) -> Option<Quic> {
-        self.pairing.quic()
-    }
-
-    /// Segments whose payload was not captured, so that `tcp-response` cannot tell what TLS sends by itself in them.
-    pub fn unread_payloads(&self) -> u64 {
-        self.pairing.unread_payloads()
-    }
-
-    /// Handshakes of QUIC that were evicted while more packets could still have come.
-    pub fn evicted_handshakes(&self) -> u64 {
-        self.pairing.evicted_handshakes()
-    }
-
     /// Size of the data structures in bytes.
     pub fn state_bytes(&self) -> usize {
         size_of::<Self>() - size_of::<Pairing>() + self.pairing.state_bytes()
@@ -189,8 +174,8 @@ impl Observer {
 
     /// What it takes of the memory that it shares with a meter: at most, since with `tcp-ack` it grows by a kilobyte when the
     /// numbers of a flow enter another quarter.
-    pub fn share(&self) -> Share {
-        self.pairing.share().and(size_of::<Self>() - size_of::<Pairing>())
+    pub fn overhead(&self) -> Overhead {
+        self.pairing.overhead().and(size_of::<Self>() - size_of::<Pairing>())
     }
 }
 
@@ -248,7 +233,7 @@ mod tests {
                 let bytes = [below, &query[..kept]].concat();
                 observer.observe(&Frame { link, ..frame(&bytes) }, &mut |_| ());
             }
-            let (packets, rules) = observer.cut();
+            let (packets, rules) = observer.pairing().cut();
             assert_eq!((packets, rules.collect::<Vec<_>>()), (1, vec![Match::Dns]), "{link:?}");
         }
     }
@@ -257,7 +242,7 @@ mod tests {
     fn names_and_sizes() {
         let all = Observer::new(Settings::default());
         assert_eq!((all.groups(), all.group_name(0)), (1, Series::ALL.to_owned()));
-        assert_eq!(all.quic(), None);
+        assert_eq!(all.pairing().quic(), None);
         assert!(all.state_bytes() < 2048, "{}", all.state_bytes());
 
         let group = Some("src".parse().unwrap());
@@ -266,19 +251,19 @@ mod tests {
         grouped.observe(&frame(&QUERY), &mut |_| ());
         assert_eq!((grouped.groups(), grouped.group_name(0)), (2, "other".to_owned()));
         assert_eq!(grouped.group_name(1), "src=10.0.0.1");
-        assert_eq!(grouped.quic(), Some(Quic::default()));
+        assert_eq!(grouped.pairing().quic(), Some(crate::pair::Quic::default()));
     }
 
     /// Of every memory an observer holds what it says at most, and all but the rest of a set of its tables.
     #[test]
-    fn it_takes_its_share() {
+    fn it_takes_no_more_than_it_says() {
         for matches in [Match::ALL.to_vec(), vec![Match::TcpResponse], vec![Match::QuicHandshake], vec![Match::Dns]] {
             let of = |memory| Observer::new(Settings { matches: matches.clone(), memory, ..Settings::default() });
             for memory in [8 << 10, 100_000, 64 << 20, 1 << 40] {
                 let (observer, other) = (of(memory), of(1 << 20));
-                let (held, share) = (observer.state_bytes(), observer.share().of(memory));
-                assert_eq!(other.share(), observer.share(), "{matches:?}");
-                assert!(held <= share && share - held < 2 * 96 + 4_096, "{matches:?} {memory}: {held} of {share}");
+                let (held, most) = (observer.state_bytes(), observer.overhead().of(memory));
+                assert_eq!(other.overhead(), observer.overhead(), "{matches:?}");
+                assert!(held <= most && most - held < 2 * 96 + 4_096, "{matches:?} {memory}: {held} of {most}");
             }
         }
     }

@@ -129,7 +129,7 @@ fn count(path: &Path) -> Counts {
             }
         });
     }
-    if let Some(quic) = observer.quic()
+    if let Some(quic) = observer.pairing().quic()
         && quic.connections > 0
     {
         println!("{}: {quic:?}", path.display());

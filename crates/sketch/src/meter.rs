@@ -207,8 +207,8 @@ pub struct Event {
     pub at: Timestamp,
     /// Tells equal requests apart (see [`dwell_types::Sighting::token`]).
     pub token: u32,
-    /// The caller's number for the series, `0..Exchanges::tags`: that in this meter, not in a store of delays. A sample
-    /// carries that of the request.
+    /// The caller's number for the series, `0..Exchanges::tags`: that in this meter (in `rtt` leg × groups + group), not in a
+    /// store of delays, where the rule's first series is added. A sample carries that of the request.
     pub tag: u16,
     /// An arbitrary label, which the sample inherits from the response.
     pub mark: u8,

@@ -15,11 +15,11 @@ fn passages(packets: u64) -> Vec<Passage> {
     Passages::new(&Simulated::conquest_data_center().with_packets(packets), 3).unwrap().collect()
 }
 
-fn settings(method: Method, memory: usize) -> Settings {
+fn settings(method: Method, memory: impl Into<Option<usize>>) -> Settings {
     let culprit = Culprit { share: 0.01, delay: THRESHOLD };
     Settings {
         method,
-        memory,
+        memory: memory.into(),
         longest: LONGEST,
         params: Params::for_queue(64 << 10, culprit, LONGEST, 1).unwrap(),
         quiet: QUIET,
@@ -79,7 +79,7 @@ fn truth(passages: &[Passage]) -> Vec<(i64, i64, BTreeMap<String, u64>)> {
 #[test]
 fn exact_episodes_are_the_truth() {
     let passages = passages(150_000);
-    let (meter, episodes, error) = run(&Settings { flows: 1_024, ..settings(Method::Exact, 0) }, &passages);
+    let (meter, episodes, error) = run(&Settings { flows: 1_024, ..settings(Method::Exact, None) }, &passages);
     assert_eq!((error, meter.is_exact(), meter.since()), (0.0, true, None));
     let truth = truth(&passages);
     assert!(truth.len() >= 3 && episodes.len() == truth.len(), "{} of {}", episodes.len(), truth.len());
@@ -103,7 +103,7 @@ fn exact_episodes_are_the_truth() {
 #[test]
 fn a_full_memory_hands_over_to_snapshots_without_a_gap() {
     let passages = passages(150_000);
-    let (_, exact, _) = run(&settings(Method::Exact, 0), &passages);
+    let (_, exact, _) = run(&settings(Method::Exact, None), &passages);
     let memory = 256 << 10;
     let (meter, episodes, error) = run(&settings(Method::Auto, memory), &passages);
     assert!(!meter.is_exact() && meter.since().is_some());
@@ -162,5 +162,5 @@ fn too_little_memory_is_refused_with_what_would_do() {
         assert!(QueueMeter::new(&settings(method, needed - 1)).is_err());
         assert!(QueueMeter::new(&settings(method, needed)).unwrap().state_bytes() <= needed);
     }
-    assert!(QueueMeter::new(&settings(Method::Exact, 0)).is_ok());
+    assert!(QueueMeter::new(&settings(Method::Exact, None)).is_ok());
 }

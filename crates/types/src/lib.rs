@@ -19,8 +19,8 @@ pub mod hash;
 mod observation;
 pub use observation::{ExchangeId, IdForm, Leg, Match, Observation, Repeat, Series, Sighting, Sink};
 // What a memory holds besides a meter.
-mod share;
-pub use share::Share;
+mod overhead;
+pub use overhead::Overhead;
 // Packets seen at one of two points.
 mod crossing;
 pub use crossing::{Crossing, FlowId, PacketId};

@@ -31,14 +31,14 @@ impl Observed<'_> {
     /// Whether no packet that may be a response was passed over.
     pub(super) fn is_complete(&self) -> bool {
         match self {
-            Self::Packets(observer, _) => observer.evicted_handshakes() == 0,
+            Self::Packets(observer, _) => observer.pairing().evicted_handshakes() == 0,
             Self::Events(..) => true,
         }
     }
 
     pub(super) fn quic(&self) -> Option<Quic> {
         let Self::Packets(observer, _) = self else { return None };
-        let quic = observer.quic()?;
+        let quic = observer.pairing().quic()?;
         Some(Quic {
             connections: quic.connections,
             spinning: quic.spinning,

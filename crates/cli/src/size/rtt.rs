@@ -57,7 +57,7 @@ fn rate(text: &str) -> Result<f64, String> {
 
 pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
     let &Arguments { matching, requests_per_second: rate, mean, p99, answered, span, expiry, .. } = arguments;
-    let observer = Observer::new(Settings { matches: vec![matching], ..Default::default() }).share();
+    let observer = Observer::new(Settings { matches: vec![matching], ..Default::default() }).overhead();
     let expected = Expected { matching, rate, mean, p99, answered, span, expiry, observer };
     let (mut exact, mut sizes) = rtt::size(arguments.asked.what(), &expected).map_err(Failure::usage)?;
     exact.command = exact.memory_bytes.map(|bytes| arguments.command("", bytes));

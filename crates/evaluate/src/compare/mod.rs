@@ -10,7 +10,7 @@ use crate::metrics::{self, Summary};
 use crate::run::BLOCK;
 use dwell_sketch::distribution::{Ambiguous, Distribution};
 use dwell_sketch::rtt::{self, Answer, Method, Parameter, Parameters, RttMeter, SettingsError};
-use dwell_types::{IdForm, Match, Nanos, Observation, Share, Sink, hash};
+use dwell_types::{IdForm, Match, Nanos, Observation, Overhead, Sink, hash};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ pub const GOOD_OCTAVES: f64 = 0.070_389_327_891_398;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// The matching rules, each with what its observer takes of the memory.
-    pub matches: Vec<(Match, Share)>,
+    pub matches: Vec<(Match, Overhead)>,
     /// Whether legs are distinguished as inside and outside.
     pub has_inside: bool,
     /// The methods, in the order of the results.
@@ -126,7 +126,7 @@ impl Sink for Comparison {
 }
 
 impl Panel {
-    fn new(settings: &Settings, matching: Match, taken: Share) -> Result<Self, SettingsError> {
+    fn new(settings: &Settings, matching: Match, taken: Overhead) -> Result<Self, SettingsError> {
         let meter = |method: Method, memory: usize, seed| {
             let parameters = Parameters {
                 longest: settings.longest.filter(|_| method.needs_longest()),

@@ -8,7 +8,7 @@ use dwell_simulate::exchange::{Arrivals, End, ExchangeWorkload, Settings as Stre
 use dwell_sketch::Structure;
 use dwell_sketch::fridge::Traffic;
 use dwell_sketch::rtt::{Method, RttMeter, Settings, SettingsError};
-use dwell_types::{Match, Nanos, Observation, Share};
+use dwell_types::{Match, Nanos, Observation, Overhead};
 
 /// The exchanges that are expected, and how they are measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,7 +28,7 @@ pub struct Expected {
     /// How long to wait for a response, if not as usual.
     pub expiry: Option<Nanos>,
     /// What of the memory is not the meter's, but its observer's.
-    pub observer: Share,
+    pub observer: Overhead,
 }
 
 /// Quantiles that must have the requested error.

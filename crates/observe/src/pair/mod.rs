@@ -55,7 +55,7 @@ use named::Named;
 
 use crate::group::Groups;
 use crate::packet::{Packet, Tcp, Transport};
-use dwell_types::{FlowKey, IdForm, Match, Prefix, Share, Sink, Timestamp};
+use dwell_types::{FlowKey, IdForm, Match, Overhead, Prefix, Sink, Timestamp};
 use emitter::Emitter;
 use ids::Ids;
 use quic::{Handshakes, Spin};
@@ -248,9 +248,9 @@ impl Pairing {
     }
 
     /// What takes part of a memory: at most, and with tables of whatever size.
-    pub(crate) fn share(&self) -> Share {
+    pub(crate) fn overhead(&self) -> Overhead {
         let [tables, bytes] = self.following();
-        Share::new(self.most_bytes() - bytes, tables)
+        Overhead::new(self.most_bytes() - bytes, tables)
     }
 
     /// The most that the data structures grow to, in bytes.

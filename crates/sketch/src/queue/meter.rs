@@ -35,8 +35,8 @@ impl Method {
 pub struct Settings {
     /// The method.
     pub method: Method,
-    /// Bytes of all data structures; not for [`Method::Exact`].
-    pub memory: usize,
+    /// Bytes of all data structures; `None` for no limit.
+    pub memory: Option<usize>,
     /// The longest wait: [`Method::Exact`] forgets departures after this time.
     pub longest: Nanos,
     /// Parameters of snapshots, the unit, and the definition of culprits: *α* and *τ*.
@@ -151,9 +151,8 @@ impl QueueMeter {
         // During the handover the exact reference and the snapshots exist at the same time.
         let taken = besides.saturating_add(Conquest::bytes(params));
         let needed = taken.saturating_add(if method == Method::Auto { Self::LEAST_EXACT } else { 0 });
-        // No memory has room for more than the latter.
-        let memory = if method == Method::Exact { isize::MAX as usize } else { settings.memory };
-        if memory < needed {
+        // No memory has room for more than this.
+        if settings.memory.unwrap_or(isize::MAX as usize) < needed {
             return Err(SettingsError::Memory { needed });
         }
         let snapshots = || Conquest::new(params).map_err(SettingsError::Snapshots);
@@ -172,7 +171,7 @@ impl QueueMeter {
         };
         let mut meter = Self {
             departures,
-            exact_bytes: (method == Method::Auto).then(|| settings.memory - taken),
+            exact_bytes: settings.memory.filter(|_| method == Method::Auto).map(|memory| memory - taken),
             params: params.clone(),
             since: None,
             episodes: Episodes::new(episodes),

@@ -171,10 +171,12 @@ impl Door {
         }
     }
 
-    /// Counts an observation that is turned away, if `is_one`.
+    /// Counts an observation that is turned away, if `is_one`; not of a rule that is not measured.
     #[inline(always)]
     pub(super) fn turn_away(&mut self, is_one: bool, tag: u16, is_request: bool) {
-        self.turned_away[usize::from(tag)][usize::from(is_request)] += u64::from(is_one);
+        if let Some(counts) = self.turned_away.get_mut(usize::from(tag)) {
+            counts[usize::from(is_request)] += u64::from(is_one);
+        }
     }
 
     /// Bytes by which it may still grow.

@@ -1,12 +1,12 @@
 /// What a memory holds besides a meter: some bytes, and tables of which each has an eighth of the whole, as far as that
 /// helps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Share {
+pub struct Overhead {
     fixed: usize,
     tables: usize,
 }
 
-impl Share {
+impl Overhead {
     /// So many bytes and tables.
     pub const fn new(fixed: usize, tables: usize) -> Self {
         Self { fixed, tables }
@@ -45,15 +45,18 @@ mod tests {
 
     #[test]
     fn the_least_memory_is_enough() {
-        for share in [Share::default(), Share::new(100, 0), Share::new(900, 1), Share::new(7, 2)] {
+        for overhead in [Overhead::default(), Overhead::new(100, 0), Overhead::new(900, 1), Overhead::new(7, 2)] {
             for bytes in [0, 1, 1_000, 8 << 10, 20 << 20, 1 << 40] {
-                let least = share.leaving(bytes);
-                assert!(least - share.of(least) >= bytes, "{share:?} {bytes}");
-                assert!(least == 0 || least - 1 < bytes + share.of(least - 1), "{share:?} {bytes}: less would do");
+                let least = overhead.leaving(bytes);
+                assert!(least - overhead.of(least) >= bytes, "{overhead:?} {bytes}");
+                assert!(
+                    least == 0 || least - 1 < bytes + overhead.of(least - 1),
+                    "{overhead:?} {bytes}: less would do"
+                );
             }
         }
-        assert_eq!(Share::new(900, 1).of(8 << 10), 900 + (1 << 10));
-        assert_eq!(Share::new(900, 2).of(1 << 30), 900 + (4 << 20));
-        assert_eq!(Share::new(1, 0).leaving(usize::MAX), usize::MAX);
+        assert_eq!(Overhead::new(900, 1).of(8 << 10), 900 + (1 << 10));
+        assert_eq!(Overhead::new(900, 2).of(1 << 30), 900 + (4 << 20));
+        assert_eq!(Overhead::new(1, 0).leaving(usize::MAX), usize::MAX);
     }
 }
