@@ -55,10 +55,10 @@ pub(crate) struct Arguments {
     /// arriving packets. With --network, the CSV of dwell net localize --measurements.
     #[arg(short, long, value_name = "FILE", required_unless_present = "way")]
     write: Option<PathBuf>,
-    /// Also write the true delays as CSV. Every exchange: match, leg, at_ns (of the response), delay_ns,
-    /// since_first_ns, since_last_ns. With --path, every packet sent: frame (its number at the sender, from 1), sent_ns,
-    /// received_ns (empty if lost), copies (how many arrived). With --queue, every departing packet: arrived_ns,
-    /// departed_ns, flow, bytes, the format of dwell queue --sojourns.
+    /// Also write the true delays as CSV. Every exchange of tcp-handshake, tcp-ack, tcp-response and dns: match, leg, at_ns
+    /// (of the response), delay_ns, since_first_ns, since_last_ns. With --path, every packet sent: frame (its number at the
+    /// sender, from 1), sent_ns, received_ns (empty if lost), copies (how many arrived). With --queue, every departing packet:
+    /// arrived_ns, departed_ns, flow, bytes, the format of dwell queue --sojourns.
     #[arg(long, value_name = "FILE", conflicts_with = "network")]
     truth: Option<PathBuf>,
     /// Traffic to simulate.

@@ -25,6 +25,7 @@ enum What {
         ack: bool,
         fin: bool,
         rst: bool,
+        psh: bool,
         sequence: u32,
         acknowledgement: u32,
         length: u32,
@@ -55,6 +56,7 @@ fn parse(frame: &Frame<'_>) -> Packet {
                 ack: tcp.ack(),
                 fin: tcp.fin(),
                 rst: tcp.rst(),
+                psh: tcp.psh(),
                 sequence: tcp.sequence_number(),
                 acknowledgement: tcp.acknowledgment_number(),
                 length: tcp.payload().len() as u32,
@@ -76,26 +78,30 @@ fn parse(frame: &Frame<'_>) -> Packet {
 /// One of the requests with the same id: when it passed, and its TSval.
 type Copy = (i64, u32);
 
+/// What a request and its response have in common: where the data ends, or the id of a query; and, for `TcpResponse`, where the
+/// response begins, else zero.
+type Numbers = (u32, u32);
+
 /// Pairs like an observer who knows only the packets.
 #[derive(Default)]
 struct Pairing {
-    open: HashMap<(Match, Leg, Key, u32), Vec<Copy>>,
+    open: HashMap<(Match, Leg, Key, Numbers), Vec<Copy>>,
     lines: HashMap<(Match, Leg), Line>,
     answered: Vec<Exchange>,
 }
 
 impl Pairing {
-    fn request(&mut self, matching: Match, leg: Leg, key: Key, number: u32, at: i64, token: u32) {
-        let copies = self.open.entry((matching, leg, key, number)).or_default();
+    fn request(&mut self, matching: Match, leg: Leg, key: Key, numbers: Numbers, at: i64, token: u32) {
+        let copies = self.open.entry((matching, leg, key, numbers)).or_default();
         let line = self.lines.entry((matching, leg)).or_default();
         line.requests += 1;
         line.repeats += u64::from(!copies.is_empty());
         copies.push((at, token));
     }
 
-    fn response(&mut self, matching: Match, leg: Leg, key: Key, number: u32, at: i64, token: u32) {
+    fn response(&mut self, matching: Match, leg: Leg, key: Key, numbers: Numbers, at: i64, token: u32) {
         let key = (key.2, key.3, key.0, key.1);
-        let Some(copies) = self.open.remove(&(matching, leg, key, number)) else { return };
+        let Some(copies) = self.open.remove(&(matching, leg, key, numbers)) else { return };
         self.lines.entry((matching, leg)).or_default().exchanges += 1;
         let named = copies.iter().find(|copy| token != 0 && copy.1 == token);
         let last = copies[copies.len() - 1].0;
@@ -112,32 +118,39 @@ impl Pairing {
     }
 
     fn take(&mut self, packet: &Packet) {
-        use Match::{Dns, TcpAck, TcpHandshake};
+        use Match::{Dns, TcpAck, TcpHandshake, TcpResponse};
         let Packet { at, key, ref what } = *packet;
         match *what {
-            What::Dns { id, response: false } => self.request(Dns, Leg::Both, key, id.into(), at, 0),
-            What::Dns { id, response: true } => self.response(Dns, Leg::Both, key, id.into(), at, 0),
-            What::Tcp { syn, ack, fin, rst, sequence, acknowledgement, length, value } => {
+            What::Dns { id, response: false } => self.request(Dns, Leg::Both, key, (id.into(), 0), at, 0),
+            What::Dns { id, response: true } => self.response(Dns, Leg::Both, key, (id.into(), 0), at, 0),
+            What::Tcp { syn, ack, fin, rst, psh, sequence, acknowledgement, length, value } => {
                 let (value, echo) = value.unwrap_or((0, 0));
                 let end = sequence.wrapping_add(length + u32::from(syn) + u32::from(fin));
                 if ack {
-                    self.response(TcpAck, Leg::Both, key, acknowledgement, at, 0);
+                    self.response(TcpAck, Leg::Both, key, (acknowledgement, 0), at, 0);
+                }
+                let has_data = ack && !syn && !rst && length > 0;
+                if has_data && key.1 < key.3 {
+                    self.response(TcpResponse, Leg::Both, key, (acknowledgement, sequence), at, 0);
+                }
+                if has_data && psh && key.1 > key.3 {
+                    self.request(TcpResponse, Leg::Both, key, (end, acknowledgement), at, 0);
                 }
                 if ack && !syn && !rst {
-                    self.response(TcpHandshake, Leg::Before, key, acknowledgement, at, 0);
+                    self.response(TcpHandshake, Leg::Before, key, (acknowledgement, 0), at, 0);
                     // The sum is keyed by the client's own direction, as its request is.
                     let reversed = (key.2, key.3, key.0, key.1);
-                    self.response(TcpHandshake, Leg::Sum, reversed, sequence, at, 0);
+                    self.response(TcpHandshake, Leg::Sum, reversed, (sequence, 0), at, 0);
                 }
                 if syn && ack {
-                    self.response(TcpHandshake, Leg::Beyond, key, acknowledgement, at, echo);
-                    self.request(TcpHandshake, Leg::Before, key, end, at, 0);
+                    self.response(TcpHandshake, Leg::Beyond, key, (acknowledgement, 0), at, echo);
+                    self.request(TcpHandshake, Leg::Before, key, (end, 0), at, 0);
                 } else if syn {
-                    self.request(TcpHandshake, Leg::Beyond, key, end, at, value);
-                    self.request(TcpHandshake, Leg::Sum, key, end, at, 0);
+                    self.request(TcpHandshake, Leg::Beyond, key, (end, 0), at, value);
+                    self.request(TcpHandshake, Leg::Sum, key, (end, 0), at, 0);
                 }
                 if !rst && (length > 0 || syn || fin) {
-                    self.request(TcpAck, Leg::Both, key, end, at, 0);
+                    self.request(TcpAck, Leg::Both, key, (end, 0), at, 0);
                 }
             }
         }

@@ -174,7 +174,7 @@ fn every_simulated_exchange_is_found_at_its_delay() {
     let truth = exchanges(std::fs::File::open(truth).unwrap());
     assert!(truth.values().map(Vec::len).sum::<usize>() > 5_000);
     for method in ["exact", "auto"] {
-        assert_true(&capture, "tcp-handshake,tcp-ack,dns", &truth, method);
+        assert_true(&capture, "tcp-handshake,tcp-ack,tcp-response,dns", &truth, method);
     }
 }
 

@@ -75,6 +75,8 @@ pub(super) struct Flow {
     handshake: Handshake,
     /// When the SYN-ACK passed.
     syn_ack_at: i64,
+    /// Whether the point has seen the end of a turn that asks, but nothing yet that answers it.
+    is_asked: bool,
 }
 
 /// Progress of the handshake, as the point sees it.
@@ -246,6 +248,7 @@ impl Flow {
             is_closing: false,
             handshake: Handshake::Nothing,
             syn_ack_at: 0,
+            is_asked: false,
         };
         // Until something has been acknowledged, every acknowledgement number is new.
         flow.ends[Side::Server as usize].seen_acknowledgement = flow.ends[Side::Client as usize].next;
@@ -369,6 +372,31 @@ impl Flow {
                 record.exchange(Match::TcpHandshake, Leg::Before, at, Copies::one(self.syn_ack_at));
             }
             record.exchange(Match::TcpHandshake, Leg::Sum, at, self.syns);
+        }
+        if segment.length > 0 {
+            self.take_down_turn(at, segment, record);
+        }
+    }
+
+    /// Records where turns end and begin. A turn answers if its first segment passes and the other end still expects that. A
+    /// retransmission has no PSH, so it asks nothing; it answers if the point has not seen the first copy.
+    fn take_down_turn(&mut self, at: i64, segment: &Segment, record: &mut Record) {
+        if self.asks(segment.from) {
+            if segment.flags & PUSH != 0 {
+                self.is_asked = true;
+                record.truth.response.request(false);
+            }
+        } else if self.is_asked && segment.sequence == self.ends[segment.from.other() as usize].expected {
+            self.is_asked = false;
+            record.exchange(Match::TcpResponse, Leg::Both, at, Copies::one(segment.answered.first));
+        }
+    }
+
+    /// Whether an observer takes this side for the one that asks: that with the higher port.
+    fn asks(&self, side: Side) -> bool {
+        match side {
+            Side::Client => self.key.is_to_server(),
+            Side::Server => self.key.reversed().is_to_server(),
         }
     }
 

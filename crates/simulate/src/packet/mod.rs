@@ -7,8 +7,9 @@
 //! from pairing the segments that passed.
 //!
 //! Simplified: connections are half-duplex (a turn begins when all data of the other side's turn has been received);
-//! retransmitted segments are not lost again; there is one hole at a time, no selective acknowledgement, no spurious
-//! retransmission except of SYNs; segments of one direction are never reordered; payload is zeros, except for DNS.
+//! retransmitted segments are not lost again and have no PSH, so they ask nothing under `TcpResponse`; there is one hole at a
+//! time, no selective acknowledgement, no spurious retransmission except of SYNs; segments of one direction are never
+//! reordered; payload is zeros, except for DNS.
 //!
 //! ```
 //! use dwell_simulate::packet::{PacketWorkload, Settings};

@@ -3,7 +3,7 @@ use dwell_types::{Leg, Match, Nanos, Timestamp};
 /// An exchange whose request and response passed the observation point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Exchange {
-    /// The pairing rule: `TcpHandshake`, `TcpAck` or `Dns`.
+    /// The pairing rule: `TcpHandshake`, `TcpAck`, `TcpResponse` or `Dns`.
     pub matching: Match,
     /// `Beyond`, `Before` and `Sum` for handshakes, else `Both`.
     pub leg: Leg,
@@ -47,6 +47,8 @@ pub struct Truth {
     pub sum: Line,
     /// A segment that takes sequence space → the first that acknowledges exactly its end.
     pub ack: Line,
+    /// The last segment of a turn, with PSH → the first segment of the turn that answers it.
+    pub response: Line,
     /// DNS query → answer.
     pub dns: Line,
 }
@@ -66,6 +68,7 @@ impl Truth {
             (Match::TcpHandshake, Leg::Before) => Some(&self.before),
             (Match::TcpHandshake, Leg::Sum) => Some(&self.sum),
             (Match::TcpAck, Leg::Both) => Some(&self.ack),
+            (Match::TcpResponse, Leg::Both) => Some(&self.response),
             (Match::Dns, Leg::Both) => Some(&self.dns),
             _ => None,
         }
@@ -73,7 +76,8 @@ impl Truth {
 
     /// Exchanges of all rules and legs.
     pub fn exchanges(&self) -> u64 {
-        [self.beyond, self.before, self.sum, self.ack, self.dns].iter().map(|line| line.exchanges).sum()
+        let lines = [self.beyond, self.before, self.sum, self.ack, self.response, self.dns];
+        lines.iter().map(|line| line.exchanges).sum()
     }
 }
 
@@ -105,6 +109,7 @@ impl Record {
         let line = match (matching, leg) {
             (Match::Dns, _) => &mut self.truth.dns,
             (Match::TcpAck, _) => &mut self.truth.ack,
+            (Match::TcpResponse, _) => &mut self.truth.response,
             (_, Leg::Beyond) => &mut self.truth.beyond,
             (_, Leg::Before) => &mut self.truth.before,
             _ => &mut self.truth.sum,
