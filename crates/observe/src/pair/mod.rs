@@ -1,8 +1,9 @@
 //! From headers to requests and responses that share an id.
 //!
 //! Every rule looks at one packet at a time and keeps no state, except for tables of fixed size of QUIC's rules, of
-//! `tcp-response` for connections that begin with TLS and, for flows whose numbers begin again, of `tcp-ack`: it determines whether the packet is a request or a response, and which
-//! fields give both the same id. Matching them is left to the caller, which stores the requests.
+//! `tcp-response` for connections of TLS and, for flows whose numbers begin again, of `tcp-ack`: it determines whether the
+//! packet is a request or a response, and which fields give both the same id. Matching them is left to the caller, which
+//! stores the requests.
 //!
 //! | rule | request | response | id: the flow, the requesting side, and |
 //! |---|---|---|---|
@@ -59,7 +60,7 @@ use dwell_types::{FlowKey, IdForm, Match, Overhead, Prefix, Sink, Timestamp};
 use emitter::Emitter;
 use ids::Ids;
 use quic::{Handshakes, Spin};
-use response::Openings;
+use response::Connections;
 use wraps::Wraps;
 
 /// The ports that rules know.
@@ -90,7 +91,7 @@ struct Rules {
     ids: Ids,
     wraps: Wraps,
     /// Present if `tcp-response` is in use.
-    openings: Option<Box<Openings>>,
+    connections: Option<Box<Connections>>,
     /// Present if `quic-handshake` is in use.
     handshakes: Option<Handshakes>,
     /// Present if `quic-spin` is in use.
@@ -142,7 +143,7 @@ impl Pairing {
         let rules = Rules::new(matches, ids, seed, bytes);
         let names = !inside.is_empty() || groups.is_some();
         Self {
-            needs_only_numbers: !names && rules.openings.is_none() && rules.used.needs_only_numbers(),
+            needs_only_numbers: !names && rules.connections.is_none() && rules.used.needs_only_numbers(),
             rules,
             names,
             inside: inside.into(),
@@ -236,14 +237,14 @@ impl Pairing {
 
     /// Segments whose payload was not captured, so that `tcp-response` cannot tell what TLS sends by itself in them.
     pub fn unread_payloads(&self) -> u64 {
-        self.rules.openings.as_ref().map_or(0, |openings| openings.unread())
+        self.rules.connections.as_ref().map_or(0, |connections| connections.unread())
     }
 
     /// The tables in which connections that begin are followed: their number, and their bytes.
     fn following(&self) -> [usize; 2] {
-        let openings = self.rules.openings.as_ref().map(|openings| openings.state_bytes());
+        let connections = self.rules.connections.as_ref().map(|connections| connections.state_bytes());
         let handshakes = self.rules.handshakes.as_ref().map(Handshakes::state_bytes);
-        let tables = [openings, handshakes];
+        let tables = [connections, handshakes];
         [tables.iter().flatten().count(), tables.iter().flatten().sum()]
     }
 
@@ -264,7 +265,7 @@ impl Pairing {
         size_of::<Self>()
             + size_of_val(&*self.inside)
             + self.groups.as_ref().map_or(0, Groups::state_bytes)
-            + self.rules.openings.as_ref().map_or(0, |_| size_of::<Openings>())
+            + self.rules.connections.as_ref().map_or(0, |_| size_of::<Connections>())
             + self.following()[1]
             + self.rules.spin.as_ref().map_or(0, Spin::state_bytes)
             + self.rules.wraps.state_bytes()
@@ -273,7 +274,7 @@ impl Pairing {
 
 impl Rules {
     fn new(matches: &[Match], form: IdForm, seed: u64, following: usize) -> Self {
-        let (mut used, mut openings, mut handshakes, mut spin) = (Used::default(), None, None, None);
+        let (mut used, mut connections, mut handshakes, mut spin) = (Used::default(), None, None, None);
         for matching in matches {
             match matching {
                 Match::TcpHandshake => used.handshake = true,
@@ -282,7 +283,7 @@ impl Rules {
                     IdForm::Plain => used.plain_ack = true,
                 },
                 Match::TcpTs => used.timestamps = true,
-                Match::TcpResponse => openings = Some(Box::new(Openings::within(following))),
+                Match::TcpResponse => connections = Some(Box::new(Connections::within(following))),
                 Match::TcpFlow => used.lifetime = true,
                 Match::Dns => used.dns = true,
                 Match::Ntp => used.ntp = true,
@@ -292,7 +293,7 @@ impl Rules {
                 Match::Events => {}
             }
         }
-        Self { used, ids: Ids::new(seed), wraps: Wraps::default(), openings, handshakes, spin }
+        Self { used, ids: Ids::new(seed), wraps: Wraps::default(), connections, handshakes, spin }
     }
 
     #[inline(always)]
@@ -324,8 +325,8 @@ impl Rules {
             if used.timestamps {
                 timestamps::response(segment, to);
             }
-            if let Some(openings) = &mut self.openings {
-                response::response(key, segment, openings, &mut to.reborrow());
+            if let Some(connections) = &mut self.connections {
+                response::response(key, segment, connections, &mut to.reborrow());
             }
             if used.lifetime {
                 lifetime::response(segment, to);
@@ -347,8 +348,8 @@ impl Rules {
             if used.timestamps {
                 timestamps::request(segment, to);
             }
-            if let Some(openings) = &mut self.openings {
-                response::request(key, segment, openings, &mut to.reborrow());
+            if let Some(connections) = &mut self.connections {
+                response::request(key, segment, connections, &mut to.reborrow());
             }
             if used.lifetime {
                 lifetime::request(segment, to);

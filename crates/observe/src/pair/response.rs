@@ -10,9 +10,8 @@
 //! that is still sending when a request reaches it (multiplexed connections, notifications) is not measured. Segments with SYN
 //! or RST or without ACK are neither.
 //!
-//! What TLS sends by itself asks for nothing and answers nothing ([`tls`]). After the end of a handshake of version 1.3 the
-//! server's numbers are counted without the session tickets, so that they do not take the place of the first response; of
-//! first responses those of at most 300 bytes may be tickets and are not measured.
+//! What TLS and HTTP/2 send by themselves asks for nothing and answers nothing, and does not count where numbers go on
+//! ([`tls`]). First responses of at most 300 bytes may be session tickets and are not measured.
 //!
 //! The client is the end with the higher port: nothing else in a single segment tells who serves. Where both ports are
 //! equal, neither end is.
@@ -27,58 +26,32 @@
 
 // What TLS sends by itself.
 mod tls;
-pub(super) use tls::Openings;
+pub(super) use tls::Connections;
 
 use super::emitter::Emitter;
 use super::ids::Exchange;
 use crate::packet::Tcp;
 use dwell_types::{FlowKey, Sink};
-use tls::Sent;
 
 #[inline(never)]
-pub(super) fn response<S: Sink>(key: &FlowKey, segment: &Tcp<'_>, openings: &mut Openings, to: &mut Emitter<'_, S>) {
-    if !key.reversed().is_to_server() || !has_data(segment) {
-        return;
+pub(super) fn response<S: Sink>(key: &FlowKey, segment: &Tcp<'_>, tls: &mut Connections, to: &mut Emitter<'_, S>) {
+    if key.reversed().is_to_server()
+        && has_data(segment)
+        && let Some(numbers) = tls.answers(to.flow.hash, segment)
+    {
+        to.response(Exchange::Response, word(numbers), 0);
     }
-    openings.read(segment);
-    let mut server = segment.sequence;
-    if let Some(finished) = openings.find(to.flow.hash) {
-        if tls::may_be_tickets(segment) {
-            return;
-        }
-        openings.close(to.flow.hash);
-        server = finished;
-    }
-    to.response(Exchange::Response, word(segment.acknowledgement, server), 0);
 }
 
 #[inline(never)]
-pub(super) fn request<S: Sink>(key: &FlowKey, segment: &Tcp<'_>, openings: &mut Openings, to: &mut Emitter<'_, S>) {
-    if !key.is_to_server() || !has_data(segment) {
-        return;
-    }
-    openings.read(segment);
-    let server = segment.acknowledgement;
-    match Sent::of(segment) {
-        Sent::Own => return,
-        Sent::Finished { asks } => {
-            openings.open(to.flow.hash, server);
-            if !asks {
-                return;
-            }
-        }
-        Sent::Data if openings.find(to.flow.hash).is_some_and(|finished| finished != server) => {
-            openings.close(to.flow.hash);
-        }
-        Sent::Data => {}
-    }
-    if segment.has(Tcp::PSH) {
-        to.request(Exchange::Response, word(segment.end(), server), 0);
+pub(super) fn request<S: Sink>(key: &FlowKey, segment: &Tcp<'_>, tls: &mut Connections, to: &mut Emitter<'_, S>) {
+    if key.is_to_server() && has_data(segment) && tls.asks(to.flow.hash, segment) && segment.has(Tcp::PSH) {
+        to.request(Exchange::Response, word([segment.end(), segment.acknowledgement]), 0);
     }
 }
 
 /// Where the client's numbers end, and where the server's are to begin.
-const fn word(client: u32, server: u32) -> u64 {
+const fn word([client, server]: [u32; 2]) -> u64 {
     (client as u64) << 32 | server as u64
 }
 
@@ -223,7 +196,7 @@ mod tests {
             // From then on as without TLS.
             tls.receives();
             let next = tls.asks(&records(&[(23, 90)]));
-            assert!(tls.sends(&records(&[(23, 30)])).answers(&next, BOTH));
+            assert!(tls.sends(&records(&[(23, 28)])).answers(&next, BOTH));
         }
     }
 
@@ -244,12 +217,21 @@ mod tests {
         let asked = tls.asks(&[&finished[..], &request].concat());
         assert!(tls.sends(&records(&[(23, 250)])).seen.is_empty());
         assert!(tls.sends(&records(&[(23, 600)])).answers(&asked, BOTH));
+        // A second ticket may come as late as that; the client's next request shows that all have come.
         let mut tls = Tls::new(usize::MAX);
         tls.asks(&finished);
         assert!(tls.sends(&records(&[(23, 250)])).seen.is_empty());
         tls.receives();
         let asked = tls.asks(&request);
-        assert!(tls.sends(&records(&[(23, 100)])).answers(&asked, BOTH), "a short one");
+        assert!(tls.sends(&records(&[(23, 250)])).seen.is_empty());
+        assert!(tls.sends(&records(&[(23, 600)])).answers(&asked, BOTH));
+        let mut tls = Tls::new(usize::MAX);
+        tls.asks(&finished);
+        tls.asks(&request);
+        assert!(tls.sends(&records(&[(23, 100)])).seen.is_empty());
+        tls.receives();
+        let asked = tls.asks(&request);
+        assert!(tls.sends(&records(&[(23, 100)])).answers(&asked, BOTH));
     }
 
     /// What is not captured is taken for tickets only if it can be tickets of one length; what is captured and no record is none.
@@ -265,15 +247,17 @@ mod tests {
         }
     }
 
-    /// A change of the cipher is followed by data in version 1.3, and by a handshake in those before or if the server asks for
-    /// another hello: then there are no tickets.
+    /// A change of the cipher is followed by a Finished in version 1.3, unless the server asked for another hello, and by a
+    /// handshake in those before: then there are no tickets. A Finished may come without it.
     #[test]
     fn only_version_1_3_has_tickets_then() {
         for (flight, is_open) in [
             ([CHANGE_CIPHER, &records(&[(22, 40)])].concat(), false),
             (records(&[(22, 70), (20, 1), (22, 40)]), false),
             (records(&[(21, 2)]), false),
-            (CHANGE_CIPHER.to_vec(), true),
+            (CHANGE_CIPHER.to_vec(), false),
+            (records(&[(23, 53)]), true),
+            (records(&[(23, 69)]), true),
         ] {
             let mut tls = Tls::new(usize::MAX);
             assert!(tls.asks(&flight).seen.is_empty());
@@ -284,22 +268,66 @@ mod tests {
         }
     }
 
-    /// HTTP/2 acknowledges settings and raises windows, which asks for nothing; what is not TLS may be as short as it likes.
+    /// HTTP/2 acknowledges settings and raises windows on the way, on both sides: the request is still the one before, and the
+    /// response that which goes on behind them. What is not in order answers nothing.
     #[test]
-    fn notices_are_no_requests() {
-        let mut tls = Tls::new(usize::MAX);
-        for notice in [records(&[(23, 26)]), records(&[(23, 26), (23, 43)]), records(&[(21, 19)])] {
-            assert!(tls.asks(&notice).seen.is_empty());
+    fn notices_are_passed_over() {
+        let notices = [records(&[(23, 26)]), records(&[(23, 26), (23, 30)]), records(&[(23, 39)])];
+        for is_in_order in [true, false] {
+            let mut tls = Tls::new(usize::MAX);
+            tls.asks(&records(&[(23, 90)]));
+            tls.sends(&records(&[(23, 600)]));
+            tls.receives();
+            let asked = tls.asks(&records(&[(23, 36)]));
+            assert_eq!(asked.requests(), [BOTH]);
+            assert!(tls.sends(&records(&[(23, 26)])).seen.is_empty());
+            tls.receives();
+            for notice in &notices {
+                assert!(tls.asks(notice).seen.is_empty());
+            }
+            if !is_in_order {
+                tls.server += 1;
+            }
+            assert!(tls.sends(&notices[1]).seen.is_empty());
+            assert_eq!(tls.sends(&records(&[(23, 28)])).answers(&asked, BOTH), is_in_order);
+            tls.receives();
+            assert!(tls.asks(&notices[0]).seen.is_empty(), "nothing is asked");
+            assert!(!tls.sends(&records(&[(23, 600)])).answers(&asked, BOTH), "nothing is open");
         }
-        for request in [
-            records(&[(23, 44)]),
-            records(&[(23, 26), (23, 44)]),
-            b"GET /".to_vec(),
-            vec![23, 3],
-            vec![23, 4, 0, 0, 0],
-            vec![23, 3, 5, 0, 0],
-        ] {
-            assert_eq!(tls.asks(&request).requests(), [BOTH], "{request:?}");
+    }
+
+    /// A request of several segments, of which only the first begins with a record.
+    #[test]
+    fn requests_of_several_segments() {
+        let mut tls = Tls::new(usize::MAX);
+        tls.asks(&[CHANGE_CIPHER, &records(&[(23, 53)])].concat());
+        let long = records(&[(23, 2_000)]);
+        tls.asks(&long[..1_400]);
+        let asked = tls.asks(&long[1_400..]);
+        assert!(tls.sends(&records(&[(23, 250)])).seen.is_empty());
+        assert!(tls.sends(&records(&[(23, 600)])).answers(&asked, BOTH));
+    }
+
+    /// Handshakes and alerts of the server answer nothing; what is not TLS may be as short as it likes.
+    #[test]
+    fn only_data_answers() {
+        let mut tls = Tls::new(usize::MAX);
+        let asked = tls.asks(&records(&[(23, 90)]));
+        for own in [records(&[(22, 90)]), records(&[(21, 2)]), records(&[(20, 1), (22, 40)])] {
+            assert!(tls.sends(&own).seen.is_empty());
+            tls.server -= own.len() as u32;
+        }
+        assert!(tls.sends(&records(&[(23, 28)])).answers(&asked, BOTH));
+        for request in
+            [records(&[(23, 26), (23, 36)]), b"GET /".to_vec(), vec![23, 3], vec![23, 4, 0, 0, 0], vec![23, 3, 5, 0, 0]]
+        {
+            let asked = Tls::new(usize::MAX).asks(&request);
+            assert_eq!(asked.requests(), [BOTH], "{request:?}");
+        }
+        for request in [b"GET /".to_vec(), vec![23, 3, 5, 0, 0]] {
+            let mut tls = Tls::new(usize::MAX);
+            let asked = tls.asks(&request);
+            assert!(tls.sends(&[1; 31]).answers(&asked, BOTH));
         }
         let mut short = Tls::new(20);
         assert!(short.asks(&records(&[(23, 26)])).seen.is_empty(), "as its header says");

@@ -1,13 +1,19 @@
-//! What TLS sends by itself, and no application has asked for.
+//! What TLS, and HTTP/2 on it, send by themselves, and no application has asked for.
 //!
-//! Its records name their kind and length in clear (RFC 8446 §5.1). Handshakes, alerts and changes of the cipher are told by the
-//! kind. From version 1.3 on all else looks like data of the application: the client's Finished, which follows a change of
-//! the cipher that is there for middleboxes only (RFC 8446 §D.4); the server's session tickets, which answer it while the first
-//! request, sent at once after it, is being worked on (§4.6.1); what protocols above it say of themselves, as HTTP/2 does with
-//! settings and windows.
+//! Records name their kind and length in clear (RFC 8446 §5.1). Handshakes, alerts and changes of the cipher are told by the
+//! kind. From version 1.3 on all else looks like data of the application: the client's Finished; the server's session tickets,
+//! which answer it while the first request, sent at once after it, is being worked on (§4.6.1); and HTTP/2's notices, which
+//! acknowledge settings or a ping, raise windows or reset streams (RFC 9113 §6), on the way of a request and of its response.
+//! They are told by their lengths, and the numbers of what follows are counted without them:
 //!
-//! **State.** Connections of which the client's Finished was seen, but not yet a longer answer: eight bytes each, in sets of four, of
-//! which a new one replaces the eldest.
+//! - *Finished*: follows a change of the cipher in its segment (RFC 8446 §D.4), or is the first record of a connection and of the
+//!   one length that it has.
+//! - *Tickets*: until the first response of a connection that began with a Finished, all whole records of at most 300 bytes.
+//!   Where a client goes on to another request, such a record was the response to the one before.
+//! - *Notices*: records of the lengths that HTTP/2's have.
+//!
+//! **State.** The latest request of each connection: 24 bytes, in sets of four, of which a new connection replaces the eldest.
+//! Without it the next response must follow the request directly.
 
 use crate::packet::Tcp;
 use dwell_types::hash;
@@ -17,42 +23,15 @@ const HEADER: usize = 5;
 const CHANGE_CIPHER: u8 = 20;
 const HANDSHAKE: u8 = 22;
 const DATA: u8 = 23;
-/// The longest records in which clients ask for nothing, in bytes: settings acknowledged, a window raised, in HTTP/2's frames
-/// of 9 bytes and more, and 22 bytes of TLS.
-const LONGEST_NOTICE: usize = 48;
-/// The longest record that may be a session ticket, in bytes. Most servers' have 70 to 255.
+/// The lengths of a Finished of version 1.3: a hash of 32 or 48 bytes, and 26 bytes of headers and tag.
+const FINISHED: [usize; 2] = [58, 74];
+/// The longest record that may be a session ticket. Most servers' have 70 to 289 bytes.
 const LONGEST_TICKET: usize = 300;
-
-/// What a client's segment is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sent {
-    /// A message of TLS, or a notice.
-    Own,
-    /// The end of a handshake of version 1.3, and whether a request follows in the same segment.
-    Finished { asks: bool },
-    /// Anything else, also what is not TLS or was not captured.
-    Data,
-}
-
-impl Sent {
-    pub(super) fn of(segment: &Tcp<'_>) -> Self {
-        match header(segment.payload) {
-            Some((CHANGE_CIPHER, length)) => match segment.payload.get(length..).and_then(header) {
-                Some((DATA, finished)) => Self::Finished { asks: segment.payload_length as usize > length + finished },
-                Some(_) => Self::Own,
-                None => Self::Finished { asks: false },
-            },
-            Some((CHANGE_CIPHER..=HANDSHAKE, _)) => Self::Own,
-            Some((DATA, _)) if is_short(segment, LONGEST_NOTICE) => Self::Own,
-            _ => Self::Data,
-        }
-    }
-}
-
-/// Whether a server's segment may be tickets and notices only.
-pub(super) fn may_be_tickets(segment: &Tcp<'_>) -> bool {
-    is_short(segment, LONGEST_TICKET)
-}
+/// What a record has besides data: version 1.3; version 1.2 with ChaCha20, and with AES-GCM.
+const OVERHEADS: [usize; 3] = [22, 21, 29];
+/// The lengths of HTTP/2's notices: settings acknowledged, a window raised or a stream reset, a ping, and the first two
+/// together, and two windows.
+const NOTICES: [usize; 5] = [9, 13, 17, 22, 26];
 
 /// Kind and length of the record that begins here, header included.
 fn header(payload: &[u8]) -> Option<(u8, usize)> {
@@ -64,14 +43,18 @@ fn header(payload: &[u8]) -> Option<(u8, usize)> {
     }
 }
 
-/// Whether a segment is whole records of at most this many bytes each. Those behind the end of what was captured are taken to have the
-/// length of the last one before.
-fn is_short(segment: &Tcp<'_>, most: usize) -> bool {
+fn is_notice(length: usize) -> bool {
+    OVERHEADS.iter().any(|overhead| length.checked_sub(*overhead).is_some_and(|data| NOTICES.contains(&data)))
+}
+
+/// Whether a segment is whole records of such lengths. Those behind the end of what was captured are taken to have the length
+/// of the last one before.
+fn is_all(segment: &Tcp<'_>, is_such: impl Fn(usize) -> bool) -> bool {
     let (mut rest, mut last) = (segment.payload_length as usize, 0);
     let mut payload = segment.payload;
     while rest > 0 {
         match header(payload) {
-            Some((_, length)) if length <= most.min(rest) => (rest, last) = (rest - length, length),
+            Some((_, length)) if length <= rest && is_such(length) => (rest, last) = (rest - length, length),
             Some(_) => return false,
             None => return payload.len() < HEADER && rest.is_multiple_of(last),
         }
@@ -80,66 +63,140 @@ fn is_short(segment: &Tcp<'_>, most: usize) -> bool {
     true
 }
 
-/// The connections whose first requests may be answered by tickets.
+/// The latest requests of connections with TLS.
 #[derive(Debug)]
-pub(in crate::pair) struct Openings {
-    sets: Box<[[Opening; WAYS]]>,
+pub(in crate::pair) struct Connections {
+    sets: Box<[[Connection; WAYS]]>,
     /// Segments of which too little was captured to tell whether they hold a record.
     unread: u64,
 }
 
 const WAYS: usize = 4;
 
+/// Numbers of one connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Opening {
+struct Connection {
     /// Half of the hash of the flow; the other half names the set. Zero in a free place.
     name: u32,
-    /// The number with which the server goes on, as the client knew when it sent its Finished.
-    server: u32,
+    /// The end of the request and its acknowledgement number, by which it is known.
+    request: [u32; 2],
+    /// Where the client's numbers go on, and the server's, after notices and tickets.
+    next: [u32; 2],
+    stage: Stage,
 }
 
-impl Openings {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Stage {
+    /// The client has finished the handshake, but asked for nothing.
+    #[default]
+    Finished,
+    /// The first request since then is open.
+    First,
+    /// Another one.
+    Later,
+    /// None is open.
+    Answered,
+}
+
+impl Connections {
     /// As many as fit into `bytes`, at least one set.
     pub(in crate::pair) fn within(bytes: usize) -> Self {
-        let sets = (bytes / size_of::<[Opening; WAYS]>()).clamp(1, u32::MAX as usize);
-        Self { sets: vec![[Opening::default(); WAYS]; sets].into(), unread: 0 }
+        let sets = (bytes / size_of::<[Connection; WAYS]>()).clamp(1, u32::MAX as usize);
+        Self { sets: vec![[Connection::default(); WAYS]; sets].into(), unread: 0 }
     }
 
     pub(in crate::pair) fn state_bytes(&self) -> usize {
         size_of_val(&*self.sets)
     }
 
-    /// Counts a segment whose payload was not captured.
-    pub(super) fn read(&mut self, segment: &Tcp<'_>) {
-        self.unread += u64::from(segment.payload.len() < HEADER.min(segment.payload_length as usize));
-    }
-
+    /// How many segments were passed whose payload was not captured.
     pub(in crate::pair) const fn unread(&self) -> u64 {
         self.unread
     }
 
-    /// The client of this flow has finished its handshake.
-    pub(super) fn open(&mut self, flow: u64, server: u32) {
-        self.close(flow);
-        let (name, set) = self.set(flow);
-        let last = set.iter().position(|opening| opening.name == 0).unwrap_or(WAYS - 1);
+    /// Takes a segment with data of the client of this flow; returns whether it asks for something.
+    pub(super) fn asks(&mut self, flow: u64, segment: &Tcp<'_>) -> bool {
+        self.read(segment);
+        let numbers = [segment.end(), segment.acknowledgement];
+        let new = |stage| Connection { name: 0, request: numbers, next: numbers, stage };
+        let first = header(segment.payload);
+        if let Some((CHANGE_CIPHER..=HANDSHAKE, length)) = first {
+            // Before a Finished, which may be followed by a request.
+            let Some((DATA, finished)) = segment.payload.get(length..).and_then(header) else { return false };
+            let asks = segment.payload_length as usize > length + finished;
+            self.set(flow, new(if asks { Stage::First } else { Stage::Finished }));
+            return asks;
+        }
+        let is_record = first.is_some();
+        let Some(known) = self.find(flow) else {
+            if !is_record {
+                return true;
+            }
+            let is_finished = is_all(segment, |length| FINISHED.contains(&length));
+            let asks = !is_finished && !is_all(segment, is_notice);
+            if is_finished || asks {
+                self.set(flow, new(if asks { Stage::Later } else { Stage::Finished }));
+            }
+            return asks;
+        };
+        if is_record && is_all(segment, is_notice) {
+            if known.next[0] == segment.sequence {
+                known.next[0] = segment.end();
+            }
+            return false;
+        }
+        let stage = match known.stage {
+            Stage::Finished => Stage::First,
+            // Nothing has come since: this is the rest of the first request.
+            Stage::First if known.request[1] == segment.acknowledgement => Stage::First,
+            _ => Stage::Later,
+        };
+        *known = Connection { name: known.name, ..new(stage) };
+        true
+    }
+
+    /// Takes a segment with data of the server of this flow; returns the numbers of the request that it would answer.
+    pub(super) fn answers(&mut self, flow: u64, segment: &Tcp<'_>) -> Option<[u32; 2]> {
+        self.read(segment);
+        if let Some((CHANGE_CIPHER..=HANDSHAKE, _)) = header(segment.payload) {
+            return None;
+        }
+        let numbers = [segment.acknowledgement, segment.sequence];
+        let Some(known) = self.find(flow) else { return Some(numbers) };
+        let is_aside = match known.stage {
+            Stage::Finished | Stage::First => is_all(segment, |length| length <= LONGEST_TICKET),
+            Stage::Later | Stage::Answered => is_all(segment, is_notice),
+        };
+        if is_aside {
+            if known.next[1] == segment.sequence {
+                known.next[1] = segment.end();
+            }
+            return None;
+        }
+        let is_next = known.next == numbers && known.stage != Stage::Answered;
+        known.stage = Stage::Answered;
+        Some(if is_next { known.request } else { numbers })
+    }
+
+    /// Counts a segment whose payload was not captured.
+    fn read(&mut self, segment: &Tcp<'_>) {
+        self.unread += u64::from(segment.payload.len() < HEADER.min(segment.payload_length as usize));
+    }
+
+    fn find(&mut self, flow: u64) -> Option<&mut Connection> {
+        let (name, set) = self.place(flow);
+        set.iter_mut().find(|connection| connection.name == name)
+    }
+
+    fn set(&mut self, flow: u64, connection: Connection) {
+        let (name, set) = self.place(flow);
+        let place = |wanted| set.iter().position(|connection: &Connection| connection.name == wanted);
+        let last = place(name).or_else(|| place(0)).unwrap_or(WAYS - 1);
         set[..=last].rotate_right(1);
-        set[0] = Opening { name, server };
+        set[0] = Connection { name, ..connection };
     }
 
-    /// Where the server's numbers went on when it had finished its handshake, if it has not sent more than tickets since.
-    pub(super) fn find(&mut self, flow: u64) -> Option<u32> {
-        let (name, set) = self.set(flow);
-        set.iter().find(|opening| opening.name == name).map(|opening| opening.server)
-    }
-
-    /// What follows is no ticket.
-    pub(super) fn close(&mut self, flow: u64) {
-        let (name, set) = self.set(flow);
-        set.iter_mut().filter(|opening| opening.name == name).for_each(|opening| *opening = Opening::default());
-    }
-
-    fn set(&mut self, flow: u64) -> (u32, &mut [Opening; WAYS]) {
+    fn place(&mut self, flow: u64) -> (u32, &mut [Connection; WAYS]) {
         let hash = hash::finish(flow);
         let place = hash::index(hash as u32, self.sets.len() as u32) as usize;
         ((hash >> 32) as u32 | 1, &mut self.sets[place])
@@ -150,29 +207,40 @@ impl Openings {
 mod tests {
     use super::*;
 
-    /// The flow is found until it is closed, and the eldest make room.
-    #[test]
-    fn the_eldest_make_room() {
-        let mut openings = Openings::within(0);
-        assert_eq!(openings.state_bytes(), WAYS * 8);
-        for flow in 1..=WAYS as u64 {
-            openings.open(flow, 10 * flow as u32);
-        }
-        openings.open(1, 11);
-        assert_eq!([1, 2, 4, 5].map(|flow| openings.find(flow)), [Some(11), Some(20), Some(40), None]);
-        openings.open(5, 50);
-        assert_eq!([1, 2, 3, 4, 5].map(|flow| openings.find(flow)), [Some(11), None, Some(30), Some(40), Some(50)]);
-        openings.close(4);
-        openings.open(6, 60);
-        assert_eq!([1, 3, 4, 5, 6].map(|flow| openings.find(flow)), [Some(11), Some(30), None, Some(50), Some(60)]);
+    fn at(server: u32) -> Connection {
+        Connection { next: [0, server], ..Connection::default() }
     }
 
-    /// Few of the flows that begin while as many as fit are open have no place.
+    fn of(connections: &mut Connections, flow: u64) -> Option<u32> {
+        connections.find(flow).map(|connection| connection.next[1])
+    }
+
+    /// The eldest makes room for a new one; a known one is replaced where it is.
+    #[test]
+    fn the_eldest_make_room() {
+        let mut connections = Connections::within(0);
+        assert_eq!(connections.state_bytes(), WAYS * 24);
+        for flow in 1..=WAYS as u64 {
+            connections.set(flow, at(10 * flow as u32));
+        }
+        connections.set(1, at(11));
+        assert_eq!([1, 2, 4, 5].map(|flow| of(&mut connections, flow)), [Some(11), Some(20), Some(40), None]);
+        connections.set(5, at(50));
+        assert_eq!([1, 2, 3, 5].map(|flow| of(&mut connections, flow)), [Some(11), None, Some(30), Some(50)]);
+    }
+
+    /// Few of the connections that begin while as many as fit are under way have no place.
     #[test]
     fn many_have_a_place() {
-        let mut openings = Openings::within(1 << 13);
+        let mut connections = Connections::within(24 << 10);
         let flows = 1u64..=512;
-        flows.clone().for_each(|flow| openings.open(flow << 40, 7));
-        assert!(flows.filter(|flow| openings.find(flow << 40) == Some(7)).count() > 480);
+        flows.clone().for_each(|flow| connections.set(flow << 40, at(7)));
+        assert!(flows.filter(|flow| of(&mut connections, flow << 40) == Some(7)).count() > 480);
+    }
+
+    #[test]
+    fn notices_have_lengths_of_their_own() {
+        let notices: Vec<usize> = (0..=60).filter(|&length| is_notice(length)).collect();
+        assert_eq!(notices, [30, 31, 34, 35, 38, 39, 42, 43, 44, 46, 47, 48, 51, 55]);
     }
 }
