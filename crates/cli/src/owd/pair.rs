@@ -31,7 +31,7 @@ pub(crate) struct Pair<'a> {
 impl Pair<'_> {
     /// Checks combinations that the arguments' own parsers cannot.
     pub(crate) fn check(&self) -> Result<(), Failure> {
-        output::check_stdin(self.paths.iter().chain(&self.point.weights))?;
+        output::check_stdin(&self.paths)?;
         output::check_different(&self.paths, "two captures")
     }
 

@@ -44,7 +44,7 @@ impl FirstSources {
 /// `dwell owd sketch`.
 pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<ExitCode, Failure> {
     arguments.check()?;
-    let weights = Weights::new(&arguments.point, signals.stop())?;
+    let weights = Weights::new(arguments.expected.weights.as_deref(), &arguments.point, signals.stop())?;
     let flow_bytes = arguments.flows.then_some(arguments.flow_bytes);
     let params = params(arguments.sketch_bytes, flow_bytes, &weights, &arguments.expected, &arguments.point)?;
     let mut flows = FlowList::new(if arguments.flows { Shares::MOST_LISTED } else { 0 });

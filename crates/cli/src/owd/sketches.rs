@@ -113,7 +113,7 @@ impl<'a> Sketches<'a> {
             return Err(Failure::usage(format!("{words} with --from, probably {from}")));
         }
         let memory = arguments.memory;
-        let weights = Weights::new(&arguments.point, signals.stop())?;
+        let weights = Weights::new(arguments.expected.weights.as_deref(), &arguments.point, signals.stop())?;
         let divided = |memory: usize| {
             let shares = Shares::of(memory, arguments.wants_flows());
             let bytes = arguments.sketch_bytes.unwrap_or(SKETCH_BYTES.min(shares.sketch));
