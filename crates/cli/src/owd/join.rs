@@ -3,7 +3,7 @@
 use super::Outputs;
 use super::arguments::JoinArguments;
 use super::sketches::{describe_sketch, flows};
-use super::warnings::{foreign, of_joined, renamed, surplus, unlisted};
+use super::warnings::{foreign, of_joined, of_results};
 use crate::Failure;
 use anyhow::{Context, Result, bail};
 use dwell_capture::CaptureFile;
@@ -56,11 +56,7 @@ pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
     } else {
         warnings.extend(of_joined(&line, span, is_whole.then_some((numbers, lengths))));
     }
-    warnings.extend(surplus(&total));
-    if has_flows {
-        warnings.extend(unlisted(&total, &list));
-        warnings.extend(renamed(&total, &means));
-    }
+    warnings.extend(of_results(&total, has_flows.then_some((&means, &list))));
 
     let mut outputs = Outputs::open(&arguments.output, None, None, arguments.intervals)?;
     outputs.take(joined.iter().map(Interval::from).collect())?;
