@@ -425,6 +425,11 @@ impl JoinArguments {
 
     /// Checks combinations of arguments that their own parsers cannot.
     pub(super) fn check(&self) -> Result<(), Failure> {
+        if self.inputs().into_iter().any(|path| path == Path::new("-")) {
+            return Err(Failure::usage(
+                "expected two files made by dwell owd sketch: they are not read from standard input",
+            ));
+        }
         output::check_different(self.inputs(), "the sketches of two points")?;
         if self.output.report.format() == Format::Openmetrics && self.intervals {
             return Err(Failure::usage("--format openmetrics does not support --intervals: use jsonl or csv"));

@@ -10,6 +10,7 @@ use crate::points::Point;
 use crate::progress::Bar;
 use crate::signals::Signals;
 use anyhow::Result;
+use dwell_capture::Name;
 use dwell_observe::crossing::Directions;
 use dwell_sketch::summary::{FlowList, Message, Shares, Summary};
 use dwell_types::{Address, FlowKey, Nanos};
@@ -59,7 +60,7 @@ pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<E
     while let Some(seen) = point.peek() {
         let opposite = |(sources, key): (&mut FirstSources, FlowKey)| Some((sources.opposite(&key)?, key.source));
         if let Some((one, other)) = sources.as_mut().zip(point.key()).and_then(opposite) {
-            let name = arguments.capture.display();
+            let name = Name(&arguments.capture);
             return Err(Failure::usage(format!(
                 "{name}: holds packets from {one} to {other} and back, and sketches cannot tell directions apart: \
                  name the sender's side with --from PREFIX"
