@@ -4,9 +4,9 @@
 
 use super::{OutputArguments, check_sum};
 use crate::Failure;
-use crate::beginning::Beginning;
 use crate::messages;
 use crate::owd::{Next, Pair, PointArguments, follow, memory_flag, of_comparison};
+use crate::points::Beginning;
 use crate::signals::Signals;
 use crate::units::{Memories, distinct, time_flag};
 use clap::Args;

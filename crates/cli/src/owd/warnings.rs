@@ -2,9 +2,8 @@
 
 use super::Answer;
 use super::arguments::{Arguments, Method};
-use crate::merged::Merged;
 use crate::messages::CAPTURED_TWICE;
-use crate::points::changed_between;
+use crate::points::{Merged, changed_between};
 use dwell_capture::Name;
 use dwell_report::facts::Span;
 use dwell_report::owd::{ClockDrift, ClockOffset, Delays, Line};
