@@ -38,6 +38,8 @@ mod disorder;
 mod frames;
 // Output files: complete or absent.
 mod output;
+// What is too much to be chance.
+mod doubt;
 // Messages, progress bars, and signals.
 mod messages;
 mod progress;

@@ -2,7 +2,7 @@
 
 use super::Answer;
 use super::arguments::{Arguments, Method};
-use crate::messages::CAPTURED_TWICE;
+use crate::doubt::CAPTURED_TWICE;
 use crate::points::{Merged, changed_between};
 use dwell_capture::Name;
 use dwell_report::facts::Span;

@@ -1,7 +1,7 @@
 //! What captures themselves tell before they are compared: which addresses are on which side, and the approximate delay.
 
 use super::{Merged, Point, Reading};
-use crate::messages::FEW;
+use crate::doubt::FEW;
 use anyhow::Result;
 use dwell_capture::Input;
 use dwell_capture::file::Stop;

@@ -1,7 +1,7 @@
 //! Warnings about an answer by sketches: `dwell owd --method lda` and `dwell owd join`.
 
 use super::{Doubt, doubts, lasts};
-use crate::messages::{CAPTURED_TWICE, FEW};
+use crate::doubt::{CAPTURED_TWICE, FEW};
 use dwell_report::facts::Span;
 use dwell_report::owd::Line;
 use dwell_sketch::lds::Lds;
