@@ -31,17 +31,15 @@ mod evaluate;
 mod completions;
 // Shared by the subcommands, in the order of the data: numbers, sizes, times and choices on the command line.
 mod units;
-// A measurement point: the packets of a capture or log, and what was odd about them; several points in time order.
-mod merged;
+// Measurement points: the packets of a capture or log, and what was odd about them; several points in time order.
 mod points;
-// What captures of several points tell before they are compared.
-mod beginning;
-// Time order, gaps, and frame counts.
+// Time order and frame counts.
 mod disorder;
 mod frames;
-mod gaps;
 // Output files: complete or absent.
 mod output;
+// What is too much to be chance.
+mod doubt;
 // Messages, progress bars, and signals.
 mod messages;
 mod progress;

@@ -26,18 +26,6 @@ fn plain(words: &str) -> String {
     line
 }
 
-/// So many packets may be chance, or losses: no warning is of fewer.
-pub(crate) const FEW: u64 = 20;
-
-/// So many of `packets` are too many to be chance, or losses as usual.
-pub(crate) fn many(packets: u64) -> u64 {
-    FEW.max(packets / 50)
-}
-
-/// The question in warnings about packets that are seen twice.
-pub(crate) const CAPTURED_TWICE: &str = "are packets captured twice, as at mirror ports (editcap -d removes the copies) or \
-                                         with -i any (FILE%2 reads interface 2 only; or editcap -I 20 -d), or is a file named twice?";
-
 /// Writes warnings to standard error.
 pub(crate) fn warn(warnings: impl IntoIterator<Item: AsRef<str>>) {
     for warning in warnings {

@@ -1,10 +1,8 @@
 //! `dwell owd`: one-way delay and loss between two points, whose packets are merged in the order of time.
 
 use crate::Failure;
-use crate::beginning::Beginning;
 use crate::frames::frames;
-use crate::merged::Merged;
-use crate::points::Point;
+use crate::points::{Beginning, Merged, Point};
 use crate::signals::Signals;
 use anyhow::Result;
 use dwell_capture::InputState;

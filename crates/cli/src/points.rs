@@ -1,4 +1,4 @@
-//! A measurement point: its packets, read from a capture or a log.
+//! A measurement point: its packets, read from a capture or a log; and several points together.
 
 use crate::disorder::Disorder;
 use anyhow::Result;
@@ -23,6 +23,13 @@ use wild::{AHEAD, instead};
 // Warnings by what was counted.
 mod warnings;
 pub(crate) use warnings::changed_between;
+// Several points in time order, what their captures tell before they are compared, and gaps that they show in each other.
+mod merged;
+pub(crate) use merged::Merged;
+mod beginning;
+pub(crate) use beginning::Beginning;
+mod gaps;
+pub(crate) use gaps::{Run, Silence};
 
 /// A measurement point, positioned at the next packet that passes it.
 pub(crate) struct Point {

@@ -4,9 +4,9 @@
 
 use super::{OutputArguments, check_sum};
 use crate::Failure;
-use crate::beginning::Beginning;
 use crate::messages;
 use crate::owd::{Next, Pair, PointArguments, follow, memory_flag, of_comparison};
+use crate::points::Beginning;
 use crate::signals::Signals;
 use crate::units::{Memories, distinct, time_flag};
 use clap::Args;
@@ -31,7 +31,6 @@ use std::process::ExitCode;
     mut_arg("interval", |interval| interval.help(
         "Length of the interval of a sketch, by time of sending. Default: 1s",
     )),
-    mut_arg("weights", |weights| weights.hide(true)),
     mut_arg("from", |from| from.help(
         "Addresses or prefixes on the sender's side, such as 10.0.0.0/8: only packets from them to others are measured. \
          Default: the direction to the receiver, detected from the first packets",
@@ -81,9 +80,6 @@ pub(super) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
         clock_offset: arguments.clock_offset,
     };
     pair.check()?;
-    if arguments.point.weights.is_some() {
-        return Err(Failure::usage("--weights applies only to sketches of flows, which are not compared here"));
-    }
     arguments.output.check(&pair.paths)?;
     let settings = settings(arguments)?;
     let mut comparison = OwdComparison::new(&settings).map_err(Failure::usage)?;

@@ -32,10 +32,6 @@ pub(crate) struct PointArguments {
     pub(crate) longest: Nanos,
     #[command(flatten)]
     pub(super) naming: NamingArguments,
-    /// Weights of flows in the sketch of flows (1 to 65536, 1 if not listed): CSV with columns flow and weight; flow is
-    /// an address or prefix of sender or receiver, or the flow's name in a log. Use the same file at both points.
-    #[arg(long, value_name = "FILE", help_heading = "Method and memory")]
-    pub(crate) weights: Option<PathBuf>,
     /// Also report each interval of this length, by time of sending. Default for JSON, CSV and plots: 1s.
     #[arg(long, value_name = "TIME", value_parser = crate::units::span, help_heading = "Output")]
     pub(super) interval: Option<Nanos>,
@@ -49,7 +45,7 @@ pub(crate) fn longest_flag(longest: Nanos) -> String {
     if longest == Expected::LONGEST { String::new() } else { format!(" --longest {}", time_flag(longest)) }
 }
 
-/// What the banks of a sketch are for: the same at both points.
+/// What sketches are made for: the same at both points.
 #[derive(Args, Clone)]
 pub(super) struct ExpectedArguments {
     /// Packets per interval that a sketch is made for. Default: a million.
@@ -58,6 +54,10 @@ pub(super) struct ExpectedArguments {
     /// Loss rates that a sketch is made for. Default: 0.01%..10%.
     #[arg(long, value_name = "LOW..HIGH", value_parser = crate::units::shares, help_heading = "Method and memory")]
     loss: Option<RangeInclusive<f64>>,
+    /// Weights of flows in the sketch of flows (1 to 65536, 1 if not listed): CSV with columns flow and weight; flow is
+    /// an address or prefix of sender or receiver, or the flow's name in a log. Use the same file at both points.
+    #[arg(long, value_name = "FILE", help_heading = "Method and memory")]
+    pub(super) weights: Option<PathBuf>,
 }
 
 impl ExpectedArguments {
@@ -335,9 +335,9 @@ impl Arguments {
         }
         let pair = self.pair();
         pair.check()?;
+        let ExpectedArguments { packets_per_interval, loss, weights } = &self.expected;
+        output::check_stdin(pair.paths.iter().chain(weights))?;
         let (is_lda, wants_flows) = (self.method == Method::Lda, self.wants_flows());
-        let ExpectedArguments { packets_per_interval, loss } = &self.expected;
-        let PointArguments { weights, naming, .. } = &self.point;
         reject([
             (self.reverse && self.point.from.is_empty(), "--reverse requires --from, which tells the directions apart"),
             (
@@ -359,7 +359,7 @@ impl Arguments {
             (weights.is_some() && !(is_lda && wants_flows), "--weights applies only to --method lda with --flows"),
             (weights.is_some() && self.group.is_some(), "--weights refers to addresses: omit --group"),
             (
-                naming.nat && is_lda && wants_flows && self.group.is_none(),
+                self.point.naming.nat && is_lda && wants_flows && self.group.is_none(),
                 "--method lda: with --nat flows have other addresses at the other point: compare packets (--method \
                  auto), or define flows with --group by what is not translated, such as dst-port",
             ),
@@ -402,7 +402,7 @@ impl Arguments {
 impl SketchArguments {
     /// Checks combinations of arguments that their own parsers cannot.
     pub(super) fn check(&self) -> Result<(), Failure> {
-        if self.point.weights.is_some() && !self.flows {
+        if self.expected.weights.is_some() && !self.flows {
             return Err(Failure::usage("--weights requires --flows"));
         }
         if self.point.naming.nat && self.flows && self.group.is_none() {
@@ -411,7 +411,7 @@ impl SketchArguments {
                  what is not translated, or compare packets (dwell owd --nat --flows)",
             ));
         }
-        let inputs = [&self.capture].into_iter().chain(&self.point.weights);
+        let inputs = [&self.capture].into_iter().chain(&self.expected.weights);
         output::check_stdin(inputs.clone())?;
         output::check_apart(inputs, [&self.output])
     }
@@ -425,6 +425,11 @@ impl JoinArguments {
 
     /// Checks combinations of arguments that their own parsers cannot.
     pub(super) fn check(&self) -> Result<(), Failure> {
+        if self.inputs().into_iter().any(|path| path == Path::new("-")) {
+            return Err(Failure::usage(
+                "expected two files made by dwell owd sketch: they are not read from standard input",
+            ));
+        }
         output::check_different(self.inputs(), "the sketches of two points")?;
         if self.output.report.format() == Format::Openmetrics && self.intervals {
             return Err(Failure::usage("--format openmetrics does not support --intervals: use jsonl or csv"));

@@ -1,7 +1,7 @@
 //! Gaps: times at which packets were seen at one of two points only.
 
 use super::Answer;
-use crate::gaps::Silence;
+use crate::points::Silence;
 use dwell_capture::Name;
 use dwell_report::owd::Line;
 use dwell_sketch::owd::Side;

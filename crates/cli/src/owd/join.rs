@@ -3,10 +3,10 @@
 use super::Outputs;
 use super::arguments::JoinArguments;
 use super::sketches::{describe_sketch, flows};
-use super::warnings::{foreign, of_joined, renamed, surplus, unlisted};
+use super::warnings::{foreign, of_joined, of_results};
 use crate::Failure;
 use anyhow::{Context, Result, bail};
-use dwell_capture::CaptureFile;
+use dwell_capture::{CaptureFile, Name};
 use dwell_report::facts::{Memory, MethodFacts, Span};
 use dwell_report::owd::{Interval, Line, OwdReport, PointFacts, Points, SCHEMA};
 use dwell_report::text;
@@ -56,11 +56,7 @@ pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
     } else {
         warnings.extend(of_joined(&line, span, is_whole.then_some((numbers, lengths))));
     }
-    warnings.extend(surplus(&total));
-    if has_flows {
-        warnings.extend(unlisted(&total, &list));
-        warnings.extend(renamed(&total, &means));
-    }
+    warnings.extend(of_results(&total, has_flows.then_some((&means, &list))));
 
     let mut outputs = Outputs::open(&arguments.output, None, None, arguments.intervals)?;
     outputs.take(joined.iter().map(Interval::from).collect())?;
@@ -108,7 +104,7 @@ struct Contents {
 
 /// The intervals of a file in the order of their numbers, at least one, and its flows; warns of what it lacks.
 fn read(path: &Path, warnings: &mut Vec<String>) -> Result<(Vec<Summary>, FlowList)> {
-    let name = path.display();
+    let name = Name(path);
     let Contents { mut summaries, flows, damaged, first_error } = contents(path)?;
     if let Some(error) = first_error {
         warnings.push(format!("{name}: {} damaged and ignored, the first: {error}", text::are(damaged, "message")));
@@ -139,7 +135,7 @@ fn read(path: &Path, warnings: &mut Vec<String>) -> Result<(Vec<Summary>, FlowLi
 fn contents(path: &Path) -> Result<Contents> {
     /// How many bytes are read at a time. One of the first of them begins a message.
     const PIECE: u64 = 1 << 20;
-    let name = path.display();
+    let name = Name(path);
     let mut file = File::open(path).with_context(|| name.to_string())?;
     let (mut found, mut messages, mut beginning) = (Contents::default(), Messages::default(), Vec::new());
     loop {

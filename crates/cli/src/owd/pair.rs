@@ -2,10 +2,8 @@
 
 use super::PointArguments;
 use crate::Failure;
-use crate::beginning::{self, Beginning};
-use crate::merged::Merged;
 use crate::output;
-use crate::points::{Point, Seen};
+use crate::points::{Beginning, Merged, Point, Seen};
 use crate::progress::Bar;
 use crate::signals::Signals;
 use anyhow::Result;
@@ -31,7 +29,7 @@ pub(crate) struct Pair<'a> {
 impl Pair<'_> {
     /// Checks combinations that the arguments' own parsers cannot.
     pub(crate) fn check(&self) -> Result<(), Failure> {
-        output::check_stdin(self.paths.iter().chain(&self.point.weights))?;
+        output::check_stdin(&self.paths)?;
         output::check_different(&self.paths, "two captures")
     }
 
@@ -40,7 +38,7 @@ impl Pair<'_> {
         let [sender, receiver] = &self.paths;
         let asked = Directions::given(&self.point.from, self.reverse);
         let senders = std::slice::from_ref(sender);
-        beginning::look(senders, receiver, &self.point.reading(None), asked, None, signals.stop())
+        Beginning::look(senders, receiver, &self.point.reading(None), asked, None, signals.stop())
     }
 
     /// Opens both points, for packets in these directions.

@@ -10,6 +10,7 @@ use crate::points::Point;
 use crate::progress::Bar;
 use crate::signals::Signals;
 use anyhow::Result;
+use dwell_capture::Name;
 use dwell_observe::crossing::Directions;
 use dwell_sketch::summary::{FlowList, Message, Shares, Summary};
 use dwell_types::{Address, FlowKey, Nanos};
@@ -44,7 +45,7 @@ impl FirstSources {
 /// `dwell owd sketch`.
 pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<ExitCode, Failure> {
     arguments.check()?;
-    let weights = Weights::new(&arguments.point, signals.stop())?;
+    let weights = Weights::new(arguments.expected.weights.as_deref(), &arguments.point, signals.stop())?;
     let flow_bytes = arguments.flows.then_some(arguments.flow_bytes);
     let params = params(arguments.sketch_bytes, flow_bytes, &weights, &arguments.expected, &arguments.point)?;
     let mut flows = FlowList::new(if arguments.flows { Shares::MOST_LISTED } else { 0 });
@@ -59,7 +60,7 @@ pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<E
     while let Some(seen) = point.peek() {
         let opposite = |(sources, key): (&mut FirstSources, FlowKey)| Some((sources.opposite(&key)?, key.source));
         if let Some((one, other)) = sources.as_mut().zip(point.key()).and_then(opposite) {
-            let name = arguments.capture.display();
+            let name = Name(&arguments.capture);
             return Err(Failure::usage(format!(
                 "{name}: holds packets from {one} to {other} and back, and sketches cannot tell directions apart: \
                  name the sender's side with --from PREFIX"

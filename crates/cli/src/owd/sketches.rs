@@ -1,12 +1,11 @@
 //! Compares both points by sketches of each interval.
 
 use super::arguments::{Arguments, ExpectedArguments, FLOW_BYTES, PointArguments, SKETCH_BYTES};
-use super::warnings::{renamed, surplus, unlisted};
+use super::warnings::{not_listed, of_results};
 use super::weights::Weights;
 use super::{Answer, Comparer, describe_pair};
 use crate::Failure;
-use crate::beginning::Beginning;
-use crate::points::{Point, Seen};
+use crate::points::{Beginning, Point, Seen};
 use crate::signals::Signals;
 use crate::units;
 use dwell_logs::told_apart;
@@ -113,7 +112,7 @@ impl<'a> Sketches<'a> {
             return Err(Failure::usage(format!("{words} with --from, probably {from}")));
         }
         let memory = arguments.memory;
-        let weights = Weights::new(&arguments.point, signals.stop())?;
+        let weights = Weights::new(arguments.expected.weights.as_deref(), &arguments.point, signals.stop())?;
         let divided = |memory: usize| {
             let shares = Shares::of(memory, arguments.wants_flows());
             let bytes = arguments.sketch_bytes.unwrap_or(SKETCH_BYTES.min(shares.sketch));
@@ -197,9 +196,7 @@ impl Comparer for Sketches<'_> {
         parameters.extend(describe_sketch(&self.params.lda, self.params.lds.as_ref()));
         let all = self.join.total();
         let total = Line::from(&all);
-        let unlisted = self.arguments.wants_flows().then(|| unlisted(&all, &self.flows)).flatten();
         let mut flows = flows(&self.means, &self.flows);
-        let renamed = renamed(&all, &self.means);
         flows.retain(|flow| self.arguments.is_wanted(&flow.flow));
         if self.arguments.flow.is_none() {
             flows.truncate(self.arguments.top);
@@ -212,8 +209,8 @@ impl Comparer for Sketches<'_> {
                 + self.flows.state_bytes()
                 + self.join.most_bytes(),
             parameters,
-            has_all_flows: unlisted.is_none(),
-            warnings: surplus(&all).into_iter().chain(unlisted).chain(renamed).collect(),
+            has_all_flows: not_listed(&all, &self.flows) == 0,
+            warnings: of_results(&all, self.arguments.wants_flows().then_some((&self.means, &self.flows))),
             // One direction, estimated, of packets that are not told apart.
             ..Answer::default()
         }

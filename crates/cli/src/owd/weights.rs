@@ -27,10 +27,10 @@ pub(super) struct Weights {
 
 impl Weights {
     /// Reads the weights from the file; without one, every packet has weight 1.
-    pub(super) fn new(arguments: &PointArguments, stop: &Stop) -> Result<Self, Failure> {
+    pub(super) fn new(path: Option<&Path>, arguments: &PointArguments, stop: &Stop) -> Result<Self, Failure> {
         let mut weights =
             Self { weights: vec![1], prefixes: HashMap::default(), lengths: Vec::new(), flows: HashMap::default() };
-        if let Some(path) = &arguments.weights {
+        if let Some(path) = path {
             weights.read(path, arguments, stop)?;
         }
         Ok(weights)

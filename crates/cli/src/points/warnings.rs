@@ -2,8 +2,8 @@
 
 use super::Point;
 use super::source::Counts;
+use crate::doubt::{FEW, many};
 use crate::frames::undecoded;
-use crate::messages::{FEW, many};
 use dwell_capture::Name;
 use dwell_observe::Frames;
 use dwell_report::text;

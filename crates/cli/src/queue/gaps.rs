@@ -1,6 +1,6 @@
 //! Gaps: runs of packets that were seen on one side of a queue only.
 
-use crate::gaps::{Run, Silence};
+use crate::points::{Run, Silence};
 use dwell_types::Timestamp;
 
 /// Detects gaps: runs of packets seen on one side only.

@@ -3,9 +3,7 @@
 use super::arguments::Arguments;
 use super::gaps::Gaps;
 use super::warnings::{NO_CULPRIT, Waited, apart, doubt, is_late, swapped, too_short, unexplained, unseen};
-use crate::beginning::{self, Beginning};
-use crate::merged::Merged;
-use crate::points::{Point, changed_between};
+use crate::points::{Beginning, Merged, Point, changed_between};
 use anyhow::Result;
 use dwell_capture::file::Stop;
 use dwell_observe::crossing::Directions;
@@ -46,7 +44,7 @@ impl Sides {
         let asked = Directions::of_sources(&arguments.from);
         let offset = arguments.clock_offset;
         let beginning = match asked {
-            Directions::Forward => beginning::look(ingress, &egress, &reading, asked, Some(offset), stop)?,
+            Directions::Forward => Beginning::look(ingress, &egress, &reading, asked, Some(offset), stop)?,
             given => Beginning::given(given),
         };
         let unexamined = beginning.unexamined();

@@ -1,7 +1,7 @@
 //! Warnings about captures, logs, and memory, by what was counted.
 
 use super::arguments::Arguments;
-use crate::messages::{CAPTURED_TWICE, FEW, many};
+use crate::doubt::{CAPTURED_TWICE, FEW, many};
 use dwell_report::queue::Packets;
 use dwell_report::text;
 use dwell_sketch::conquest::{Counter, Params, Unit};

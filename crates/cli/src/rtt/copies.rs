@@ -1,4 +1,4 @@
-use crate::messages::{CAPTURED_TWICE, FEW};
+use crate::doubt::{CAPTURED_TWICE, FEW};
 use dwell_observe::crossing::{Crossings, Settings};
 use dwell_observe::packet::{Tcp, Transport};
 use dwell_observe::parse::{self, Key};

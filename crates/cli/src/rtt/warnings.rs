@@ -2,7 +2,7 @@
 
 use super::arguments::{Arguments, MAX_GROUPS};
 use crate::disorder::Disorder;
-use crate::messages::{CAPTURED_TWICE, FEW};
+use crate::doubt::{CAPTURED_TWICE, FEW};
 use dwell_observe::Frames;
 use dwell_report::rtt::ResultLine;
 use dwell_report::text;

@@ -1,6 +1,6 @@
 //! `dwell owd`: logs with known truth, captures made from them, and recorded captures if they are present.
 
-use crate::run::{assert_refusal, data, dwell, dwell_in, ends, names, testdata};
+use crate::run::{assert_refusal, command, data, dwell, dwell_in, ends, finish, names, testdata};
 use dwell_report::openmetrics::Label;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -910,6 +910,10 @@ fn a_sketch_of_both_directions_is_refused() {
         let run = sketch(capture, "x.dwell", &[]);
         assert!(run.code == 2 && run.err.contains("--from PREFIX") && run.err.lines().count() == 1, "{}", run.err);
     }
+    let mut piped = command(&["owd", "sketch", "-", "-o", "x.dwell"]);
+    let capture = fs::File::open(testdata("one-way/near.pcap.xz")).unwrap();
+    piped.current_dir(folder.path()).stdin(capture);
+    assert_refusal(&finish(piped), &["owd", "sketch", "-"], 2, &["dwell: standard input: holds packets from"]);
     assert!(names(folder.path()).is_empty());
     let from = ["--from", "10.10.0.0/16,fd00:10::/32"];
     sketch("near", "a.dwell", &from).ok();

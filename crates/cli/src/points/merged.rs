@@ -1,7 +1,7 @@
 //! Several measurement points, read together in the order of time.
 
+use super::Point;
 use crate::frames::frames;
-use crate::points::Point;
 use anyhow::Result;
 use dwell_capture::InputState;
 use dwell_report::facts::{Frames, Span};

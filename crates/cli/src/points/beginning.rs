@@ -1,8 +1,7 @@
 //! What captures themselves tell before they are compared: which addresses are on which side, and the approximate delay.
 
-use crate::merged::Merged;
-use crate::messages::FEW;
-use crate::points::{Point, Reading};
+use super::{Merged, Point, Reading};
+use crate::doubt::FEW;
 use anyhow::Result;
 use dwell_capture::Input;
 use dwell_capture::file::Stop;
@@ -40,6 +39,48 @@ impl Beginning {
     /// Directions that were given, where nothing else is asked.
     pub(crate) fn given(directions: Directions) -> Self {
         Self { directions, ..Self::default() }
+    }
+
+    /// Examines the beginnings of captures if all can be read twice, from when the last one begins, and longer while
+    /// packets of unknown direction appear. Directions given in `asked` take precedence; otherwise they are found, where
+    /// points agree about the time once the receiver's clock is set back by `one_clock`, if that is known. Logs contain no
+    /// addresses.
+    pub(crate) fn look(
+        senders: &[PathBuf],
+        receiver: &Path,
+        reading: &Reading,
+        asked: Directions,
+        one_clock: Option<Nanos>,
+        stop: &Stop,
+    ) -> Result<Self> {
+        if senders.iter().any(|path| !Input::parse(path).is_file()) || !Input::parse(receiver).is_file() {
+            let is_unexamined = asked == Directions::Forward && !reading.is_log;
+            return Ok(Self { directions: asked, is_unexamined, ..Self::default() });
+        }
+        let is_one_clock = one_clock.is_some();
+        let back = Nanos::new(-one_clock.unwrap_or_default().get());
+        let open = || {
+            let senders = senders.iter().map(|path| (path.as_path(), Nanos::ZERO));
+            let points = senders.chain([(receiver, back)]);
+            let points = points.map(|(path, shift)| Point::open(path, reading, &asked, shift, stop));
+            Ok::<_, anyhow::Error>(FirstPackets::new(points.collect::<Result<_>>()?, reading.names.nat))
+        };
+        let mut packets = open()?;
+        packets.skip()?;
+        let mut first = packets.sightings()?;
+        if first.is_empty() {
+            // Clocks disagree: perhaps all began at the same time.
+            packets = open()?;
+            packets.later = packets.receiver_begins_later();
+            first = packets.sightings()?;
+        }
+        if asked != Directions::Forward {
+            return Ok(Self::of(&first, asked));
+        }
+        let mut found = Self::of(&first, first.directions(is_one_clock));
+        packets.later = found.delay;
+        packets.learn(&mut found.directions, is_one_clock)?;
+        Ok(found)
     }
 
     /// What these packets show, given their directions.
@@ -88,48 +129,6 @@ impl Beginning {
             )
         })
     }
-}
-
-/// Examines the beginnings of captures if all can be read twice, from when the last one begins, and longer while
-/// packets of unknown direction appear. Directions given in `asked` take precedence; otherwise they are found, where
-/// points agree about the time once the receiver's clock is set back by `one_clock`, if that is known. Logs contain no
-/// addresses.
-pub(crate) fn look(
-    senders: &[PathBuf],
-    receiver: &Path,
-    reading: &Reading,
-    asked: Directions,
-    one_clock: Option<Nanos>,
-    stop: &Stop,
-) -> Result<Beginning> {
-    if senders.iter().any(|path| !Input::parse(path).is_file()) || !Input::parse(receiver).is_file() {
-        let is_unexamined = asked == Directions::Forward && !reading.is_log;
-        return Ok(Beginning { directions: asked, is_unexamined, ..Beginning::default() });
-    }
-    let is_one_clock = one_clock.is_some();
-    let back = Nanos::new(-one_clock.unwrap_or_default().get());
-    let open = || {
-        let senders = senders.iter().map(|path| (path.as_path(), Nanos::ZERO));
-        let points = senders.chain([(receiver, back)]);
-        let points = points.map(|(path, shift)| Point::open(path, reading, &asked, shift, stop));
-        Ok::<_, anyhow::Error>(FirstPackets::new(points.collect::<Result<_>>()?, reading.names.nat))
-    };
-    let mut packets = open()?;
-    packets.skip()?;
-    let mut first = packets.sightings()?;
-    if first.is_empty() {
-        // Clocks disagree: perhaps all began at the same time.
-        packets = open()?;
-        packets.later = packets.receiver_begins_later();
-        first = packets.sightings()?;
-    }
-    if asked != Directions::Forward {
-        return Ok(Beginning::of(&first, asked));
-    }
-    let mut found = Beginning::of(&first, first.directions(is_one_clock));
-    packets.later = found.delay;
-    packets.learn(&mut found.directions, is_one_clock)?;
-    Ok(found)
 }
 
 /// The first packets of all captures.
