@@ -217,14 +217,17 @@ mod tests {
         let asked = tls.asks(&[&finished[..], &request].concat());
         assert!(tls.sends(&records(&[(23, 250)])).seen.is_empty());
         assert!(tls.sends(&records(&[(23, 600)])).answers(&asked, BOTH));
-        // A second ticket may come as late as that; the client's next request shows that all have come.
+        // A second ticket may have been sent before the request came; what is sent after that is the response.
         let mut tls = Tls::new(usize::MAX);
         tls.asks(&finished);
         assert!(tls.sends(&records(&[(23, 250)])).seen.is_empty());
         tls.receives();
+        let before = tls.client;
         let asked = tls.asks(&request);
+        let after = std::mem::replace(&mut tls.client, before);
         assert!(tls.sends(&records(&[(23, 250)])).seen.is_empty());
-        assert!(tls.sends(&records(&[(23, 600)])).answers(&asked, BOTH));
+        tls.client = after;
+        assert!(tls.sends(&records(&[(23, 100)])).answers(&asked, BOTH));
         let mut tls = Tls::new(usize::MAX);
         tls.asks(&finished);
         tls.asks(&request);
@@ -266,6 +269,18 @@ mod tests {
             assert_eq!(short.seen.is_empty(), is_open, "{flight:?}");
             assert!(is_open || short.answers(&asked, BOTH));
         }
+    }
+
+    /// A Finished without a change of the cipher, and the first request with it.
+    #[test]
+    fn finished_and_request_at_once() {
+        let mut tls = Tls::new(usize::MAX);
+        let asked = tls.asks(&records(&[(23, 69), (23, 45)]));
+        assert!(tls.sends(&records(&[(23, 250)])).seen.is_empty());
+        assert!(tls.sends(&records(&[(23, 600)])).answers(&asked, BOTH));
+        tls.receives();
+        let asked = tls.asks(&records(&[(23, 69)]));
+        assert!(tls.sends(&records(&[(23, 100)])).answers(&asked, BOTH), "a request of that length");
     }
 
     /// HTTP/2 acknowledges settings and raises windows on the way, on both sides: the request is still the one before, and the

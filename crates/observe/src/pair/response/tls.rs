@@ -8,8 +8,8 @@
 //!
 //! - *Finished*: follows a change of the cipher in its segment (RFC 8446 §D.4), or is the first record of a connection and of the
 //!   one length that it has.
-//! - *Tickets*: until the first response of a connection that began with a Finished, all whole records of at most 300 bytes.
-//!   Where a client goes on to another request, such a record was the response to the one before.
+//! - *Tickets*: all whole records of at most 300 bytes that a server sends after a Finished, until the client has sent a request with
+//!   which it acknowledges any of them, or that it sends before it has received a request.
 //! - *Notices*: records of the lengths that HTTP/2's have.
 //!
 //! **State.** The latest request of each connection: 24 bytes, in sets of four, of which a new connection replaces the eldest.
@@ -30,8 +30,8 @@ const LONGEST_TICKET: usize = 300;
 /// What a record has besides data: version 1.3; version 1.2 with ChaCha20, and with AES-GCM.
 const OVERHEADS: [usize; 3] = [22, 21, 29];
 /// The lengths of HTTP/2's notices: settings acknowledged, a window raised or a stream reset, a ping, and the first two
-/// together, and two windows.
-const NOTICES: [usize; 5] = [9, 13, 17, 22, 26];
+/// together.
+const NOTICES: [usize; 4] = [9, 13, 17, 22];
 
 /// Kind and length of the record that begins here, header included.
 fn header(payload: &[u8]) -> Option<(u8, usize)> {
@@ -90,12 +90,19 @@ enum Stage {
     /// The client has finished the handshake, but asked for nothing.
     #[default]
     Finished,
-    /// The first request since then is open.
+    /// A request is open that the client sent before anything came since then.
     First,
-    /// Another one.
+    /// Another one is open.
     Later,
     /// None is open.
     Answered,
+}
+
+impl Stage {
+    /// Whether tickets may come after the client's latest segment has reached the server.
+    const fn may_have_tickets(self) -> bool {
+        matches!(self, Self::Finished | Self::First)
+    }
 }
 
 impl Connections {
@@ -120,37 +127,35 @@ impl Connections {
         let numbers = [segment.end(), segment.acknowledgement];
         let new = |stage| Connection { name: 0, request: numbers, next: numbers, stage };
         let first = header(segment.payload);
-        if let Some((CHANGE_CIPHER..=HANDSHAKE, length)) = first {
-            // Before a Finished, which may be followed by a request.
-            let Some((DATA, finished)) = segment.payload.get(length..).and_then(header) else { return false };
-            let asks = segment.payload_length as usize > length + finished;
+        let finished = match first {
+            Some((CHANGE_CIPHER..=HANDSHAKE, length)) => match segment.payload.get(length..).and_then(header) {
+                Some((DATA, finished)) => Some(length + finished),
+                _ => return false,
+            },
+            Some((_, length)) if FINISHED.contains(&length) && self.find(flow).is_none() => Some(length),
+            _ => None,
+        };
+        if let Some(end) = finished {
+            let asks = segment.payload_length as usize > end;
             self.set(flow, new(if asks { Stage::First } else { Stage::Finished }));
             return asks;
         }
-        let is_record = first.is_some();
+        let is_notice = first.is_some() && is_all(segment, is_notice);
         let Some(known) = self.find(flow) else {
-            if !is_record {
-                return true;
+            if first.is_some() && !is_notice {
+                self.set(flow, new(Stage::Later));
             }
-            let is_finished = is_all(segment, |length| FINISHED.contains(&length));
-            let asks = !is_finished && !is_all(segment, is_notice);
-            if is_finished || asks {
-                self.set(flow, new(if asks { Stage::Later } else { Stage::Finished }));
-            }
-            return asks;
+            return !is_notice;
         };
-        if is_record && is_all(segment, is_notice) {
+        if is_notice {
             if known.next[0] == segment.sequence {
                 known.next[0] = segment.end();
             }
             return false;
         }
-        let stage = match known.stage {
-            Stage::Finished => Stage::First,
-            // Nothing has come since: this is the rest of the first request.
-            Stage::First if known.request[1] == segment.acknowledgement => Stage::First,
-            _ => Stage::Later,
-        };
+        // As long as nothing has come since the Finished, it is answered together with this.
+        let is_first = known.stage.may_have_tickets() && known.request[1] == segment.acknowledgement;
+        let stage = if is_first { Stage::First } else { Stage::Later };
         *known = Connection { name: known.name, ..new(stage) };
         true
     }
@@ -163,11 +168,8 @@ impl Connections {
         }
         let numbers = [segment.acknowledgement, segment.sequence];
         let Some(known) = self.find(flow) else { return Some(numbers) };
-        let is_aside = match known.stage {
-            Stage::Finished | Stage::First => is_all(segment, |length| length <= LONGEST_TICKET),
-            Stage::Later | Stage::Answered => is_all(segment, is_notice),
-        };
-        if is_aside {
+        let may_be_tickets = known.stage.may_have_tickets() || known.next[0] != segment.acknowledgement;
+        if is_all(segment, is_notice) || may_be_tickets && is_all(segment, |length| length <= LONGEST_TICKET) {
             if known.next[1] == segment.sequence {
                 known.next[1] = segment.end();
             }
@@ -241,6 +243,6 @@ mod tests {
     #[test]
     fn notices_have_lengths_of_their_own() {
         let notices: Vec<usize> = (0..=60).filter(|&length| is_notice(length)).collect();
-        assert_eq!(notices, [30, 31, 34, 35, 38, 39, 42, 43, 44, 46, 47, 48, 51, 55]);
+        assert_eq!(notices, [30, 31, 34, 35, 38, 39, 42, 43, 44, 46, 51]);
     }
 }
