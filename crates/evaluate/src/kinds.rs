@@ -85,7 +85,7 @@ mod tests {
     use super::*;
     use crate::record::Results;
     use crate::test_support::accepted;
-    use crate::{Definition, Quantity, Size};
+    use crate::{Definition, Extent, Quantity};
     use std::fs;
     use std::ops::Range;
     use std::path::Path;
@@ -325,7 +325,7 @@ routers = [5]
         for folder in fs::read_dir(experiments.join("record")).unwrap().map(|entry| entry.unwrap().path()) {
             let Ok(results) = Results::read(&folder) else { continue };
             let definition = Definition::read(&folder.join("definition.toml")).unwrap();
-            let experiment = definition.experiment(Size::Full);
+            let experiment = definition.experiment(Extent::Full);
             for case in experiment.cases() {
                 let known = experiment.quantities(&case);
                 let own = |s: &&crate::metrics::Summary| {
