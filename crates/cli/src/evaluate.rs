@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use dwell_evaluate::check::{self, Moved};
 use dwell_evaluate::record::{self, Facts, Record, Results};
-use dwell_evaluate::{Collection, Definition, Experiment, Run, Size, run};
+use dwell_evaluate::{Collection, Definition, Experiment, Extent, Run, run};
 use std::collections::HashSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -105,22 +105,22 @@ pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
 
 /// Runs one experiment, writes its record and prints its results.
 fn measure(arguments: &Arguments, definition: &Definition, signals: &Signals) -> Result<()> {
-    let size = if arguments.quick { Size::Quick } else { Size::Full };
-    let seeds = arguments.seeds.unwrap_or(definition.seeds(size));
-    let facts = Facts::here(size.name(), seeds, &definition.inputs)?;
+    let extent = if arguments.quick { Extent::Quick } else { Extent::Full };
+    let seeds = arguments.seeds.unwrap_or(definition.seeds(extent));
+    let facts = Facts::here(extent.name(), seeds, &definition.inputs)?;
     let (record, finished) = match &arguments.record {
-        Some(folder) => Record::begin(folder, definition, size, facts)?,
-        None => collection()?.begin(definition, size, &facts)?,
+        Some(folder) => Record::begin(folder, definition, extent, facts)?,
+        None => collection()?.begin(definition, extent, &facts)?,
     };
     let folder = record.folder().to_owned();
     signals.set_last_words(format!("unfinished: the same command with --record {} continues it", folder.display()));
     let begin = Instant::now();
-    let runs = runs(arguments, definition, size, seeds, finished, |runs| record.append(runs))?;
-    let results = Results::new(definition, size, seeds, run::summarise(definition.experiment(size), &runs));
+    let runs = runs(arguments, definition, extent, seeds, finished, |runs| record.append(runs))?;
+    let results = Results::new(definition, extent, seeds, run::summarise(definition.experiment(extent), &runs));
     record.finish(&runs, &results, begin.elapsed().as_secs_f64())?;
     signals.set_last_words(String::new());
     figure::write(definition, &results, &folder, arguments.png)?;
-    print(definition.experiment(size), &results, arguments.format)?;
+    print(definition.experiment(extent), &results, arguments.format)?;
     messages::say(&format!("record in {}", folder.display()));
     Ok(())
 }
@@ -129,12 +129,12 @@ fn measure(arguments: &Arguments, definition: &Definition, signals: &Signals) ->
 fn runs(
     arguments: &Arguments,
     definition: &Definition,
-    size: Size,
+    extent: Extent,
     seeds: u64,
     finished: Vec<Run>,
     keep: impl Fn(&[Run]) -> io::Result<()> + Sync,
 ) -> Result<Vec<Run>> {
-    let experiment = definition.experiment(size);
+    let experiment = definition.experiment(extent);
     let progress = progress::of_runs(&definition.name, experiment.cases().len() as u64 * seeds);
     progress.inc(finished.iter().filter(|run| run.seed <= seeds).count() as u64);
     let runs = run::rest(experiment, seeds, arguments.threads.map(usize::from), finished, |runs| {
@@ -159,14 +159,14 @@ fn print(experiment: &dyn Experiment, results: &Results, format: Format) -> Resu
 /// Draws the figures of existing records.
 fn draw_all(arguments: &Arguments) -> Result<ExitCode, Failure> {
     for definition in named_or_all(arguments)? {
-        let Some(folder) = recorded(arguments, &definition, Size::Full, None)? else {
+        let Some(folder) = recorded(arguments, &definition, Extent::Full, None)? else {
             if arguments.experiments.is_empty() {
                 continue;
             }
             let Definition { name, .. } = definition;
             return Err(anyhow::anyhow!("{name}: no full record to draw: create one with dwell evaluate {name}").into());
         };
-        let results = Results::of(&definition, Size::Full, &folder)?;
+        let results = Results::of(&definition, Extent::Full, &folder)?;
         for path in figure::write(&definition, &results, &folder, arguments.png)? {
             messages::say(&path.display().to_string());
         }
@@ -186,12 +186,12 @@ fn named_or_all(arguments: &Arguments) -> Result<Vec<Definition>, Failure> {
 fn recorded(
     arguments: &Arguments,
     definition: &Definition,
-    size: Size,
+    extent: Extent,
     these: Option<&HashSet<PathBuf>>,
 ) -> Result<Option<PathBuf>> {
     match &arguments.record {
         Some(folder) => Ok(Some(folder.clone())),
-        None => Ok(collection()?.latest(definition, size, these)),
+        None => Ok(collection()?.latest(definition, extent, these)),
     }
 }
 
@@ -201,7 +201,7 @@ fn check_all(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let kept = if arguments.record.is_none() { collection()?.kept() } else { None };
     let mut is_as_recorded = true;
     for definition in named_or_all(arguments)? {
-        if let Some(folder) = recorded(arguments, &definition, Size::Quick, kept.as_ref())? {
+        if let Some(folder) = recorded(arguments, &definition, Extent::Quick, kept.as_ref())? {
             is_as_recorded &= check(arguments, &definition, &folder)?.is_empty();
         } else {
             let name = &definition.name;
@@ -217,9 +217,9 @@ fn check_all(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
 /// Compares one new quick run with a record.
 fn check(arguments: &Arguments, definition: &Definition, folder: &Path) -> Result<Vec<Moved>> {
-    let recorded = Results::of(definition, Size::Quick, folder)?;
-    let runs = runs(arguments, definition, Size::Quick, recorded.seeds, Vec::new(), |_| Ok(()))?;
-    let fresh = run::summarise(definition.experiment(Size::Quick), &runs);
+    let recorded = Results::of(definition, Extent::Quick, folder)?;
+    let runs = runs(arguments, definition, Extent::Quick, recorded.seeds, Vec::new(), |_| Ok(()))?;
+    let fresh = run::summarise(definition.experiment(Extent::Quick), &runs);
     let moved = check::compare(&recorded.summaries, &fresh, &definition.tolerance);
     let verdict = if moved.is_empty() { "as recorded".to_owned() } else { format!("{} numbers changed", moved.len()) };
     let print = || {

@@ -6,9 +6,8 @@ use crate::Failure;
 use crate::output::ReportArguments;
 use crate::units::{self, share};
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
-use dwell_evaluate::size::Asked as What;
 use dwell_report::json;
-use dwell_report::size::{Exact, SCHEMA, Size, SizeReport, Traffic, table};
+use dwell_report::size::{Asked, SizeReport, table};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -38,7 +37,7 @@ enum Question {
 }
 
 impl Question {
-    fn asked(&self) -> &Asked {
+    fn asked(&self) -> &AskedArguments {
         match self {
             Self::Rtt(arguments) => &arguments.asked,
             Self::Owd(arguments) => &arguments.asked,
@@ -47,7 +46,7 @@ impl Question {
         }
     }
 
-    fn answer(&self) -> Result<Answer, Failure> {
+    fn answer(&self) -> Result<SizeReport, Failure> {
         match self {
             Self::Rtt(arguments) => rtt::answer(arguments),
             Self::Owd(arguments) => owd::answer(arguments),
@@ -60,7 +59,7 @@ impl Question {
 /// What every question is asked by.
 #[derive(Args)]
 #[command(group = ArgGroup::new("what").required(true).args(["error", "memory"]))]
-struct Asked {
+struct AskedArguments {
     /// Find the least memory with at most this error.
     #[arg(long, value_name = "SHARE", value_parser = error)]
     error: Option<f64>,
@@ -71,12 +70,12 @@ struct Asked {
     report: ReportArguments<Format>,
 }
 
-impl Asked {
+impl AskedArguments {
     /// What is asked for.
-    fn what(&self) -> What {
+    fn what(&self) -> Asked {
         match self.error {
-            Some(error) => What::Error(error),
-            None => What::Memory(self.memory.unwrap_or_default()),
+            Some(error) => Asked::Error(error),
+            None => Asked::Memory(self.memory.unwrap_or_default()),
         }
     }
 }
@@ -96,30 +95,11 @@ enum Format {
     Json,
 }
 
-/// The answer to a question.
-struct Answer {
-    question: &'static str,
-    method: &'static str,
-    traffic: Traffic,
-    exact: Option<Exact>,
-    sizes: Vec<Size>,
-}
-
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let asked = arguments.question.asked();
     asked.report.check([] as [&Path; 0], None, [])?;
     let mut to = asked.report.open()?;
-    let answer = arguments.question.answer()?;
-    let report = SizeReport {
-        schema: SCHEMA,
-        question: answer.question,
-        method: answer.method,
-        asked_error: asked.error,
-        asked_memory_bytes: asked.memory.map(|bytes| bytes as u64),
-        traffic: answer.traffic,
-        exact: answer.exact,
-        sizes: answer.sizes,
-    };
+    let report = arguments.question.answer()?;
     match asked.report.format() {
         Format::Table => table::write(&report, to.plain())?,
         Format::Json => json::write(&report, &mut to)?,

@@ -1,7 +1,7 @@
 //! The folder `experiments`: where definitions and the records of their runs lie, and which record is which.
 
 use crate::case::Run;
-use crate::definition::{Definition, DefinitionError, Size};
+use crate::definition::{Definition, DefinitionError, Extent};
 use crate::record::{Facts, Record, RecordError, git, today};
 use std::collections::HashSet;
 use std::fs;
@@ -55,9 +55,14 @@ impl Collection {
 
     /// Begins or continues today's record, which may stand beside those of other builds and versions of the definition;
     /// returns the runs already in it.
-    pub fn begin(&self, definition: &Definition, size: Size, facts: &Facts) -> Result<(Record, Vec<Run>), RecordError> {
-        for folder in self.folders(definition, size) {
-            match Record::begin(&folder, definition, size, facts.clone()) {
+    pub fn begin(
+        &self,
+        definition: &Definition,
+        extent: Extent,
+        facts: &Facts,
+    ) -> Result<(Record, Vec<Run>), RecordError> {
+        for folder in self.folders(definition, extent) {
+            match Record::begin(&folder, definition, extent, facts.clone()) {
                 Err(RecordError::Other { .. }) => continue,
                 begun => return begun,
             }
@@ -67,19 +72,19 @@ impl Collection {
 
     /// The folders for a record that begins today: `<date>-<name>`, then, for other builds and other versions of the
     /// definition, `<date>-<name>.2` and so on.
-    fn folders(&self, definition: &Definition, size: Size) -> impl Iterator<Item = PathBuf> {
-        let first = format!("{}-{}", today(), record_name(definition, size));
+    fn folders(&self, definition: &Definition, extent: Extent) -> impl Iterator<Item = PathBuf> {
+        let first = format!("{}-{}", today(), record_name(definition, extent));
         (1..).map(move |number: u32| match number {
             1 => self.records.join(&first),
             _ => self.records.join(format!("{first}.{number}")),
         })
     }
 
-    /// The latest finished record of an experiment in this size, among `these` if they are given.
-    pub fn latest(&self, definition: &Definition, size: Size, these: Option<&HashSet<PathBuf>>) -> Option<PathBuf> {
+    /// The latest finished record of an experiment in this extent, among `these` if they are given.
+    pub fn latest(&self, definition: &Definition, extent: Extent, these: Option<&HashSet<PathBuf>>) -> Option<PathBuf> {
         /// The length of a date and the following hyphen.
         const DATE: usize = "2026-01-01-".len();
-        let name = record_name(definition, size);
+        let name = record_name(definition, extent);
         let is_asked = |path: &Path| these.is_none_or(|these| these.contains(path));
         let age = |path: &PathBuf| {
             let folder = path.file_name()?.to_str()?;
@@ -103,10 +108,10 @@ impl Collection {
 }
 
 /// The name of a record, without its date.
-fn record_name(definition: &Definition, size: Size) -> String {
-    match size {
-        Size::Full => definition.name.clone(),
-        Size::Quick => format!("{}-quick", definition.name),
+fn record_name(definition: &Definition, extent: Extent) -> String {
+    match extent {
+        Extent::Full => definition.name.clone(),
+        Extent::Quick => format!("{}-quick", definition.name),
     }
 }
 
@@ -146,8 +151,8 @@ mod tests {
         folder
     }
 
-    fn results(definition: &Definition, size: Size) -> Results {
-        Results::new(definition, size, 1, Vec::new())
+    fn results(definition: &Definition, extent: Extent) -> Results {
+        Results::new(definition, extent, 1, Vec::new())
     }
 
     #[test]
@@ -182,48 +187,48 @@ mod tests {
         assert_eq!(Definition::read(&path.with_file_name("definition.toml")).unwrap().name, "one", "that of a record");
     }
 
-    /// The same definition, size and program continue a record; others begin one beside it.
+    /// The same definition, extent and program continue a record; others begin one beside it.
     #[test]
     fn a_record_of_today_is_continued_or_stands_beside() {
         let (_here, collection) = collection(&["small"]);
-        let begun = |size: Size| {
+        let begun = |extent: Extent| {
             let definition = collection.named("small").unwrap().unwrap();
-            let facts = Facts::here(size.name(), 1, &definition.inputs).unwrap();
-            let (record, _) = collection.begin(&definition, size, &facts).unwrap();
+            let facts = Facts::here(extent.name(), 1, &definition.inputs).unwrap();
+            let (record, _) = collection.begin(&definition, extent, &facts).unwrap();
             record.folder().strip_prefix(&collection.records).unwrap().to_str().unwrap()["2026-01-01".len()..]
                 .to_owned()
         };
-        assert_eq!([Size::Full, Size::Quick, Size::Full].map(begun), ["-small", "-small-quick", "-small"]);
+        assert_eq!([Extent::Full, Extent::Quick, Extent::Full].map(begun), ["-small", "-small-quick", "-small"]);
         define(&collection, "small", "small", 3);
-        assert_eq!([Size::Full, Size::Quick, Size::Full].map(begun), ["-small.2", "-small-quick.2", "-small.2"]);
+        assert_eq!([Extent::Full, Extent::Quick, Extent::Full].map(begun), ["-small.2", "-small-quick.2", "-small.2"]);
         define(&collection, "small", "small", 4);
-        assert_eq!(begun(Size::Full), "-small.3");
+        assert_eq!(begun(Extent::Full), "-small.3");
         define(&collection, "small", "small", 2);
-        assert_eq!(begun(Size::Full), "-small", "the first is of this definition");
+        assert_eq!(begun(Extent::Full), "-small", "the first is of this definition");
     }
 
-    /// The latest date counts, then the largest number, among finished records of this experiment and size.
+    /// The latest date counts, then the largest number, among finished records of this experiment and extent.
     #[test]
     fn the_latest_record_is_found() {
         let (_here, collection) = collection(&["small"]);
         let small = collection.named("small").unwrap().unwrap();
-        let latest = |size| collection.latest(&small, size, None);
-        assert_eq!(latest(Size::Full), None, "there is no folder of records");
-        let full = results(&small, Size::Full);
+        let latest = |extent| collection.latest(&small, extent, None);
+        assert_eq!(latest(Extent::Full), None, "there is no folder of records");
+        let full = results(&small, Extent::Full);
         add(&collection, "2999-01-01-small", None);
         for other in ["2999-01-01-smaller", "2999-01-01-very-small", "2999-01-01-small-quick", "2999-01-01-small.x"] {
             add(&collection, other, Some(&full));
         }
         add(&collection, "notes", Some(&full));
-        assert_eq!(latest(Size::Full), None);
-        assert_eq!(latest(Size::Quick), Some(collection.records.join("2999-01-01-small-quick")));
+        assert_eq!(latest(Extent::Full), None);
+        assert_eq!(latest(Extent::Quick), Some(collection.records.join("2999-01-01-small-quick")));
         for folder in ["2026-02-01-small.9", "2026-03-01-small", "2026-03-01-small.10", "2026-03-01-small.9"] {
             let folder = add(&collection, folder, Some(&full));
             let is_last = !folder.ends_with("2026-03-01-small.9");
-            assert_eq!(latest(Size::Full) == Some(folder), is_last);
+            assert_eq!(latest(Extent::Full) == Some(folder), is_last);
         }
         let these = HashSet::from([collection.records.join("2026-02-01-small.9")]);
-        assert_eq!(collection.latest(&small, Size::Full, Some(&these)), these.into_iter().next());
+        assert_eq!(collection.latest(&small, Extent::Full, Some(&these)), these.into_iter().next());
     }
 
     /// What a folder holds is not taken for something else that its name says.
@@ -231,12 +236,12 @@ mod tests {
     fn a_record_is_of_one_experiment_and_size() {
         let (_here, collection) = collection(&["one", "two"]);
         let [one, two] = ["one", "two"].map(|name| collection.named(name).unwrap().unwrap());
-        let folder = add(&collection, "2026-01-01-one", Some(&results(&two, Size::Quick)));
-        assert_eq!(Results::of(&two, Size::Quick, &folder).unwrap(), results(&two, Size::Quick));
-        for (definition, size) in [(&one, Size::Quick), (&two, Size::Full)] {
-            let said = Results::of(definition, size, &folder).unwrap_err().to_string();
-            let (size, name) = (size.name(), &definition.name);
-            let expected = format!("expected a {size} record of {name}, found a quick one of two");
+        let folder = add(&collection, "2026-01-01-one", Some(&results(&two, Extent::Quick)));
+        assert_eq!(Results::of(&two, Extent::Quick, &folder).unwrap(), results(&two, Extent::Quick));
+        for (definition, extent) in [(&one, Extent::Quick), (&two, Extent::Full)] {
+            let said = Results::of(definition, extent, &folder).unwrap_err().to_string();
+            let (extent, name) = (extent.name(), &definition.name);
+            let expected = format!("expected a {extent} record of {name}, found a quick one of two");
             assert_eq!(said, format!("{}: {expected}", folder.display()));
         }
     }
@@ -252,7 +257,7 @@ mod tests {
             println!("skipped: git is not installed");
             return;
         }
-        let results = results(&collection.named("small").unwrap().unwrap(), Size::Full);
+        let results = results(&collection.named("small").unwrap().unwrap(), Extent::Full);
         let kept = add(&collection, "2026-01-01-small", Some(&results));
         assert_eq!(collection.kept(), None, "it keeps none");
         assert!(git(&["add", "."]));

@@ -40,16 +40,16 @@ pub struct Definition {
     small: Arc<dyn Experiment>,
 }
 
-/// The size of a run: full or quick.
+/// The extent of a run, which records and messages call its size: full or quick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Size {
+pub enum Extent {
     /// As the claim is made.
     Full,
     /// Small enough to run at every change.
     Quick,
 }
 
-impl Size {
+impl Extent {
     /// The name in records.
     pub const fn name(self) -> &'static str {
         match self {
@@ -239,19 +239,19 @@ impl Definition {
         self.figure.iter().try_for_each(|figure| figure.check_seeds(seeds)).map_err(problem)
     }
 
-    /// The experiment in this size.
-    pub fn experiment(&self, size: Size) -> &dyn Experiment {
-        match size {
-            Size::Full => &*self.full,
-            Size::Quick => &*self.small,
+    /// The experiment in this extent.
+    pub fn experiment(&self, extent: Extent) -> &dyn Experiment {
+        match extent {
+            Extent::Full => &*self.full,
+            Extent::Quick => &*self.small,
         }
     }
 
-    /// The number of seeds in this size.
-    pub fn seeds(&self, size: Size) -> u64 {
-        match size {
-            Size::Full => self.seeds,
-            Size::Quick => self.quick.seeds,
+    /// The number of seeds in this extent.
+    pub fn seeds(&self, extent: Extent) -> u64 {
+        match extent {
+            Extent::Full => self.seeds,
+            Extent::Quick => self.quick.seeds,
         }
     }
 }
@@ -374,8 +374,8 @@ entry_probability = ["2^-3", 0.5, "auto"]
     #[test]
     fn a_sweep_is_a_product() {
         let definition = accepted(SOUND);
-        assert_eq!(definition.experiment(Size::Full).cases().len(), 6);
-        assert_eq!((definition.seeds(Size::Full), definition.seeds(Size::Quick)), (3, 2));
+        assert_eq!(definition.experiment(Extent::Full).cases().len(), 6);
+        assert_eq!((definition.seeds(Extent::Full), definition.seeds(Extent::Quick)), (3, 2));
     }
 
     #[test]

@@ -451,7 +451,7 @@ fn shortened(places: Vec<String>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::definition::Size;
+    use crate::definition::Extent;
     use crate::record::Results;
     use crate::test_support::{accepted, assert_each_refused};
 
@@ -587,7 +587,7 @@ quantities = ["occupancy", "occupancy_100", "relative_error"]
             ..summary("w", "closest", &[("filters", 4.0)], quantity, 0.75)
         };
         let summaries = ["occupancy", "occupancy_100", "relative_error"].map(of).to_vec();
-        let drawn = Results::new(&definition, Size::Full, 1, summaries).sweep(&definition).unwrap();
+        let drawn = Results::new(&definition, Extent::Full, 1, summaries).sweep(&definition).unwrap();
         let tops = drawn.panels.iter().map(|panel| panel.curves[0].1[0].unwrap().high).collect::<Vec<_>>();
         assert_eq!(tops, [1.0, 1.0, 0.75 + 0.25 * Z95]);
     }

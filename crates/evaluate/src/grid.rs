@@ -3,7 +3,7 @@
 use crate::case::{Case, Measurement, Quantity, Shown, label};
 use crate::experiment::{Experiment, Problem};
 use crate::metrics::Summary;
-use crate::table::{self, WriteTable};
+use crate::table;
 use crate::value::Invalid;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
@@ -28,6 +28,9 @@ pub(crate) trait Configured: Debug + Send + Sync {
     fn parameters(&self) -> BTreeMap<String, f64>;
 }
 
+/// Writes the cases of an experiment as a table for people.
+pub(crate) type WriteTable = fn(&[&[Summary]], &mut dyn Write) -> io::Result<()>;
+
 /// A method with its parameters that can be run and measured.
 pub(crate) trait Measured: Configured {
     /// The kind of stream that it processes.
@@ -35,6 +38,8 @@ pub(crate) trait Measured: Configured {
 
     /// Which quantities tables show: by default all, each individually.
     const SHOWN: Shown = Shown { quantities: &[], largest: None };
+    /// Writes the table of its results.
+    const WRITE_TABLE: WriteTable;
 
     /// Checks whether it can process a stream.
     fn suits(&self, _: &Self::Stream) -> Result<(), Problem> {
@@ -62,16 +67,14 @@ pub(crate) struct Grid<C: Measured> {
     /// With their names, each of which is unique.
     streams: Vec<(String, C::Stream)>,
     configurations: Vec<C>,
-    write_table: WriteTable,
 }
 
 impl<C: Measured> Grid<C> {
     /// The items defined by each entry under `workloads` and each under `methods`; every configuration must suit every
-    /// stream. Summaries are written by `write_table`.
+    /// stream.
     pub(crate) fn new(
         Tables { workloads, methods }: &Tables<impl Entry<Item = (String, C::Stream)>, impl Entry<Item = C>>,
         share: f64,
-        write_table: WriteTable,
     ) -> Result<Self, Invalid> {
         let streams = streams(workloads, share)?;
         let configurations = configurations(methods, &streams, share)?;
@@ -79,7 +82,7 @@ impl<C: Measured> Grid<C> {
             let key = if streams.is_empty() { "workloads" } else { "methods" };
             return Err(Invalid::new(key, "empty: expected at least one"));
         }
-        Ok(Self { streams, configurations, write_table })
+        Ok(Self { streams, configurations })
     }
 
     fn find(&self, case: &Case) -> Option<&C> {
@@ -170,6 +173,6 @@ impl<C: Measured> Experiment for Grid<C> {
     }
 
     fn write_table(&self, summaries: &[Summary], to: &mut dyn Write) -> io::Result<()> {
-        (self.write_table)(&table::cases(summaries), to)
+        C::WRITE_TABLE(&table::cases(summaries), to)
     }
 }

@@ -3,7 +3,6 @@
 use crate::experiment::Experiment;
 use crate::grid::{Entry, Grid, Measured, Tables};
 use crate::queue::{self, control};
-use crate::table::WriteTable;
 use crate::value::Invalid;
 use crate::{crossing, delay, flows, network, plan, ring};
 use serde::Deserialize;
@@ -60,25 +59,25 @@ impl Kind {
     /// Reads its tables.
     pub(crate) fn read(self, value: Spanned<DeValue<'_>>) -> Result<Build, Error> {
         match self {
-            Self::Delay => read::<delay::WorkloadEntry, delay::MethodEntry>(value, delay::write_table),
-            Self::Crossing => read::<crossing::WorkloadEntry, crossing::MethodEntry>(value, crossing::write_table),
-            Self::Flows => read::<flows::WorkloadEntry, flows::MethodEntry>(value, flows::write_table),
-            Self::Ring => read::<ring::WorkloadEntry, ring::MethodEntry>(value, ring::write_table),
-            Self::Queue => read::<queue::WorkloadEntry, queue::MethodEntry>(value, queue::write_table),
-            Self::Control => read::<control::WorkloadEntry, control::MethodEntry>(value, control::write_table),
-            Self::Network => read::<network::WorkloadEntry, network::MethodEntry>(value, network::write_table),
-            Self::Plan => read::<plan::WorkloadEntry, plan::MethodEntry>(value, plan::write_table),
+            Self::Delay => read::<delay::WorkloadEntry, delay::MethodEntry>(value),
+            Self::Crossing => read::<crossing::WorkloadEntry, crossing::MethodEntry>(value),
+            Self::Flows => read::<flows::WorkloadEntry, flows::MethodEntry>(value),
+            Self::Ring => read::<ring::WorkloadEntry, ring::MethodEntry>(value),
+            Self::Queue => read::<queue::WorkloadEntry, queue::MethodEntry>(value),
+            Self::Control => read::<control::WorkloadEntry, control::MethodEntry>(value),
+            Self::Network => read::<network::WorkloadEntry, network::MethodEntry>(value),
+            Self::Plan => read::<plan::WorkloadEntry, plan::MethodEntry>(value),
         }
     }
 }
 
-fn read<W, M>(value: Spanned<DeValue<'_>>, write_table: WriteTable) -> Result<Build, Error>
+fn read<W, M>(value: Spanned<DeValue<'_>>) -> Result<Build, Error>
 where
     W: Entry<Item = (String, <M::Item as Measured>::Stream)> + 'static,
     M: Entry<Item: Measured> + 'static,
 {
     let tables = Tables::<W, M>::deserialize(value.into_deserializer())?;
-    Ok(Box::new(move |share| Ok(Arc::new(Grid::new(&tables, share, write_table)?))))
+    Ok(Box::new(move |share| Ok(Arc::new(Grid::new(&tables, share)?))))
 }
 
 #[cfg(test)]
@@ -86,7 +85,7 @@ mod tests {
     use super::*;
     use crate::record::Results;
     use crate::test_support::accepted;
-    use crate::{Definition, Quantity, Size};
+    use crate::{Definition, Extent, Quantity};
     use std::fs;
     use std::ops::Range;
     use std::path::Path;
@@ -326,7 +325,7 @@ routers = [5]
         for folder in fs::read_dir(experiments.join("record")).unwrap().map(|entry| entry.unwrap().path()) {
             let Ok(results) = Results::read(&folder) else { continue };
             let definition = Definition::read(&folder.join("definition.toml")).unwrap();
-            let experiment = definition.experiment(Size::Full);
+            let experiment = definition.experiment(Extent::Full);
             for case in experiment.cases() {
                 let known = experiment.quantities(&case);
                 let own = |s: &&crate::metrics::Summary| {

@@ -1,7 +1,7 @@
 //! Measures sketches on streams with known truth: an experiment from its definition to its record.
 //!
 //! ```
-//! use dwell_evaluate::{Definition, Size, run};
+//! use dwell_evaluate::{Definition, Extent, run};
 //!
 //! let text = r#"
 //!     name = "small"
@@ -20,7 +20,7 @@
 //!     entry_probability = ["2^-3", "auto"]
 //! "#;
 //! let definition = Definition::parse("small.toml".as_ref(), text)?;
-//! let experiment = definition.experiment(Size::Full);
+//! let experiment = definition.experiment(Extent::Full);
 //! let runs = run::all(experiment, definition.seeds, None)?;
 //! let summaries = run::summarise(experiment, &runs);
 //! assert!(summaries.iter().any(|s| s.quantity == "p50" && s.runs == 2));
@@ -33,7 +33,7 @@
 
 // Definitions of experiments.
 pub mod definition;
-pub use definition::{Definition, DefinitionError, Size};
+pub use definition::{Definition, DefinitionError, Extent};
 // Values as written in definitions.
 mod value;
 pub use value::is_available;

@@ -5,9 +5,6 @@ use crate::metrics::Summary;
 use dwell_report::text;
 use std::io::{self, Write};
 
-/// Writes the cases of an experiment as a table for people.
-pub(crate) type WriteTable = fn(&[&[Summary]], &mut dyn Write) -> io::Result<()>;
-
 /// The summaries of each case, which are adjacent.
 pub(crate) fn cases(summaries: &[Summary]) -> Vec<&[Summary]> {
     let same =

@@ -1,7 +1,7 @@
 //! Helpers for the tests of several kinds of experiment.
 
 use crate::metrics::Summary;
-use crate::{Definition, Size, run};
+use crate::{Definition, Extent, run};
 use std::path::Path;
 
 /// Parses a valid definition.
@@ -42,7 +42,7 @@ pub(crate) fn assert_each_refused(sound: &str, cases: &[(&str, &str, &str)]) {
 /// If its definition is rejected, or it cannot be run.
 pub(crate) fn measured(text: &str, seeds: u64) -> Vec<Summary> {
     let definition = accepted(text);
-    let experiment = definition.experiment(Size::Full);
+    let experiment = definition.experiment(Extent::Full);
     run::summarise(experiment, &run::all(experiment, seeds, None).unwrap())
 }
 

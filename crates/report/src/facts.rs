@@ -37,7 +37,7 @@ impl Frames {
 }
 
 /// Memory, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Memory {
     /// The limit set by `--memory`; `null` for a method without a bound.
     pub budget_bytes: Option<u64>,
@@ -46,7 +46,7 @@ pub struct Memory {
 }
 
 /// The method and all its parameters.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct MethodFacts {
     /// `auto`, `exact`, `fridge`, …
     pub name: &'static str,

@@ -2,7 +2,7 @@ use crate::messages;
 use crate::output::Output;
 use anyhow::Result;
 use dwell_evaluate::record::Results;
-use dwell_evaluate::{Definition, Size};
+use dwell_evaluate::{Definition, Extent};
 use dwell_report::plot::{self, Image};
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ pub(super) fn write(definition: &Definition, results: &Results, folder: &Path, h
     if definition.figure.is_none() && has_png {
         messages::say(&format!("no figure: {} has no table [figure]", definition.name));
     }
-    if definition.figure.is_none() || results.size != Size::Full.name() {
+    if definition.figure.is_none() || results.size != Extent::Full.name() {
         return Ok(Vec::new());
     }
     let Some(sweep) = results.sweep(definition) else {

@@ -2,13 +2,13 @@
 
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
-use super::{Answer, Asked};
+use super::AskedArguments;
 use crate::Failure;
 use crate::owd::{LOST, SKETCH_BYTES, memory_flag};
 use crate::units;
 use clap::Args;
 use dwell_evaluate::size::flows::{self, Expected};
-use dwell_report::size::{Size, Traffic};
+use dwell_report::size::{Size, SizeReport, Traffic};
 use dwell_sketch::lda;
 use dwell_sketch::lds::Params;
 use dwell_sketch::summary::Shares;
@@ -26,7 +26,7 @@ Examples:
   dwell size flows --memory 1MiB --packets-per-interval 8000000 --flows 150000 --loss 0.1% --known")]
 pub(super) struct Arguments {
     #[command(flatten)]
-    pub(super) asked: Asked,
+    pub(super) asked: AskedArguments,
     /// Size in packets of the flow that --error refers to; its losses decide the sampling of rows. Default with
     /// --memory: 10,000.
     #[arg(long, value_name = "N", value_parser = units::count)]
@@ -54,7 +54,7 @@ pub(super) struct Arguments {
     known: bool,
 }
 
-pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
+pub(super) fn answer(arguments: &Arguments) -> Result<SizeReport, Failure> {
     let &Arguments { packets_per_interval, flows, tail, loss, cv: between, flow_cv, flow_packets, .. } = arguments;
     let is_count_known = arguments.known || flows <= Shares::MOST_LISTED as u64;
     if packets_per_interval < flows {
@@ -73,24 +73,20 @@ pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
     let within = flow_cv.unwrap_or(between);
     let packets = packets_per_interval;
     let expected = Expected { packets, flows, tail, loss, between, within, is_count_known, flow_packets };
-    let (params, size) = flows::size(arguments.asked.what(), &expected).map_err(Failure::usage)?;
+    let asked = arguments.asked.what();
+    let (params, size) = flows::size(asked, &expected).map_err(Failure::usage)?;
     let command = command(&params, size.memory_bytes as usize, flows)?;
-    Ok(Answer {
-        question: "flows",
-        method: "lds",
-        traffic: Traffic::Flows {
-            packets_per_interval,
-            flows_per_interval: flows,
-            tail,
-            loss_share: loss,
-            variation: between,
-            flow_variation: within,
-            is_count_known,
-            flow_packets,
-        },
-        exact: None,
-        sizes: vec![Size { command, ..size }],
-    })
+    let traffic = Traffic::Flows {
+        packets_per_interval,
+        flows_per_interval: flows,
+        tail,
+        loss_share: loss,
+        variation: between,
+        flow_variation: within,
+        is_count_known,
+        flow_packets,
+    };
+    Ok(SizeReport::new(asked, traffic, None, vec![Size { command, ..size }]))
 }
 
 /// The command whose sketch has these parameters in so many bytes, if there is one.

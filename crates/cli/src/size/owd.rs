@@ -2,12 +2,12 @@
 
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
-use super::{Answer, Asked};
+use super::AskedArguments;
 use crate::Failure;
 use crate::owd::{LONGEST, longest_flag, memory_flag};
 use crate::units;
 use clap::Args;
-use dwell_report::size::{Bank, ExpectedError, Parameters, Size, Traffic};
+use dwell_report::size::{Asked, Bank, ExpectedError, Parameters, Size, SizeReport, Traffic};
 use dwell_sketch::lda::{Expected, Params};
 use dwell_types::Nanos;
 use std::ops::RangeInclusive;
@@ -23,7 +23,7 @@ Examples:
   dwell size owd --memory 9000 --packets-per-interval 5000000 --loss 0.01%..10% --cv 1.8")]
 pub(super) struct Arguments {
     #[command(flatten)]
-    pub(super) asked: Asked,
+    pub(super) asked: AskedArguments,
     /// Packets per interval.
     #[arg(long, value_name = "N", value_parser = units::count)]
     packets_per_interval: u64,
@@ -38,30 +38,26 @@ pub(super) struct Arguments {
     longest: Nanos,
 }
 
-pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
+pub(super) fn answer(arguments: &Arguments) -> Result<SizeReport, Failure> {
     let expected = Expected {
         packets: arguments.packets_per_interval,
         loss: arguments.loss.clone(),
         ..Expected::within(arguments.longest)
     };
-    let params = match (arguments.asked.error, arguments.asked.memory) {
-        (Some(error), _) => Params::for_error(error, &expected, arguments.cv),
-        (None, memory) => Params::budget_for(memory.unwrap_or(0), &expected),
+    let asked = arguments.asked.what();
+    let params = match asked {
+        Asked::Error(error) => Params::for_error(error, &expected, arguments.cv),
+        Asked::Memory(bytes) => Params::budget_for(bytes, &expected),
     };
     let params = params.map_err(Failure::usage)?;
-    Ok(Answer {
-        question: "owd",
-        method: "lda",
-        traffic: Traffic::Owd {
-            packets_per_interval: expected.packets,
-            lowest_loss_share: *expected.loss.start(),
-            highest_loss_share: *expected.loss.end(),
-            variation: arguments.cv,
-            longest_ns: arguments.longest.get(),
-        },
-        exact: None,
-        sizes: vec![size(&params, &expected, arguments)],
-    })
+    let traffic = Traffic::Owd {
+        packets_per_interval: expected.packets,
+        lowest_loss_share: *expected.loss.start(),
+        highest_loss_share: *expected.loss.end(),
+        variation: arguments.cv,
+        longest_ns: arguments.longest.get(),
+    };
+    Ok(SizeReport::new(asked, traffic, None, vec![size(&params, &expected, arguments)]))
 }
 
 fn size(params: &Params, expected: &Expected, arguments: &Arguments) -> Size {

@@ -2,12 +2,12 @@
 
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
-use super::{Answer, Asked};
+use super::AskedArguments;
 use crate::Failure;
 use crate::units::{self, share, time_flag};
 use clap::Args;
 use dwell_evaluate::size::queue::{self, Expected};
-use dwell_report::size::{Size, Traffic};
+use dwell_report::size::{Size, SizeReport, Traffic};
 use dwell_sketch::conquest::{Culprit, Params};
 use dwell_types::Nanos;
 
@@ -26,7 +26,7 @@ Examples:
   dwell size queue --memory 64KiB --line-rate 100e9 --longest 1ms --threshold 100us --background 50%")]
 pub(super) struct Arguments {
     #[command(flatten)]
-    pub(super) asked: Asked,
+    pub(super) asked: AskedArguments,
     /// Line rate behind the queue, in bits per second.
     #[arg(long, value_name = "BITS", value_parser = units::bits, default_value = "10G")]
     line_rate: f64,
@@ -50,7 +50,7 @@ pub(super) struct Arguments {
     senders: u32,
 }
 
-pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
+pub(super) fn answer(arguments: &Arguments) -> Result<SizeReport, Failure> {
     let &Arguments { line_rate, longest, share, background, flows, senders, .. } = arguments;
     let threshold = arguments.threshold.unwrap_or(Nanos::new((longest.get() / 8).max(1)));
     if threshold >= longest {
@@ -66,7 +66,8 @@ pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
     }
     let culprit = Culprit { share, delay: threshold };
     let expected = Expected { line_rate, longest, culprit, background, flows, senders };
-    let (params, size) = queue::size(arguments.asked.what(), &expected).map_err(Failure::usage)?;
+    let asked = arguments.asked.what();
+    let (params, size) = queue::size(asked, &expected).map_err(Failure::usage)?;
     // With the counter, since dwell queue warns of few counters where nobody chose them, and here --senders did.
     let command = format!(
         "dwell queue --method conquest --sketch-bytes {} --counter {} --longest {} --threshold {} --share {share}",
@@ -75,19 +76,14 @@ pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
         time_flag(longest),
         time_flag(threshold),
     );
-    Ok(Answer {
-        question: "queue",
-        method: "conquest",
-        traffic: Traffic::Queue {
-            bits_per_second: line_rate,
-            longest_ns: longest.get(),
-            threshold_ns: threshold.get(),
-            culprit_share: share,
-            load_share: background,
-            flows,
-            senders,
-        },
-        exact: None,
-        sizes: vec![Size { command: Some(command), ..size }],
-    })
+    let traffic = Traffic::Queue {
+        bits_per_second: line_rate,
+        longest_ns: longest.get(),
+        threshold_ns: threshold.get(),
+        culprit_share: share,
+        load_share: background,
+        flows,
+        senders,
+    };
+    Ok(SizeReport::new(asked, traffic, None, vec![Size { command: Some(command), ..size }]))
 }

@@ -2,14 +2,14 @@
 
 #![allow(clippy::doc_markdown, reason = "these comments are the help text")]
 
-use super::{Answer, Asked};
+use super::AskedArguments;
 use crate::Failure;
 use crate::rtt::matching;
 use crate::units::{self, share, time_flag};
 use clap::Args;
 use dwell_evaluate::size::rtt::{self, Expected};
 use dwell_observe::{Observer, Settings};
-use dwell_report::size::Traffic;
+use dwell_report::size::{SizeReport, Traffic};
 use dwell_report::text::size_flag;
 use dwell_types::{Match, Nanos};
 
@@ -24,7 +24,7 @@ Examples:
   dwell size rtt --memory 64KiB --requests-per-second 1000 --mean 20ms --p99 200ms")]
 pub(super) struct Arguments {
     #[command(flatten)]
-    pub(super) asked: Asked,
+    pub(super) asked: AskedArguments,
     /// The rule that the requests belong to; rules share the memory, so measure it alone.
     #[arg(long = "match", value_name = "RULE", value_parser = matching(), default_value = "dns")]
     matching: Match,
@@ -55,30 +55,26 @@ fn rate(text: &str) -> Result<f64, String> {
     (rate <= 1e9).then_some(rate).ok_or_else(|| format!("expected {EXPECTED}"))
 }
 
-pub(super) fn answer(arguments: &Arguments) -> Result<Answer, Failure> {
+pub(super) fn answer(arguments: &Arguments) -> Result<SizeReport, Failure> {
     let &Arguments { matching, requests_per_second: rate, mean, p99, answered, span, expiry, .. } = arguments;
     let observer = Observer::new(Settings { matches: vec![matching], ..Default::default() }).overhead();
+    let asked = arguments.asked.what();
     let expected = Expected { matching, rate, mean, p99, answered, span, expiry, observer };
-    let (mut exact, mut sizes) = rtt::size(arguments.asked.what(), &expected).map_err(Failure::usage)?;
+    let (mut exact, mut sizes) = rtt::size(asked, &expected).map_err(Failure::usage)?;
     exact.command = exact.memory_bytes.map(|bytes| arguments.command("", bytes));
     for size in &mut sizes {
         size.command = Some(arguments.command(" --method fridge", size.memory_bytes));
     }
-    Ok(Answer {
-        question: "rtt",
-        method: "fridge",
-        traffic: Traffic::Rtt {
-            matching: matching.name(),
-            requests_per_second: rate,
-            mean_ns: mean.get(),
-            p99_ns: p99.get(),
-            answered_share: answered,
-            span_ns: span.get(),
-            expiry_ns: expected.expiry().get(),
-        },
-        exact: Some(exact),
-        sizes,
-    })
+    let traffic = Traffic::Rtt {
+        matching: matching.name(),
+        requests_per_second: rate,
+        mean_ns: mean.get(),
+        p99_ns: p99.get(),
+        answered_share: answered,
+        span_ns: span.get(),
+        expiry_ns: expected.expiry().get(),
+    };
+    Ok(SizeReport::new(asked, traffic, Some(exact), sizes))
 }
 
 impl Arguments {

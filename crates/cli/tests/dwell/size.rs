@@ -368,8 +368,9 @@ fn one_schema_for_all_questions() {
     ];
     let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     let reports = questions.map(sized);
-    for ((report, size), name) in reports.iter().zip(["rtt", "owd", "flows", "queue"]) {
-        assert_eq!(report["question"], name);
+    let about = [("rtt", "fridge"), ("owd", "lda"), ("flows", "lds"), ("queue", "conquest")];
+    for ((report, size), (question, method)) in reports.iter().zip(about) {
+        assert_eq!((&report["question"], &report["method"]), (&question.into(), &method.into()));
         assert_eq!((keys(report), keys(size)), (keys(&reports[0].0), keys(&reports[0].1)));
         assert_eq!(keys(&size["errors"][0]), keys(&reports[0].1["errors"][0]));
         assert!(report["asked_error"].is_null() && size["errors"][0]["error"].is_f64(), "{report}");

@@ -13,7 +13,6 @@ mod measure;
 pub(crate) use measure::{LOSS, MEAN, PACKETS, STD, compare};
 // The table of its results.
 mod table;
-pub(crate) use table::write as write_table;
 
 #[cfg(test)]
 mod tests {

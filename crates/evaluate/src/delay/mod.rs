@@ -15,7 +15,6 @@ mod measure;
 pub(crate) use measure::{SAMPLES, compare_quantiles};
 // The table of its results.
 mod table;
-pub(crate) use table::write as write_table;
 
 /// Names and shares of the quantiles that are estimated.
 pub(crate) const QUANTILES: [(&str, f64); 20] = [

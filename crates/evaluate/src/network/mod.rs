@@ -15,7 +15,6 @@ mod tomography;
 mod measure;
 // The table of its results.
 mod table;
-pub(crate) use table::write as write_table;
 
 #[cfg(test)]
 mod tests {

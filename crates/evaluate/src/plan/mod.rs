@@ -8,7 +8,6 @@ mod method;
 pub(crate) use method::MethodEntry;
 // The table of its results.
 mod table;
-pub(crate) use table::write as write_table;
 
 #[cfg(test)]
 mod tests {

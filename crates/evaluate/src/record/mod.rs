@@ -13,7 +13,7 @@
 //! the same definition: a mixture would be a record of neither.
 
 use crate::case::{Case, Run};
-use crate::definition::{Definition, Size};
+use crate::definition::{Definition, Extent};
 use crate::experiment::Experiment;
 use crate::figure::shares;
 use crate::metrics::Summary;
@@ -61,13 +61,13 @@ pub struct Results {
 
 impl Results {
     /// The results of a definition.
-    pub fn new(definition: &Definition, size: Size, seeds: u64, summaries: Vec<Summary>) -> Self {
+    pub fn new(definition: &Definition, extent: Extent, seeds: u64, summaries: Vec<Summary>) -> Self {
         Self {
             schema: SCHEMA.to_owned(),
             name: definition.name.clone(),
             title: definition.title.clone(),
             source: definition.source.clone(),
-            size: size.name().to_owned(),
+            size: extent.name().to_owned(),
             seeds,
             summaries,
         }
@@ -84,7 +84,7 @@ impl Results {
     /// source are what the definition says now: a record keeps the words of its run.
     pub fn sweep(&self, definition: &Definition) -> Option<Sweep> {
         let (figure, seeds) = (definition.figure.as_ref()?, text::of(self.seeds, "seed"));
-        let shares = shares(definition.experiment(Size::Full));
+        let shares = shares(definition.experiment(Extent::Full));
         figure.sweep(&definition.title, &format!("{seeds}; {}", definition.source), &self.summaries, &shares)
     }
 
@@ -99,13 +99,13 @@ impl Results {
         writeln!(to, "\n]}}")
     }
 
-    /// Reads the results of a record that must be of this experiment in this size.
-    pub fn of(definition: &Definition, size: Size, folder: &Path) -> Result<Self, RecordError> {
+    /// Reads the results of a record that must be of this experiment in this extent.
+    pub fn of(definition: &Definition, extent: Extent, folder: &Path) -> Result<Self, RecordError> {
         let results = Self::read(folder)?;
-        if results.name != definition.name || results.size != size.name() {
+        if results.name != definition.name || results.size != extent.name() {
             return Err(RecordError::Unasked {
                 folder: folder.to_owned(),
-                expected: (size.name(), definition.name.clone()),
+                expected: (extent.name(), definition.name.clone()),
                 found: (results.size, results.name),
             });
         }
@@ -139,11 +139,11 @@ pub enum RecordError {
         /// What differs.
         difference: &'static str,
     },
-    /// The folder holds a record of another experiment or size than the requested one.
+    /// The folder holds a record of another experiment or extent than the requested one.
     Unasked {
         /// The folder.
         folder: PathBuf,
-        /// The requested size and experiment.
+        /// The requested extent and experiment.
         expected: (&'static str, String),
         /// Those of the record.
         found: (String, String),
@@ -208,10 +208,10 @@ impl Record {
     pub fn begin(
         folder: &Path,
         definition: &Definition,
-        size: Size,
+        extent: Extent,
         mut facts: Facts,
     ) -> Result<(Self, Vec<Run>), RecordError> {
-        let cases = definition.experiment(size).cases();
+        let cases = definition.experiment(extent).cases();
         let file = |name: &str| folder.join(name);
         if folder.exists() && !folder.is_dir() {
             return Err(RecordError::NoFolder(folder.to_owned()));

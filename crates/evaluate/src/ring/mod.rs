@@ -11,7 +11,6 @@ pub(crate) use method::MethodEntry;
 mod measure;
 // The table of its results.
 mod table;
-pub(crate) use table::write as write_table;
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,6 @@
 //! The size of a sketch of flows for a given error of their mean delays.
 
-use super::Asked;
-use dwell_report::size::{ExpectedError, Parameters, Size};
+use dwell_report::size::{Asked, ExpectedError, Parameters, Size};
 use dwell_simulate::crossing::flows::TwoPareto;
 use dwell_sketch::lds::{Forecast, Lds, LdsError, Params, Traffic};
 

@@ -9,12 +9,3 @@ pub mod rtt;
 pub mod flows;
 // Which flows built a queue.
 pub mod queue;
-
-/// What is asked for.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Asked {
-    /// The least memory with at most this error, as a share.
-    Error(f64),
-    /// The error in so many bytes of memory.
-    Memory(usize),
-}

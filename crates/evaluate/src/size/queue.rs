@@ -1,7 +1,6 @@
 //! The size of the snapshots of a queue for a given error of a flow's share of it.
 
-use super::Asked;
-use dwell_report::size::{ExpectedError, Parameters, Size};
+use dwell_report::size::{Asked, ExpectedError, Parameters, Size};
 use dwell_simulate::queue::{Background, Bursts, Discipline, Passages, Settings};
 use dwell_sketch::conquest::{Conquest, Counter, Culprit, Params, Trial};
 use dwell_types::{Nanos, Timestamp};

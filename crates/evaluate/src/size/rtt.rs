@@ -1,8 +1,7 @@
 //! The memory needed for a given error of the delays at one point.
 
-use super::Asked;
 use crate::value::is_available;
-use dwell_report::size::{Exact, ExpectedError, Parameters, Size};
+use dwell_report::size::{Asked, Exact, ExpectedError, Parameters, Size};
 use dwell_simulate::Distribution;
 use dwell_simulate::exchange::{Arrivals, End, ExchangeWorkload, Settings as Stream};
 use dwell_sketch::Structure;

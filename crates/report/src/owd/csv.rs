@@ -79,7 +79,6 @@ mod tests {
     use super::*;
     use crate::quantiles::{P50, P99, Quantiles};
     use dwell_sketch::estimate::Estimate;
-    use std::collections::BTreeMap;
 
     #[test]
     fn every_cell_has_a_column() {
@@ -102,7 +101,7 @@ mod tests {
             delay_ns,
             ..Line::default()
         };
-        let method = MethodFacts { name: "auto", exact: true, parameters: BTreeMap::new() };
+        let method = MethodFacts { name: "auto", exact: true, ..MethodFacts::default() };
         let (span, uncounted_bytes) = (Some(Span { start: -2, end: -1 }), Some(10));
         let sources = ["a".to_owned(), "b".to_owned()];
         let row =

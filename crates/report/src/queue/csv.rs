@@ -69,7 +69,6 @@ mod tests {
     use super::*;
     use crate::queue::{Depth, FlowBytes};
     use dwell_sketch::conquest::Unit;
-    use std::collections::BTreeMap;
 
     #[test]
     fn every_cell_has_a_column() {
@@ -86,7 +85,7 @@ mod tests {
             flow_bytes: Some(FlowBytes { flows: 2, p50: 5, p90: 6, p99: 7, max: 8 }),
             culprits: vec![culprit],
         };
-        let method = MethodFacts { name: "exact", exact: true, parameters: BTreeMap::new() };
+        let method = MethodFacts { name: "exact", exact: true, ..MethodFacts::default() };
         let [whole, culprit] = [None, episode.culprits.first()].map(|culprit| {
             let row = Row { episode: &episode, culprit, method: &method, sources: &[] };
             let named = Row::COLUMNS[3..20].iter().map(|(name, cell)| (name, cell(&row)));

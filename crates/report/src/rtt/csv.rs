@@ -102,11 +102,10 @@ fn of_flow<'a>(report: &'a RttReport, flow: &'a Flow, delays: Option<&FlowResult
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Order, Requests, Responses, SCHEMA};
+    use super::super::{Requests, Responses};
     use super::*;
-    use crate::facts::{Memory, MethodFacts, Span};
+    use crate::facts::{MethodFacts, Span};
     use crate::quantiles::{P50, Quantiles};
-    use std::collections::BTreeMap;
 
     /// The cells of a row that are not empty, with the names of their columns.
     fn named(row: &Row<'_>) -> String {
@@ -139,26 +138,16 @@ mod tests {
             ambiguous_samples: 12,
             exchanges: Some(Estimate { value: 13.5, low: 12.0, high: 15.0 }),
             delay_ns: Delays { mean: estimate(30), quantiles, min: estimate(20), max: estimate(90) },
-            histogram: Vec::new(),
-            cdf: Vec::new(),
-            dependent: None,
+            ..ResultLine::default()
         };
         let flow = Flow { flow: "f".into(), packets: 14, bytes: 15, uncounted_bytes: 16, results: Vec::new() };
         let (matching, leg, samples) = (line.matching, line.leg, line.samples);
         let of = FlowResult { matching, leg, samples, exchanges: line.exchanges, delay_ns: line.delay_ns };
         let report = RttReport {
-            schema: SCHEMA,
-            sources: [].into(),
-            warnings: Vec::new(),
             span_ns: Some(Span { start: -1, end: -2 }),
             interval_ns: Some(Span { start: -3, end: -4 }),
-            frames: None,
-            memory: Memory { budget_bytes: None, state_bytes: 0 },
-            method: MethodFacts { name: "fridge", exact: false, parameters: BTreeMap::new() },
-            quic: None,
-            results: Vec::new(),
-            order: Order::default(),
-            flows: Vec::new(),
+            method: MethodFacts { name: "fridge", ..MethodFacts::default() },
+            ..RttReport::default()
         };
         let delays = "exchanges=13.5 exchanges_low=12 exchanges_high=15 mean_ns=30 mean_low_ns=29 mean_high_ns=31 p50_ns=50 \
                       p50_low_ns=49 p50_high_ns=51 min_ns=20 max_ns=90 method=fridge";

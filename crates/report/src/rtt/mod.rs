@@ -29,7 +29,7 @@ pub mod samples;
 pub const SCHEMA: &str = "dwell.rtt/1";
 
 /// The report of one run, or of one interval of a run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct RttReport {
     /// Always [`SCHEMA`].
     pub schema: &'static str,
@@ -115,7 +115,7 @@ pub struct FlowResult {
 }
 
 /// The results for one match, leg and group.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct ResultLine {
     /// The pairing rule, as on the command line.
     #[serde(rename = "match")]

@@ -109,12 +109,10 @@ impl Order {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Delays, Requests, Responses};
+    use super::super::Delays;
     use super::*;
-    use crate::facts::{Memory, MethodFacts};
     use crate::quantiles::{P95, QUANTILES};
     use dwell_sketch::estimate::Estimate;
-    use std::collections::BTreeMap;
 
     const BY_MEAN: Order = Order::Delay(Slowness::Mean);
     const BY_P95: Order = Order::Delay(Slowness::Quantile(P95));
@@ -126,15 +124,10 @@ mod tests {
             matching,
             leg: "both",
             group: group.into(),
-            requests: Requests::default(),
-            responses: Responses::default(),
             samples,
-            ambiguous_samples: 0,
             exchanges: (samples > 0).then(|| Estimate::exact(samples as f64)),
             delay_ns: Delays { mean: quantiles[P95].map(|_| Estimate::exact(-p95)), quantiles, ..Delays::default() },
-            histogram: Vec::new(),
-            cdf: Vec::new(),
-            dependent: None,
+            ..ResultLine::default()
         }
     }
 
@@ -185,20 +178,7 @@ mod tests {
     /// By the sum of their exchanges, or by the slowest interval of enough samples.
     #[test]
     fn intervals_count_together() {
-        let report = |results: Vec<ResultLine>| RttReport {
-            schema: "",
-            sources: [].into(),
-            warnings: Vec::new(),
-            span_ns: None,
-            interval_ns: None,
-            frames: None,
-            memory: Memory { budget_bytes: None, state_bytes: 0 },
-            method: MethodFacts { name: "", exact: true, parameters: BTreeMap::new() },
-            quic: None,
-            results,
-            order: Order::default(),
-            flows: Vec::new(),
-        };
+        let report = |results: Vec<ResultLine>| RttReport { results, ..RttReport::default() };
         let reports = [
             report(vec![line("dns", "steady", 60, 10), line("dns", "worse", 50, 1), line("ntp", "only", 900, 1)]),
             report(vec![line("dns", "late", 5, 99), line("dns", "worse", 50, 30), line("dns", "steady", 19, 50)]),

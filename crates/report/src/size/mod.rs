@@ -29,6 +29,27 @@ pub struct SizeReport {
     pub sizes: Vec<Size>,
 }
 
+impl SizeReport {
+    /// What is found for this traffic.
+    pub fn new(asked: Asked, traffic: Traffic, exact: Option<Exact>, sizes: Vec<Size>) -> Self {
+        let (asked_error, asked_memory_bytes) = match asked {
+            Asked::Error(error) => (Some(error), None),
+            Asked::Memory(bytes) => (None, Some(bytes as u64)),
+        };
+        let (question, method) = (traffic.question(), traffic.method());
+        Self { schema: SCHEMA, question, method, asked_error, asked_memory_bytes, traffic, exact, sizes }
+    }
+}
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Asked {
+    /// The least memory with at most this error, as a share.
+    Error(f64),
+    /// The error in so many bytes of memory.
+    Memory(usize),
+}
+
 /// The expected traffic, as given on the command line.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
@@ -70,6 +91,28 @@ pub enum Traffic {
         flows: u32,
         senders: u32,
     },
+}
+
+impl Traffic {
+    /// The question that this traffic belongs to.
+    const fn question(&self) -> &'static str {
+        match self {
+            Self::Rtt { .. } => "rtt",
+            Self::Owd { .. } => "owd",
+            Self::Flows { .. } => "flows",
+            Self::Queue { .. } => "queue",
+        }
+    }
+
+    /// The method that is sized for it.
+    const fn method(&self) -> &'static str {
+        match self {
+            Self::Rtt { .. } => "fridge",
+            Self::Owd { .. } => "lda",
+            Self::Flows { .. } => "lds",
+            Self::Queue { .. } => "conquest",
+        }
+    }
 }
 
 /// Memory in which every request can be held.

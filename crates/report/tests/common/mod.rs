@@ -5,9 +5,7 @@ use dwell_report::facts::{Frames, Memory, MethodFacts, Parameter, Span};
 use dwell_report::openmetrics::Label;
 use dwell_report::quantiles::QUANTILES;
 use dwell_report::rtt::openmetrics::Counted;
-use dwell_report::rtt::{
-    Bin, Delays, Flow, FlowResult, Order, Quic, Requests, Responses, ResultLine, RttReport, SCHEMA,
-};
+use dwell_report::rtt::{Bin, Delays, Flow, FlowResult, Quic, Requests, Responses, ResultLine, RttReport, SCHEMA};
 use dwell_report::shape::CdfPoint;
 use dwell_sketch::estimate::Estimate;
 use std::collections::BTreeMap;
@@ -98,14 +96,13 @@ impl Shape {
             leg: self.leg,
             group: self.group.into(),
             requests: Requests {
-                carried_over: 0,
                 seen: self.exchanges + 106,
                 not_admitted,
                 matched: samples as u64,
-                evicted: 0,
                 expired: 12,
                 ambiguous: 87,
                 pending: 7,
+                ..Requests::default()
             },
             responses: Responses { seen: self.exchanges + 31, unmatched: not_admitted + 31 },
             samples: samples as u64,
@@ -119,7 +116,7 @@ impl Shape {
             },
             histogram,
             cdf,
-            dependent: None,
+            ..ResultLine::default()
         }
     }
 }
@@ -131,14 +128,7 @@ fn unanswered(group: &str) -> ResultLine {
         leg: "both",
         group: group.into(),
         requests: Requests { seen: 5, expired: 3, pending: 2, ..Requests::default() },
-        responses: Responses::default(),
-        samples: 0,
-        ambiguous_samples: 0,
-        exchanges: None,
-        delay_ns: Delays::default(),
-        histogram: Vec::new(),
-        cdf: Vec::new(),
-        dependent: None,
+        ..ResultLine::default()
     }
 }
 
@@ -152,9 +142,7 @@ fn report(exact: bool, results: Vec<ResultLine>) -> RttReport {
     RttReport {
         schema: SCHEMA,
         sources: ["office.pcap.zst".into()].into(),
-        warnings: Vec::new(),
         span_ns: Some(Span { start: START, end: START + 598_000_000_000 }),
-        interval_ns: None,
         frames: Some(Frames {
             total: 1_204_330,
             decoded: 1_204_112,
@@ -169,10 +157,8 @@ fn report(exact: bool, results: Vec<ResultLine>) -> RttReport {
                 ("seed", Parameter::Integer(7_041_776)),
             ]),
         },
-        quic: None,
         results,
-        order: Order::default(),
-        flows: Vec::new(),
+        ..RttReport::default()
     }
 }
 

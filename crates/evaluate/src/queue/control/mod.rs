@@ -14,7 +14,6 @@ mod action;
 mod measure;
 // The table of its results.
 mod table;
-pub(crate) use table::write as write_table;
 
 #[cfg(test)]
 mod tests {
