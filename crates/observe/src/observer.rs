@@ -21,7 +21,7 @@ pub struct Settings {
     /// How the ids of `tcp-ack` are built.
     pub ids: IdForm,
     /// The memory that the observer shares with a meter: `quic-handshake` and `tcp-response` each follow connections that begin in
-    /// an eighth of it, at most 2 MiB, with 24 and 8 bytes for one.
+    /// an eighth of it, at most 2 MiB, with 24 bytes for one.
     pub memory: usize,
 }
 

@@ -27,7 +27,7 @@ const DATA: u8 = 23;
 const FINISHED: [usize; 2] = [58, 74];
 /// The longest record that may be a session ticket. Most servers' have 70 to 289 bytes.
 const LONGEST_TICKET: usize = 300;
-/// What a record has besides data: version 1.3; version 1.2 with ChaCha20, and with AES-GCM.
+/// What a record has besides data: version 1.3; version 1.2 with the ciphers of RFC 7905, and of RFC 5288.
 const OVERHEADS: [usize; 3] = [22, 21, 29];
 /// The lengths of HTTP/2's notices: settings acknowledged, a window raised or a stream reset, a ping, and the first two
 /// together.
