@@ -11,18 +11,18 @@
 //! or RST or without ACK are neither.
 //!
 //! What TLS and HTTP/2 send by themselves asks for nothing and answers nothing, and does not count where numbers go on
-//! ([`tls`]). First responses of at most 300 bytes may be session tickets and are not measured.
+//! (`tls`). First responses that may be session tickets are not measured.
 //!
 //! The client is the end with the higher port: nothing else in a single segment tells who serves. Where both ports are
 //! equal, neither end is.
 //!
-//! A retransmission has the id of the first transmission if it ends at the same number. The response does not name a copy: its
-//! TSecr is that of the first segment that was not acknowledged yet.
+//! A retransmission has the id of the first transmission if it ends and acknowledges at the same numbers (with TLS, if it ends
+//! there). The response does not name a copy: its TSecr is that of the first segment that was not acknowledged yet.
 //!
 //! Broken by: services on higher ports than their clients have (measured is how long clients take to go on), protocols in
 //! which the server speaks first (only what follows is measured), senders that never set PSH, middleboxes that shift the
 //! numbers of one direction only, what servers send by themselves within a round trip after a request that needs no
-//! response, longer tickets than most (with certificates of clients), captures without the first bytes of the payload.
+//! response, captures without the first bytes of the payload, and what `tls` lists.
 
 // What TLS sends by itself.
 mod tls;
@@ -45,8 +45,17 @@ pub(super) fn response<S: Sink>(key: &FlowKey, segment: &Tcp<'_>, tls: &mut Conn
 
 #[inline(never)]
 pub(super) fn request<S: Sink>(key: &FlowKey, segment: &Tcp<'_>, tls: &mut Connections, to: &mut Emitter<'_, S>) {
-    if key.is_to_server() && has_data(segment) && tls.asks(to.flow.hash, segment) && segment.has(Tcp::PSH) {
-        to.request(Exchange::Response, word([segment.end(), segment.acknowledgement]), 0);
+    if !key.is_to_server() {
+        return;
+    }
+    if segment.has(Tcp::SYN) {
+        tls.forget(to.flow.hash);
+    }
+    if has_data(segment)
+        && let Some(numbers) = tls.asks(to.flow.hash, segment)
+        && segment.has(Tcp::PSH)
+    {
+        to.request(Exchange::Response, word(numbers), 0);
     }
 }
 
@@ -242,7 +251,7 @@ mod tests {
     fn what_cannot_be_tickets() {
         let finished = [CHANGE_CIPHER, &records(&[(23, 53)])].concat();
         let unknown = [&records(&[(23, 250)])[..], &[7; 255]].concat();
-        for (snap, response) in [(16, records(&[(23, 250), (23, 251)])), (16, vec![7; 255]), (usize::MAX, unknown)] {
+        for (snap, response) in [(16, records(&[(23, 250), (23, 400)])), (16, vec![7; 255]), (usize::MAX, unknown)] {
             let mut tls = Tls::new(snap);
             tls.asks(&finished);
             let asked = tls.asks(&records(&[(23, 90)]));
@@ -356,5 +365,103 @@ mod tests {
         tls.sends(&[1, 2, 3]);
         tls.sends(&[1, 2, 3, 4, 5]);
         assert_eq!(tls.pair.unread_payloads(), 2);
+    }
+
+    /// Several tickets in a record, with settings behind it; alone, such a record is a response.
+    #[test]
+    fn tickets_with_settings() {
+        for (answer, is_response) in [
+            (records(&[(23, 477), (23, 66)]), false),
+            (records(&[(23, 477)]), true),
+            (records(&[(23, 477), (23, 96)]), true),
+            (records(&[(23, 596), (23, 66)]), true),
+        ] {
+            let mut tls = Tls::new(usize::MAX);
+            tls.asks(&[CHANGE_CIPHER, &records(&[(23, 53)])].concat());
+            let asked = tls.asks(&records(&[(23, 90)]));
+            assert_eq!(tls.sends(&answer).answers(&asked, BOTH), is_response);
+            assert!(is_response || tls.sends(&records(&[(23, 600)])).answers(&asked, BOTH));
+        }
+    }
+
+    /// Later on, a short response to an earlier request of several is no ticket.
+    #[test]
+    fn the_answer_to_an_earlier_request() {
+        let mut tls = Tls::new(usize::MAX);
+        let one = tls.asks(&records(&[(23, 90)]));
+        let before = tls.client;
+        let two = tls.asks(&records(&[(23, 90)]));
+        let after = std::mem::replace(&mut tls.client, before);
+        assert!(tls.sends(&records(&[(23, 90)])).answers(&one, BOTH));
+        tls.client = after;
+        assert!(!tls.sends(&records(&[(23, 900)])).answers(&two, BOTH), "the rest of the same");
+    }
+
+    /// A Finished tells the version, and with it the lengths of notices; in version 1.3 alerts look like data.
+    #[test]
+    fn notices_by_version() {
+        for is_recent in [true, false] {
+            let mut tls = Tls::new(usize::MAX);
+            if is_recent {
+                tls.asks(&[CHANGE_CIPHER, &records(&[(23, 53)])].concat());
+            }
+            tls.asks(&records(&[(23, 90)]));
+            tls.sends(&records(&[(23, 900)]));
+            tls.receives();
+            assert_eq!(tls.asks(&records(&[(23, 37)])).seen.is_empty(), !is_recent, "settings of version 1.2");
+            assert!(tls.asks(&records(&[(23, 26)])).seen.is_empty(), "settings of version 1.3");
+            assert!(tls.asks(&records(&[(23, 19)])).seen.is_empty(), "an alert of version 1.3");
+            assert!(tls.sends(&records(&[(23, 19)])).seen.is_empty());
+        }
+    }
+
+    /// A copy of a request is the same one, whatever the client has received since; that of a Finished changes nothing.
+    #[test]
+    fn copies_are_the_same_request() {
+        let finished = [CHANGE_CIPHER, &records(&[(23, 53)])].concat();
+        let request = records(&[(23, 90)]);
+        for receives in [false, true] {
+            let mut tls = Tls::new(usize::MAX);
+            let begin = tls.client;
+            tls.asks(&finished);
+            let asked = tls.asks(&request);
+            assert!(tls.sends(&records(&[(23, 250)])).seen.is_empty());
+            if receives {
+                tls.receives();
+            }
+            tls.client -= request.len() as u32;
+            assert_eq!(tls.asks(&request).request(BOTH).id, asked.request(BOTH).id);
+            let end = std::mem::replace(&mut tls.client, begin);
+            assert!(tls.asks(&finished).seen.is_empty());
+            tls.client = end;
+            assert!(tls.sends(&records(&[(23, 600)])).answers(&asked, BOTH), "{receives}");
+        }
+    }
+
+    /// Early data is no request of a connection that has begun; its end comes with a Finished, and tickets after that.
+    #[test]
+    fn early_data() {
+        let mut tls = Tls::new(usize::MAX);
+        tls.asks(&records(&[(22, 512)]));
+        assert!(tls.asks(&[CHANGE_CIPHER, &records(&[(23, 115)])].concat()).seen.is_empty());
+        tls.sends(&records(&[(22, 90), (20, 1), (23, 30)]));
+        tls.receives();
+        assert!(tls.asks(&records(&[(23, 21), (23, 69)])).seen.is_empty());
+        assert!(tls.sends(&records(&[(23, 250)])).seen.is_empty());
+        assert!(tls.sends(&records(&[(23, 296)])).requests().is_empty());
+    }
+
+    /// A SYN begins another connection: what was known of the one before on these ports does not hold.
+    #[test]
+    fn another_connection() {
+        let mut tls = Tls::new(usize::MAX);
+        tls.asks(&records(&[(23, 90)]));
+        tls.sends(&records(&[(23, 900)]));
+        tls.pair.client(&segment(Tcp::SYN, 7, 0));
+        tls.receives();
+        assert!(tls.asks(&records(&[(23, 69)])).seen.is_empty(), "a Finished");
+        let asked = tls.asks(&records(&[(23, 90)]));
+        assert!(tls.sends(&records(&[(23, 250)])).seen.is_empty());
+        assert!(tls.sends(&records(&[(23, 600)])).answers(&asked, BOTH));
     }
 }

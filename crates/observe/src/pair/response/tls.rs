@@ -1,19 +1,26 @@
 //! What TLS, and HTTP/2 on it, send by themselves, and no application has asked for.
 //!
-//! Records name their kind and length in clear (RFC 8446 §5.1). Handshakes, alerts and changes of the cipher are told by the
-//! kind. From version 1.3 on all else looks like data of the application: the client's Finished; the server's session tickets,
-//! which answer it while the first request, sent at once after it, is being worked on (§4.6.1); and HTTP/2's notices, which
-//! acknowledge settings or a ping, raise windows or reset streams (RFC 9113 §6), on the way of a request and of its response.
-//! They are told by their lengths, and the numbers of what follows are counted without them:
+//! Records name their kind and length in clear (RFC 8446 §5.1). Handshakes and changes of the cipher are told by the kind, and up to
+//! version 1.2 alerts. From version 1.3 on all else looks like data of the application: the client's Finished; the server's
+//! session tickets, which answer it while the first request, sent at once after it, is being worked on (§4.6.1); alerts; and
+//! in all versions HTTP/2's notices, which acknowledge settings or a ping, raise windows or reset streams (RFC 9113 §6), on
+//! the way of a request and of its response. They are told by their lengths, and the numbers of what follows are counted
+//! without them:
 //!
-//! - *Finished*: follows a change of the cipher in its segment (RFC 8446 §D.4), or is the first record of a connection and of the
-//!   one length that it has.
-//! - *Tickets*: all whole records of at most 300 bytes that a server sends after a Finished, until the client has sent a request with
-//!   which it acknowledges any of them, or that it sends before it has received a request.
-//! - *Notices*: records of the lengths that HTTP/2's have.
+//! - *Finished*: follows a change of the cipher in its segment (RFC 8446 §D.4), or the end of early data; or it is the first
+//!   record of a connection that is known, and of a length that it has.
+//! - *Tickets*: whole records of at most 300 bytes, or of at most 600 if HTTP/2's settings follow, that a server sends after a
+//!   Finished, until it has a request with which the client acknowledges any of them.
+//! - *Notices*: records of the lengths that HTTP/2's have, in the version at hand, if a Finished told it, else in any.
+//!   Requests and responses of the same lengths are not measured.
+//!
+//! Of records that are not captured the rest of a segment is taken to be one, or several as long as the last one before.
 //!
 //! **State.** The latest request of each connection: 24 bytes, in sets of four, of which a new connection replaces the eldest.
 //! Without it the next response must follow the request directly.
+//!
+//! **Broken by**: longer tickets; a first response as short as a ticket; a ticket or settings sent only after a request that
+//! acknowledges another ticket; ports that are used again without a SYN in the capture.
 
 use crate::packet::Tcp;
 use dwell_types::hash;
@@ -25,13 +32,18 @@ const HANDSHAKE: u8 = 22;
 const DATA: u8 = 23;
 /// The lengths of a Finished of version 1.3: a hash of 32 or 48 bytes, and 26 bytes of headers and tag.
 const FINISHED: [usize; 2] = [58, 74];
+/// The length of a message that ends early data.
+const END_OF_EARLY_DATA: usize = 26;
 /// The longest record that may be a session ticket. Most servers' have 70 to 289 bytes.
 const LONGEST_TICKET: usize = 300;
+/// The longest with several tickets, if it is followed by others which are no longer than the latter, as HTTP/2's settings are.
+const LONGEST_TICKETS: usize = 600;
+const LONGEST_SETTINGS: usize = 100;
 /// What a record has besides data: version 1.3; version 1.2 with the ciphers of RFC 7905, and of RFC 5288.
 const OVERHEADS: [usize; 3] = [22, 21, 29];
-/// The lengths of HTTP/2's notices: settings acknowledged, a window raised or a stream reset, a ping, and the first two
-/// together.
-const NOTICES: [usize; 4] = [9, 13, 17, 22];
+/// The lengths of what asks for nothing: an alert; HTTP/2's settings acknowledged, a window raised or a stream reset, a ping, and
+/// the two before that together.
+const NOTICES: [usize; 5] = [2, 9, 13, 17, 22];
 
 /// Kind and length of the record that begins here, header included.
 fn header(payload: &[u8]) -> Option<(u8, usize)> {
@@ -43,24 +55,36 @@ fn header(payload: &[u8]) -> Option<(u8, usize)> {
     }
 }
 
-fn is_notice(length: usize) -> bool {
-    OVERHEADS.iter().any(|overhead| length.checked_sub(*overhead).is_some_and(|data| NOTICES.contains(&data)))
+/// Whether a record of this length asks for nothing, with one of these overheads.
+fn is_notice(length: usize, overheads: &[usize]) -> bool {
+    overheads.iter().any(|overhead| length.checked_sub(*overhead).is_some_and(|data| NOTICES.contains(&data)))
 }
 
-/// Whether a segment is whole records of such lengths. Those behind the end of what was captured are taken to have the length
-/// of the last one before.
-fn is_all(segment: &Tcp<'_>, is_such: impl Fn(usize) -> bool) -> bool {
+/// Whether a segment is whole records of such lengths, given their places.
+fn is_all(segment: &Tcp<'_>, is_such: impl Fn(usize, usize) -> bool) -> bool {
     let (mut rest, mut last) = (segment.payload_length as usize, 0);
     let mut payload = segment.payload;
-    while rest > 0 {
+    for place in 0.. {
+        if rest == 0 {
+            break;
+        }
         match header(payload) {
-            Some((_, length)) if length <= rest && is_such(length) => (rest, last) = (rest - length, length),
+            Some((_, length)) if length <= rest && is_such(place, length) => (rest, last) = (rest - length, length),
             Some(_) => return false,
-            None => return payload.len() < HEADER && rest.is_multiple_of(last),
+            None => {
+                let is_known = payload.len() >= HEADER || place == 0;
+                return !is_known && (rest.is_multiple_of(last) || is_such(place, rest));
+            }
         }
         payload = payload.get(last..).unwrap_or_default();
     }
     true
+}
+
+fn may_be_tickets(segment: &Tcp<'_>) -> bool {
+    let is_one = header(segment.payload).is_some_and(|(_, length)| length >= segment.payload_length as usize);
+    let with_settings = |place, length| length <= if place == 0 { LONGEST_TICKETS } else { LONGEST_SETTINGS };
+    is_all(segment, |_, length| length <= LONGEST_TICKET) || !is_one && is_all(segment, with_settings)
 }
 
 /// The latest requests of connections with TLS.
@@ -83,6 +107,8 @@ struct Connection {
     /// Where the client's numbers go on, and the server's, after notices and tickets.
     next: [u32; 2],
     stage: Stage,
+    /// Whether it is known to be of version 1.3.
+    is_recent: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -92,16 +118,39 @@ enum Stage {
     Finished,
     /// A request is open that the client sent before anything came since then.
     First,
+    /// A request is open with which the client acknowledges what came since then.
+    Second,
     /// Another one is open.
     Later,
     /// None is open.
     Answered,
 }
 
-impl Stage {
-    /// Whether tickets may come after the client's latest segment has reached the server.
-    const fn may_have_tickets(self) -> bool {
-        matches!(self, Self::Finished | Self::First)
+impl Connection {
+    fn is_notice(&self, segment: &Tcp<'_>) -> bool {
+        let overheads = if self.is_recent { &OVERHEADS[..1] } else { &OVERHEADS };
+        is_all(segment, |_, length| is_notice(length, overheads))
+    }
+
+    /// Whether the server may have sent this segment before it had the request, or together with it.
+    fn may_be_tickets(&self, segment: &Tcp<'_>) -> bool {
+        let is_early = match self.stage {
+            Stage::Finished | Stage::First => true,
+            Stage::Second => self.next[0] != segment.acknowledgement,
+            Stage::Later | Stage::Answered => false,
+        };
+        is_early && may_be_tickets(segment)
+    }
+
+    /// The stage after another request with this acknowledgement number.
+    fn after(&self, acknowledgement: u32) -> Stage {
+        let is_same = self.request[1] == acknowledgement;
+        match self.stage {
+            Stage::Finished | Stage::First if is_same => Stage::First,
+            Stage::Finished | Stage::First => Stage::Second,
+            Stage::Second if is_same => Stage::Second,
+            _ => Stage::Later,
+        }
     }
 }
 
@@ -121,43 +170,54 @@ impl Connections {
         self.unread
     }
 
-    /// Takes a segment with data of the client of this flow; returns whether it asks for something.
-    pub(super) fn asks(&mut self, flow: u64, segment: &Tcp<'_>) -> bool {
+    /// Takes a segment with data of the client of this flow; returns the numbers of the request, if it asks for something: its end and
+    /// its acknowledgement number, of a copy those of the first one.
+    pub(super) fn asks(&mut self, flow: u64, segment: &Tcp<'_>) -> Option<[u32; 2]> {
         self.read(segment);
         let numbers = [segment.end(), segment.acknowledgement];
-        let new = |stage| Connection { name: 0, request: numbers, next: numbers, stage };
         let first = header(segment.payload);
-        let finished = match first {
-            Some((CHANGE_CIPHER..=HANDSHAKE, length)) => match segment.payload.get(length..).and_then(header) {
-                Some((DATA, finished)) => Some(length + finished),
-                _ => return false,
-            },
-            Some((_, length)) if FINISHED.contains(&length) && self.find(flow).is_none() => Some(length),
+        let second = first.and_then(|(_, length)| header(segment.payload.get(length..)?));
+        let is_finished = |length: &usize| FINISHED.contains(length);
+        let known = self.find(flow).map(|known| *known);
+        let is_repeated = known.is_some_and(|known| (segment.end().wrapping_sub(known.request[0]) as i32) < 0);
+        let finished = match (first, second) {
+            (Some((CHANGE_CIPHER..=HANDSHAKE, length)), Some((DATA, finished))) => Some(length + finished),
+            (Some((CHANGE_CIPHER..=HANDSHAKE, _)), _) => return None,
+            (Some((_, END_OF_EARLY_DATA)), Some((DATA, finished))) if is_finished(&finished) => {
+                Some(END_OF_EARLY_DATA + finished)
+            }
+            (Some((_, length)), _) if known.is_none() && is_finished(&length) => Some(length),
             _ => None,
         };
         if let Some(end) = finished {
             let asks = segment.payload_length as usize > end;
-            self.set(flow, new(if asks { Stage::First } else { Stage::Finished }));
-            return asks;
+            if !is_repeated {
+                let stage = if asks { Stage::First } else { Stage::Finished };
+                self.set(flow, Connection { request: numbers, next: numbers, stage, is_recent: true, name: 0 });
+            }
+            return asks.then_some(numbers);
         }
-        let is_notice = first.is_some() && is_all(segment, is_notice);
+        let is_notice = first.is_some() && known.unwrap_or_default().is_notice(segment);
         let Some(known) = self.find(flow) else {
             if first.is_some() && !is_notice {
-                self.set(flow, new(Stage::Later));
+                let new = Connection { request: numbers, next: numbers, stage: Stage::Later, ..Connection::default() };
+                self.set(flow, new);
             }
-            return !is_notice;
+            return (!is_notice).then_some(numbers);
         };
         if is_notice {
             if known.next[0] == segment.sequence {
                 known.next[0] = segment.end();
             }
-            return false;
+            return None;
         }
-        // As long as nothing has come since the Finished, it is answered together with this.
-        let is_first = known.stage.may_have_tickets() && known.request[1] == segment.acknowledgement;
-        let stage = if is_first { Stage::First } else { Stage::Later };
-        *known = Connection { name: known.name, ..new(stage) };
-        true
+        if known.stage != Stage::Finished && known.request[0] == segment.end() {
+            return Some(known.request);
+        }
+        if !is_repeated {
+            *known = Connection { request: numbers, next: numbers, stage: known.after(numbers[1]), ..*known };
+        }
+        Some(numbers)
     }
 
     /// Takes a segment with data of the server of this flow; returns the numbers of the request that it would answer.
@@ -168,8 +228,7 @@ impl Connections {
         }
         let numbers = [segment.acknowledgement, segment.sequence];
         let Some(known) = self.find(flow) else { return Some(numbers) };
-        let may_be_tickets = known.stage.may_have_tickets() || known.next[0] != segment.acknowledgement;
-        if is_all(segment, is_notice) || may_be_tickets && is_all(segment, |length| length <= LONGEST_TICKET) {
+        if known.is_notice(segment) || known.may_be_tickets(segment) {
             if known.next[1] == segment.sequence {
                 known.next[1] = segment.end();
             }
@@ -178,6 +237,13 @@ impl Connections {
         let is_next = known.next == numbers && known.stage != Stage::Answered;
         known.stage = Stage::Answered;
         Some(if is_next { known.request } else { numbers })
+    }
+
+    /// Another connection begins.
+    pub(super) fn forget(&mut self, flow: u64) {
+        if let Some(known) = self.find(flow) {
+            *known = Connection::default();
+        }
     }
 
     /// Counts a segment whose payload was not captured.
@@ -242,7 +308,8 @@ mod tests {
 
     #[test]
     fn notices_have_lengths_of_their_own() {
-        let notices: Vec<usize> = (0..=60).filter(|&length| is_notice(length)).collect();
-        assert_eq!(notices, [30, 31, 34, 35, 38, 39, 42, 43, 44, 46, 51]);
+        let of = |overheads: &[usize]| (0..=60).filter(|&length| is_notice(length, overheads)).collect::<Vec<_>>();
+        assert_eq!(of(&OVERHEADS), [23, 24, 30, 31, 34, 35, 38, 39, 42, 43, 44, 46, 51]);
+        assert_eq!(of(&OVERHEADS[..1]), [24, 31, 35, 39, 44]);
     }
 }
