@@ -28,18 +28,19 @@ pub(crate) trait Configured: Debug + Send + Sync {
     fn parameters(&self) -> BTreeMap<String, f64>;
 }
 
-/// Writes the cases of an experiment as a table for people.
-pub(crate) type WriteTable = fn(&[&[Summary]], &mut dyn Write) -> io::Result<()>;
+/// What the results of configurations look like for people.
+pub(crate) trait Tabled {
+    /// Writes the cases of an experiment as a table.
+    fn write_table(cases: &[&[Summary]], to: &mut dyn Write) -> io::Result<()>;
+}
 
 /// A method with its parameters that can be run and measured.
-pub(crate) trait Measured: Configured {
+pub(crate) trait Measured: Configured + Tabled {
     /// The kind of stream that it processes.
     type Stream: Debug + Send + Sync;
 
     /// Which quantities tables show: by default all, each individually.
     const SHOWN: Shown = Shown { quantities: &[], largest: None };
-    /// Writes the table of its results.
-    const WRITE_TABLE: WriteTable;
 
     /// Checks whether it can process a stream.
     fn suits(&self, _: &Self::Stream) -> Result<(), Problem> {
@@ -173,6 +174,6 @@ impl<C: Measured> Experiment for Grid<C> {
     }
 
     fn write_table(&self, summaries: &[Summary], to: &mut dyn Write) -> io::Result<()> {
-        C::WRITE_TABLE(&table::cases(summaries), to)
+        C::write_table(&table::cases(summaries), to)
     }
 }

@@ -76,7 +76,7 @@ pub struct Observer {
 }
 
 impl Observer {
-    /// Allocates all memory that it will ever use, except for a kilobyte ([`Observer::most_bytes`]).
+    /// Allocates all memory that it will ever use, except for a kilobyte ([`Observer::overhead`]).
     pub fn new(settings: Settings) -> Self {
         let Settings { matches, key, inside, group, max_groups, seed, ids, memory } = settings;
         let groups = group.map(|grouping| Groups::new(grouping, max_groups, seed));

@@ -4,7 +4,7 @@ use super::workload::Stream;
 use super::{LARGEST, QUANTILES, SHOWN};
 use crate::case::{Measurement, Quantity, STATE_BYTES, Scale, Shown, compared, numbered, values};
 use crate::experiment::Problem;
-use crate::grid::{Measured, WriteTable};
+use crate::grid::Measured;
 use crate::run::{in_blocks, methods_seed};
 use dwell_simulate::Delays;
 use dwell_simulate::exchange::ExchangeWorkload;
@@ -25,7 +25,6 @@ const MEASURED: u16 = 1;
 impl Measured for Configuration {
     type Stream = Stream;
     const SHOWN: Shown = SHOWN;
-    const WRITE_TABLE: WriteTable = super::table::write;
 
     fn quantities(&self, _: &Stream) -> Vec<Quantity> {
         let errors = compared(Scale::Log2, &[SHOWN.quantities, &[LARGEST]].concat());

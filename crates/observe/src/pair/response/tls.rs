@@ -16,7 +16,8 @@
 //!
 //! Of records that are not captured the rest of a segment is taken to be one, or several as long as the last one before.
 //!
-//! **State.** The latest request of each connection: 24 bytes, in sets of four, of which a new connection replaces the eldest.
+//! **State.** The latest request of each connection: 24 bytes, in sets of four, of which a new connection replaces that whose latest
+//! request is the oldest.
 //! Without it the next response must follow the request directly.
 //!
 //! **Broken by**: longer tickets; a first response as short as a ticket; a ticket or settings sent only after a request that
@@ -87,6 +88,40 @@ fn may_be_tickets(segment: &Tcp<'_>) -> bool {
     is_all(segment, |_, length| length <= LONGEST_TICKET) || !is_one && is_all(segment, with_settings)
 }
 
+/// What a client's segment begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sent {
+    /// A handshake, an alert or a change of the cipher.
+    Handshake,
+    /// The end of a handshake of version 1.3, and whether a request follows it.
+    Finished { asks: bool },
+    /// What asks for nothing, and nothing else.
+    Notice,
+    /// Any other record.
+    Request,
+    /// No record, or the rest of one.
+    Unknown,
+}
+
+impl Sent {
+    /// Of a connection of which this is known; its name is zero if that is nothing.
+    fn of(segment: &Tcp<'_>, known: &Connection) -> Self {
+        let Some((kind, length)) = header(segment.payload) else { return Self::Unknown };
+        let second = segment.payload.get(length..).and_then(header);
+        let finished = match (kind, second) {
+            (CHANGE_CIPHER..=HANDSHAKE, Some((DATA, finished))) => length + finished,
+            (CHANGE_CIPHER..=HANDSHAKE, _) => return Self::Handshake,
+            (_, Some((DATA, finished))) if length == END_OF_EARLY_DATA && FINISHED.contains(&finished) => {
+                length + finished
+            }
+            _ if known.name == 0 && FINISHED.contains(&length) => length,
+            _ if known.is_notice(segment) => return Self::Notice,
+            _ => return Self::Request,
+        };
+        Self::Finished { asks: segment.payload_length as usize > finished }
+    }
+}
+
 /// The latest requests of connections with TLS.
 #[derive(Debug)]
 pub(in crate::pair) struct Connections {
@@ -127,6 +162,11 @@ enum Stage {
 }
 
 impl Connection {
+    /// Whether this is a copy of the end of the request.
+    fn is_request(&self, segment: &Tcp<'_>) -> bool {
+        self.stage != Stage::Finished && self.request[0] == segment.end()
+    }
+
     fn is_notice(&self, segment: &Tcp<'_>) -> bool {
         let overheads = if self.is_recent { &OVERHEADS[..1] } else { &OVERHEADS };
         is_all(segment, |_, length| is_notice(length, overheads))
@@ -175,49 +215,39 @@ impl Connections {
     pub(super) fn asks(&mut self, flow: u64, segment: &Tcp<'_>) -> Option<[u32; 2]> {
         self.read(segment);
         let numbers = [segment.end(), segment.acknowledgement];
-        let first = header(segment.payload);
-        let second = first.and_then(|(_, length)| header(segment.payload.get(length..)?));
-        let is_finished = |length: &usize| FINISHED.contains(length);
         let known = self.find(flow).map(|known| *known);
         let is_repeated = known.is_some_and(|known| (segment.end().wrapping_sub(known.request[0]) as i32) < 0);
-        let finished = match (first, second) {
-            (Some((CHANGE_CIPHER..=HANDSHAKE, length)), Some((DATA, finished))) => Some(length + finished),
-            (Some((CHANGE_CIPHER..=HANDSHAKE, _)), _) => return None,
-            (Some((_, END_OF_EARLY_DATA)), Some((DATA, finished))) if is_finished(&finished) => {
-                Some(END_OF_EARLY_DATA + finished)
+        let new = |stage| Connection { request: numbers, next: numbers, stage, ..Connection::default() };
+        match Sent::of(segment, &known.unwrap_or_default()) {
+            Sent::Handshake => None,
+            Sent::Finished { asks } => {
+                if !is_repeated {
+                    let stage = if asks { Stage::First } else { Stage::Finished };
+                    self.set(flow, Connection { is_recent: true, ..new(stage) });
+                }
+                asks.then_some(numbers)
             }
-            (Some((_, length)), _) if known.is_none() && is_finished(&length) => Some(length),
-            _ => None,
-        };
-        if let Some(end) = finished {
-            let asks = segment.payload_length as usize > end;
-            if !is_repeated {
-                let stage = if asks { Stage::First } else { Stage::Finished };
-                self.set(flow, Connection { request: numbers, next: numbers, stage, is_recent: true, name: 0 });
+            Sent::Notice => {
+                if let Some(known) = self.find(flow).filter(|known| known.next[0] == segment.sequence) {
+                    known.next[0] = segment.end();
+                }
+                None
             }
-            return asks.then_some(numbers);
-        }
-        let is_notice = first.is_some() && known.unwrap_or_default().is_notice(segment);
-        let Some(known) = self.find(flow) else {
-            if first.is_some() && !is_notice {
-                let new = Connection { request: numbers, next: numbers, stage: Stage::Later, ..Connection::default() };
-                self.set(flow, new);
+            Sent::Request | Sent::Unknown if known.is_some_and(|known| known.is_request(segment)) => {
+                known.map(|known| known.request)
             }
-            return (!is_notice).then_some(numbers);
-        };
-        if is_notice {
-            if known.next[0] == segment.sequence {
-                known.next[0] = segment.end();
+            sent => {
+                match known {
+                    Some(known) if !is_repeated => {
+                        let stage = known.after(segment.acknowledgement);
+                        self.set(flow, Connection { is_recent: known.is_recent, ..new(stage) });
+                    }
+                    None if sent == Sent::Request => self.set(flow, new(Stage::Later)),
+                    _ => {}
+                }
+                Some(numbers)
             }
-            return None;
         }
-        if known.stage != Stage::Finished && known.request[0] == segment.end() {
-            return Some(known.request);
-        }
-        if !is_repeated {
-            *known = Connection { request: numbers, next: numbers, stage: known.after(numbers[1]), ..*known };
-        }
-        Some(numbers)
     }
 
     /// Takes a segment with data of the server of this flow; returns the numbers of the request that it would answer.
@@ -283,9 +313,9 @@ mod tests {
         connections.find(flow).map(|connection| connection.next[1])
     }
 
-    /// The eldest makes room for a new one; a known one is replaced where it is.
+    /// Who has asked least recently makes room for a new one.
     #[test]
-    fn the_eldest_make_room() {
+    fn the_silent_make_room() {
         let mut connections = Connections::within(0);
         assert_eq!(connections.state_bytes(), WAYS * 24);
         for flow in 1..=WAYS as u64 {
