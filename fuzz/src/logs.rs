@@ -83,19 +83,19 @@ fn sojourns(bytes: &[u8]) -> Vec<(Departure, String)> {
 pub fn check_sojourns(bytes: &[u8], cut: usize) {
     let whole = sojourns(bytes);
     assert_begins(&whole, &sojourns(&bytes[..cut.min(bytes.len())]));
-    for (method, memory) in [(Method::Exact, 0), (Method::Auto, 40 << 10), (Method::Conquest, 24 << 10)] {
+    for (method, memory) in [(Method::Exact, None), (Method::Auto, Some(40 << 10)), (Method::Conquest, Some(24 << 10))] {
         measure(&whole, method, memory);
     }
 }
 
 /// What a meter of so many bytes tells of packets.
-fn measure(packets: &[(Departure, String)], method: Method, memory: usize) {
+fn measure(packets: &[(Departure, String)], method: Method, memory: Option<usize>) {
     let longest = Nanos::new(1_000_000);
     let culprit = Culprit { share: 0.1, delay: Nanos::new(100) };
     let params = Params::for_queue(8 << 10, culprit, longest, 1).expect("eight kilobytes are enough");
     let settings = Settings {
         method,
-        memory: Some(memory),
+        memory,
         longest,
         params,
         quiet: Nanos::new(1_000),
