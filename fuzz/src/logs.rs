@@ -83,7 +83,8 @@ fn sojourns(bytes: &[u8]) -> Vec<(Departure, String)> {
 pub fn check_sojourns(bytes: &[u8], cut: usize) {
     let whole = sojourns(bytes);
     assert_begins(&whole, &sojourns(&bytes[..cut.min(bytes.len())]));
-    for (method, memory) in [(Method::Exact, None), (Method::Auto, Some(40 << 10)), (Method::Conquest, Some(24 << 10))] {
+    for (method, memory) in [(Method::Exact, None), (Method::Auto, Some(40 << 10)), (Method::Conquest, Some(24 << 10))]
+    {
         measure(&whole, method, memory);
     }
 }
