@@ -280,6 +280,18 @@ mod tests {
         }
     }
 
+    /// What is not captured behind a ticket may be several of its length, or one of another.
+    #[test]
+    fn tickets_that_are_cut() {
+        for tickets in [records(&[(23, 250); 3]), records(&[(23, 250), (23, 100)])] {
+            let mut tls = Tls::new(16);
+            tls.asks(&[CHANGE_CIPHER, &records(&[(23, 53)])].concat());
+            let asked = tls.asks(&records(&[(23, 90)]));
+            assert!(tls.sends(&tickets).seen.is_empty());
+            assert!(tls.sends(&records(&[(23, 600)])).answers(&asked, BOTH));
+        }
+    }
+
     /// A Finished without a change of the cipher, and the first request with it.
     #[test]
     fn finished_and_request_at_once() {
