@@ -122,7 +122,7 @@ impl Used {
 }
 
 impl Pairing {
-    /// Room for a thousand handshakes of QUIC, and three thousand of TLS.
+    /// Room for a thousand connections of each rule that follows them.
     const FOLLOWING_BYTES: usize = 24 << 10;
 
     /// Pairs by the given rules, with ids of this form, and legs named relative to `inside` if it is not empty. Ids depend
@@ -255,7 +255,7 @@ impl Pairing {
     }
 
     /// The most that the data structures grow to, in bytes.
-    pub fn most_bytes(&self) -> usize {
+    fn most_bytes(&self) -> usize {
         let wraps = if self.rules.used.ack { Wraps::MOST_BYTES } else { 0 };
         self.state_bytes() - self.rules.wraps.state_bytes() + wraps
     }
