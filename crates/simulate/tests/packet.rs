@@ -6,7 +6,7 @@ use common::{assert_near, is_near};
 use dwell_simulate::packet::{Exchange, Line, PacketWorkload, Settings, SettingsError, Sizes};
 use dwell_types::{Frame, Leg, Match, Nanos, Timestamp, hash};
 use etherparse::{SlicedPacket, TransportSlice};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 
 /// Addresses and ports, sender first.
@@ -86,6 +86,8 @@ type Numbers = (u32, u32);
 #[derive(Default)]
 struct Pairing {
     open: HashMap<(Match, Leg, Key, Numbers), Vec<Copy>>,
+    /// The flows, from the client, whose SYN-ACK was seen.
+    accepted: HashSet<Key>,
     lines: HashMap<(Match, Leg), Line>,
     answered: Vec<Exchange>,
 }
@@ -130,19 +132,22 @@ impl Pairing {
                     self.response(TcpAck, Leg::Both, key, (acknowledgement, 0), at, 0);
                 }
                 let has_data = ack && !syn && !rst && length > 0;
-                if has_data && key.1 < key.3 {
+                let reversed = (key.2, key.3, key.0, key.1);
+                let accepted = [key, reversed].map(|from| self.accepted.contains(&from));
+                let asks = if accepted == [false; 2] { key.1 > key.3 } else { accepted[0] };
+                if has_data && !asks {
                     self.response(TcpResponse, Leg::Both, key, (acknowledgement, sequence), at, 0);
                 }
-                if has_data && psh && key.1 > key.3 {
+                if has_data && psh && asks {
                     self.request(TcpResponse, Leg::Both, key, (end, acknowledgement), at, 0);
                 }
                 if ack && !syn && !rst {
                     self.response(TcpHandshake, Leg::Before, key, (acknowledgement, 0), at, 0);
                     // The sum is keyed by the client's own direction, as its request is.
-                    let reversed = (key.2, key.3, key.0, key.1);
                     self.response(TcpHandshake, Leg::Sum, reversed, (sequence, 0), at, 0);
                 }
                 if syn && ack {
+                    self.accepted.insert(reversed);
                     self.response(TcpHandshake, Leg::Beyond, key, (acknowledgement, 0), at, echo);
                     self.request(TcpHandshake, Leg::Before, key, (end, 0), at, 0);
                 } else if syn {

@@ -43,6 +43,12 @@ pub(super) const fn opens(segment: &Tcp<'_>) -> bool {
     segment.flags & KIND == Tcp::SYN
 }
 
+/// SYN-ACK: the server's answer to it.
+#[inline]
+pub(super) const fn accepts(segment: &Tcp<'_>) -> bool {
+    segment.flags & KIND == SYN_ACK
+}
+
 #[inline(always)]
 pub(super) fn responses<S: Sink>(segment: &Tcp<'_>, to: &mut Emitter<'_, S>) {
     if segment.flags & (Tcp::SYN | Tcp::ACK | Tcp::RST) == Tcp::ACK {
@@ -51,7 +57,7 @@ pub(super) fn responses<S: Sink>(segment: &Tcp<'_>, to: &mut Emitter<'_, S>) {
             to.response_with(Exchange::Before, ids.before(segment.acknowledgement), echo(segment));
             to.response_with(Exchange::Sum, ids.sum(), 0);
         }
-    } else if segment.flags & KIND == SYN_ACK {
+    } else if accepts(segment) {
         let ids = to.ids.handshake(to.flow.hash, to.flow.receiver, segment.acknowledgement);
         to.response_with(Exchange::Beyond, ids.beyond(), echo(segment));
     }
@@ -67,7 +73,7 @@ pub(super) fn requests<S: Sink>(segment: &Tcp<'_>, to: &mut Emitter<'_, S>) {
         let ids = to.ids.handshake(to.flow.hash, to.flow.sender, segment.end());
         to.request_with(Exchange::Beyond, ids.beyond(), value);
         to.request_with(Exchange::Sum, ids.sum(), 0);
-    } else if segment.flags & KIND == SYN_ACK {
+    } else if accepts(segment) {
         let ids = to.ids.handshake(to.flow.hash, to.flow.receiver, segment.acknowledgement);
         to.request_with(Exchange::Before, ids.before(segment.end()), value);
     }

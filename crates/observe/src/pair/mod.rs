@@ -1,7 +1,7 @@
 //! From headers to requests and responses that share an id.
 //!
 //! Every rule looks at one packet at a time and keeps no state, except for tables of fixed size of QUIC's rules, of
-//! `tcp-response` for connections of TLS and, for flows whose numbers begin again, of `tcp-ack`: it determines whether the
+//! `tcp-response` for connections and, for flows whose numbers begin again, of `tcp-ack`: it determines whether the
 //! packet is a request or a response, and which fields give both the same id. Matching them is left to the caller, which
 //! stores the requests.
 //!

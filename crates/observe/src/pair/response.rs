@@ -13,46 +13,46 @@
 //! What TLS and HTTP/2 send by themselves asks for nothing and answers nothing, and does not count where numbers go on
 //! (`tls`). First responses that may be session tickets are not measured.
 //!
-//! The client is the end with the higher port: nothing else in a single segment tells who serves. Where both ports are
-//! equal, neither end is.
+//! The client is the end that a SYN-ACK goes to; where the capture has none, or the table of connections is full (`tls`), that
+//! with the higher port. Where both ports are equal, neither end is then.
 //!
 //! A retransmission has the id of the first transmission if it ends and acknowledges at the same numbers (with TLS, if it ends
 //! there). The response does not name a copy: its TSecr is that of the first segment that was not acknowledged yet.
 //!
-//! Broken by: services on higher ports than their clients have (measured is how long clients take to go on), protocols in
-//! which the server speaks first (only what follows is measured), senders that never set PSH, middleboxes that shift the
-//! numbers of one direction only, what servers send by themselves within a round trip after a request that needs no
-//! response, captures without the first bytes of the payload, and what `tls` lists.
+//! Broken by: services on higher ports than their clients have, in connections that began before the capture (measured is how
+//! long clients take to go on), protocols in which the server speaks first (only what follows is measured), senders that never
+//! set PSH, middleboxes that shift the numbers of one direction only, what servers send by themselves within a round trip after
+//! a request that needs no response, captures without the first bytes of the payload, and what `tls` lists.
 
 // What TLS sends by itself.
 mod tls;
 pub(super) use tls::Connections;
 
 use super::emitter::Emitter;
+use super::handshake;
 use super::ids::Exchange;
 use crate::packet::Tcp;
 use dwell_types::{FlowKey, Sink};
 
 #[inline(never)]
-pub(super) fn response<S: Sink>(key: &FlowKey, segment: &Tcp<'_>, tls: &mut Connections, to: &mut Emitter<'_, S>) {
-    if key.reversed().is_to_server()
-        && has_data(segment)
-        && let Some(numbers) = tls.answers(to.flow.hash, segment)
+pub(super) fn response<S: Sink>(key: &FlowKey, segment: &Tcp<'_>, known: &mut Connections, to: &mut Emitter<'_, S>) {
+    let is_from_server = key.reversed().is_to_server();
+    if has_data(segment)
+        && let Some(numbers) = known.answers(to.flow, is_from_server, segment)
     {
         to.response(Exchange::Response, word(numbers), 0);
     }
 }
 
 #[inline(never)]
-pub(super) fn request<S: Sink>(key: &FlowKey, segment: &Tcp<'_>, tls: &mut Connections, to: &mut Emitter<'_, S>) {
-    if !key.is_to_server() {
-        return;
-    }
-    if segment.has(Tcp::SYN) {
-        tls.forget(to.flow.hash);
+pub(super) fn request<S: Sink>(key: &FlowKey, segment: &Tcp<'_>, known: &mut Connections, to: &mut Emitter<'_, S>) {
+    if handshake::opens(segment) {
+        known.forget(to.flow.hash);
+    } else if handshake::accepts(segment) {
+        known.accept(to.flow.hash, to.flow.receiver, key.reversed().is_to_server());
     }
     if has_data(segment)
-        && let Some(numbers) = tls.asks(to.flow.hash, segment)
+        && let Some(numbers) = known.asks(to.flow, key.is_to_server(), segment)
         && segment.has(Tcp::PSH)
     {
         to.request(Exchange::Response, word(numbers), 0);
@@ -113,19 +113,68 @@ mod tests {
         assert_ne!(later.request(BOTH).id, asked.request(BOTH).id, "after more from the server");
     }
 
-    /// Only the end with the higher port asks, and only the other one responds; with equal ports nobody does.
+    /// Whatever the ports, a SYN-ACK goes to the client. Without one only the end with the higher port asks, and only the other one
+    /// responds; with equal ports nobody does.
     #[test]
-    fn who_serves_is_told_by_ports() {
+    fn who_serves_is_told_by_the_handshake_or_by_ports() {
         let (asking, answering) = (data(Tcp::PSH, 1, 1, 1), data(Tcp::PSH, 1, 1, 2));
-        for (source_port, is_client) in [(50_000, true), (443, false), (80, false)] {
-            let key = FlowKey { source_port, ..flow(protocol::TCP) };
-            let mut pair = Pair::between(&[Match::TcpResponse], key);
-            let there = pair.client(&asking);
-            assert_eq!(there.requests().len(), usize::from(is_client), "{source_port}");
-            let back = pair.packet(key.reversed(), Transport::Tcp(answering));
-            assert_eq!(back.requests().len(), usize::from(source_port < 443), "{source_port}");
-            assert_eq!(back.seen.len(), usize::from(source_port != 443), "{source_port}");
-            assert!(!is_client || back.answers(&there, BOTH));
+        let (syn, syn_ack) = (segment(Tcp::SYN, 0, 0), segment(Tcp::SYN | Tcp::ACK, 0, 1));
+        for (source_port, by_ports) in [(50_000, true), (443, false), (80, false)] {
+            for handshake in [&[][..], &[syn], &[syn_ack], &[syn, syn_ack], &[syn, syn_ack, syn_ack]] {
+                let key = FlowKey { source_port, ..flow(protocol::TCP) };
+                let mut pair = Pair::between(&[Match::TcpResponse], key);
+                for segment in handshake {
+                    let from = if segment.has(Tcp::ACK) { key.reversed() } else { key };
+                    assert!(pair.packet(from, Transport::Tcp(*segment)).seen.is_empty());
+                }
+                let is_client = handshake.contains(&syn_ack) || by_ports;
+                let there = pair.client(&asking);
+                assert_eq!(there.requests().len(), usize::from(is_client), "{source_port} {handshake:?}");
+                let back = pair.packet(key.reversed(), Transport::Tcp(answering));
+                let is_server = !is_client && source_port < 443;
+                assert_eq!(back.requests().len(), usize::from(is_server), "{source_port} {handshake:?}");
+                assert_eq!(back.seen.len(), usize::from(is_client || is_server), "{source_port} {handshake:?}");
+                assert!(!is_client || back.answers(&there, BOTH));
+            }
+        }
+    }
+
+    /// On the same ports, one end opens a connection, then the other one.
+    #[test]
+    fn roles_are_those_of_the_last_connection() {
+        let key = flow(protocol::TCP);
+        let mut pair = Pair::between(&[Match::TcpResponse], key);
+        for opens in [key, key.reversed(), key] {
+            pair.packet(opens.reversed(), Transport::Tcp(segment(Tcp::SYN | Tcp::ACK, 0, 1)));
+            for from in [key, key.reversed()] {
+                let said = pair.packet(from, Transport::Tcp(data(Tcp::PSH, 1, 1, 1)));
+                assert_eq!(said.requests().len(), usize::from(from == opens));
+            }
+        }
+    }
+
+    /// A service on a higher port than its client's: TLS and what it knows of tickets are the same; and a client that goes on
+    /// asking keeps its place among others of which nothing else is known.
+    #[test]
+    fn services_on_high_ports() {
+        let key = FlowKey { source_port: 40_000, destination_port: 50_051, ..flow(protocol::TCP) };
+        let mut tls = Tls { pair: Pair::between(&[Match::TcpResponse], key), ..Tls::new(usize::MAX) };
+        tls.pair.server(&segment(Tcp::SYN | Tcp::ACK, 4_999, 1_000));
+        tls.asks(&records(&[(22, 300)]));
+        tls.sends(&records(&[(22, 90)]));
+        tls.receives();
+        assert!(tls.asks(&records(&[(23, 53)])).seen.is_empty(), "a first Finished");
+        let asked = tls.asks(&records(&[(23, 90)]));
+        assert!(tls.sends(&records(&[(23, 250)])).seen.is_empty());
+        assert!(tls.sends(&records(&[(23, 600)])).answers(&asked, BOTH));
+
+        let mut pair = Pair::between(&[Match::TcpResponse], key);
+        pair.server(&segment(Tcp::SYN | Tcp::ACK, 0, 1));
+        for port in 1..5_000 {
+            let other = FlowKey { source_port: port, ..key };
+            pair.packet(other.reversed(), Transport::Tcp(segment(Tcp::SYN | Tcp::ACK, 0, 1)));
+            let asked = pair.client(&data(Tcp::PSH, 1, 1, 1));
+            assert_eq!(asked.requests(), [BOTH], "{port}");
         }
     }
 

@@ -392,12 +392,9 @@ impl Flow {
         }
     }
 
-    /// Whether an observer takes this side for the one that asks: that with the higher port.
+    /// Whether an observer takes this side for the one that asks: the client, but if it sees no SYN-ACK that with the higher port.
     fn asks(&self, side: Side) -> bool {
-        match side {
-            Side::Client => self.key.is_to_server(),
-            Side::Server => self.key.reversed().is_to_server(),
-        }
+        side == Side::Client && (self.hidden != Some(Side::Server) || self.key.is_to_server())
     }
 
     // Behaviour of the ends.
