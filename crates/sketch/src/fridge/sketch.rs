@@ -185,6 +185,45 @@ impl Fridge {
         sifted
     }
 
+    /// Whether nothing is gained by taking events in batches.
+    pub(crate) fn can_take_at_once(&self) -> bool {
+        self.fits_cache() && self.censoring.is_none()
+    }
+
+    /// Takes an event that the gate admits. [`Fridge::adapt`] must follow after at most [`BATCH`] of them.
+    #[inline]
+    pub(crate) fn take_at_once(&mut self, event: &Event, samples: &mut Vec<Sample>) {
+        if event.is_request {
+            self.fates[usize::from(event.tag)].seen += 1;
+            self.request(event);
+        } else {
+            self.pass_over(event.tag);
+            self.response(event, samples);
+        }
+    }
+
+    /// Counts a response as unmatched, which it is if its request is not held.
+    #[inline(always)]
+    pub(crate) fn pass_over(&mut self, tag: u16) {
+        let fates = &mut self.fates[usize::from(tag)];
+        (fates.responses, fates.unmatched) = (fates.responses + 1, fates.unmatched + 1);
+    }
+
+    /// Whether a request with this id may be in its slot, or followed by a scout.
+    #[inline(always)]
+    pub(crate) fn may_hold(&self, id: ExchangeId) -> bool {
+        let (at, fingerprint) = self.place(id);
+        self.table.has(self.table.get(at), fingerprint) | self.profile.scouts.follows(id)
+    }
+
+    /// Chooses a new *p* if it is due. The gate changes with it.
+    #[inline]
+    pub(crate) fn adapt(&mut self) {
+        if self.history.inserted() >= self.next_choice {
+            self.choose();
+        }
+    }
+
     #[inline]
     fn request(&mut self, request: &Event) {
         self.latest = request.at;
@@ -428,9 +467,7 @@ impl Meter for Fridge {
                     self.response(event, samples);
                 }
             }
-            if self.history.inserted() >= self.next_choice {
-                self.choose();
-            }
+            self.adapt();
         }
     }
 
@@ -497,6 +534,51 @@ mod tests {
     fn what_has_expired_stays_so_when_it_is_overwritten() {
         let fridge = fridge(2, Some(1.0), Match::Dns);
         assert_expired_stays(fridge.clone(), (0..).filter(|&id| fridge.place(ExchangeId(id)).0 == 0));
+    }
+
+    /// One after the other, with a look at what the table holds before each response, as in batches: the same samples, counts
+    /// and *p*, also while *p* changes and where repeats, late responses and responses of nothing occur.
+    #[test]
+    fn events_taken_at_once_give_the_same() {
+        for matching in [Match::TcpAck, Match::TcpTs] {
+            let mut batches = fridge(1 << 8, None, matching);
+            let mut at_once = batches.clone();
+            let events = (0..60_000u64).map(|n| {
+                let random = hash::word(7, n);
+                let (id, at) = (hash::finish(n / 3 * 3 / (1 + random % 40)), n as i64 * 200_000);
+                if random >> 60 < 5 { request(id, at) } else { response(id, at) }
+            });
+            let events: Vec<Event> = events.collect();
+            let (mut expected, mut samples) = (Vec::new(), Vec::new());
+            for batch in events.chunks(8) {
+                batches.update(batch, &mut expected);
+                for event in batch {
+                    if !at_once.gate.admits(event.id) {
+                        continue;
+                    }
+                    if event.is_request || at_once.may_hold(event.id) {
+                        at_once.take_at_once(event, &mut samples);
+                    } else {
+                        at_once.pass_over(event.tag);
+                    }
+                }
+                at_once.adapt();
+            }
+            assert!(samples.len() > 900 && batches.entry_probability() != EntryProbability::ONE, "{}", samples.len());
+            assert_eq!(samples.len(), expected.len());
+            // Times are rounded when entries are looked at, which responses of nothing do only in batches.
+            let rounding = 2 * batches.rounding().long.get();
+            for (sample, expected) in samples.iter().zip(&expected) {
+                let difference = sample.since_last.get() - expected.since_last.get();
+                let is_close = difference.abs() <= rounding && (sample.weight / expected.weight - 1.0).abs() < 0.01;
+                assert!(sample.at == expected.at && is_close, "{sample:?} {expected:?}");
+            }
+            assert_eq!(at_once.entry_probability(), batches.entry_probability());
+            let [fates, all] = [at_once, batches].map(|fridge| fridge.fates()[0]);
+            let rejected = Fates { seen: all.seen - all.not_admitted, not_admitted: 0, ..all };
+            assert_eq!(all.responses - fates.responses, all.unmatched - fates.unmatched);
+            assert_eq!(Fates { responses: all.responses, unmatched: all.unmatched, ..fates }, rejected, "{matching:?}");
+        }
     }
 
     /// Equal requests farther apart than the expiry are two exchanges, whether or not the first was swept yet.

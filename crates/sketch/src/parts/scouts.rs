@@ -109,12 +109,19 @@ impl Scouts {
     /// Takes a response.
     #[inline]
     pub(crate) fn response(&mut self, id: ExchangeId, at: Timestamp) {
-        let (place, fingerprint) = Self::find(id);
-        let scout = &self.places[place];
-        if scout.stands_for > 0 && scout.fingerprint == fingerprint {
+        if self.follows(id) {
+            let (place, _) = Self::find(id);
             let (wait, is_given_up) = self.wait(place, at);
             self.free(place, wait, at, !is_given_up);
         }
+    }
+
+    /// Whether a request with this id is followed.
+    #[inline]
+    pub(crate) fn follows(&self, id: ExchangeId) -> bool {
+        let (place, fingerprint) = Self::find(id);
+        let scout = &self.places[place];
+        (scout.stands_for > 0) & (scout.fingerprint == fingerprint)
     }
 
     /// Gives up those whose responses a gate will no longer admit.

@@ -15,12 +15,13 @@ use dwell_types::{ExchangeId, Match, Timestamp};
 use std::fmt::Display;
 use std::ops::{Deref, DerefMut};
 
-/// A meter of any method, boxed, so that each takes only the memory that it needs. Those that can prefetch are known by
-/// type: they are asked to for every event.
+/// A meter of any method, boxed, so that each takes only the memory that it needs. Those that are asked for something for
+/// every event are known by type: to prefetch, or to take it at once, without a queue, where the table is cached.
 #[derive(Debug)]
 pub(super) enum AnyMeter {
     Roomy(Box<Roomy>),
     Exact(Box<Exact>),
+    AtOnce(Box<Fridge>),
     Other(Box<dyn Meter>),
 }
 
@@ -32,6 +33,7 @@ impl Deref for AnyMeter {
         match self {
             Self::Roomy(meter) => &**meter,
             Self::Exact(meter) => &**meter,
+            Self::AtOnce(meter) => &**meter,
             Self::Other(meter) => &**meter,
         }
     }
@@ -42,6 +44,7 @@ impl DerefMut for AnyMeter {
         match self {
             Self::Roomy(meter) => &mut **meter,
             Self::Exact(meter) => &mut **meter,
+            Self::AtOnce(meter) => &mut **meter,
             Self::Other(meter) => &mut **meter,
         }
     }
@@ -82,7 +85,8 @@ impl AnyMeter {
                 boxed(Roomy::new(bytes, has_tokens, exchanges)).map(Self::Roomy)
             }
             Method::Auto => other(Horizon::new(bytes, has_tokens, exchanges)),
-            Method::Fridge | Method::Km => other(Fridge::new(settings.fridge(matching, slots), exchanges)),
+            Method::Fridge | Method::Km => boxed(Fridge::new(settings.fridge(matching, slots), exchanges))
+                .map(|fridge| if fridge.can_take_at_once() { Self::AtOnce(fridge) } else { Self::Other(fridge) }),
             Method::HashSample => {
                 let lifetime = parameters.longest.map_or(Lifetime::Learnt(LIFETIME), Lifetime::Given);
                 let table = HashSample::new(bytes, has_tokens, lifetime, exchanges);
@@ -122,7 +126,7 @@ impl AnyMeter {
         let exact = match self {
             Self::Exact(exact) => Some(&**exact),
             Self::Roomy(roomy) => roomy.exact(),
-            Self::Other(_) => None,
+            Self::AtOnce(_) | Self::Other(_) => None,
         };
         if let Some(exact) = exact {
             exact.prefetch(id);
@@ -133,7 +137,7 @@ impl AnyMeter {
     pub(super) fn borrower(&self) -> Option<Borrower> {
         match self {
             Self::Roomy(roomy) => roomy.borrower(),
-            Self::Exact(_) | Self::Other(_) => None,
+            Self::Exact(_) | Self::AtOnce(_) | Self::Other(_) => None,
         }
     }
 

@@ -26,7 +26,7 @@ mod loans;
 use crate::distribution::{Ambiguous, DelayStore, Distribution};
 use crate::parts::batch::begin;
 use crate::{Event, Fates, Sample, Structure};
-use dwell_types::{ExchangeId, Leg, Match, Nanos, Observation, Repeat, Series, Sink, Timestamp};
+use dwell_types::{ExchangeId, Leg, Match, Nanos, Observation, Repeat, Series, Sighting, Sink, Timestamp};
 use std::ops::Range;
 
 /// Takes observations and estimates the distributions of delays per match, leg and group.
@@ -62,10 +62,11 @@ struct Rule {
     first_series: usize,
     /// Requests older than this are given up.
     expiry: Nanos,
-    /// The current batch, processed when it is full.
+    /// The current batch, processed when it is full; empty if the meter takes each event at once.
     queue: Box<[Event]>,
-    /// Number of events in the queue.
-    waiting: usize,
+    /// Number of events of the current batch so far, and of a full one.
+    waiting: u32,
+    batch: u32,
     /// Counts at the end of the previous interval, by tag; empty without intervals.
     reported: Box<[Fates]>,
 }
@@ -180,14 +181,16 @@ impl RttMeter {
                 door.first_tag[leg as usize] = i as u16 * groups;
             }
             rule_of[matching as usize] = rules.len() as u8;
+            let is_at_once = matches!(meter, AnyMeter::AtOnce(_));
             rules.push(Rule {
                 matching,
                 meter,
                 legs,
                 first_series,
                 expiry: exchanges.expiry,
-                queue: vec![Event::NONE; split.batch].into(),
+                queue: vec![Event::NONE; if is_at_once { 0 } else { split.batch }].into(),
                 waiting: 0,
+                batch: split.batch as u32,
                 reported: vec![Fates::default(); if settings.has_intervals { tags } else { 0 }].into(),
             });
             first_series += tags;
@@ -206,17 +209,50 @@ impl RttMeter {
         })
     }
 
-    /// Queues an event. Its fields are passed one by one: assembled before the call, they would be read back from
-    /// memory before the stores have completed.
+    /// Queues an event, or processes it if its meter takes each at once. Its fields are passed one by one: assembled before the
+    /// call, they would be read back from memory before the stores have completed.
     #[inline(never)]
-    fn admit(&mut self, id: ExchangeId, at: Timestamp, token: u32, tag: u16, is_request: bool, matching: Match) {
+    fn admit<const IS_REQUEST: bool>(&mut self, id: ExchangeId, at: Timestamp, token: u32, tag: u16, matching: Match) {
         let Some(rule) = self.rules.get_mut(usize::from(self.rule_of[matching as usize])) else { return };
+        if matches!(rule.meter, AnyMeter::AtOnce(_)) {
+            return self.admit_at_once::<IS_REQUEST>(id, at, token, tag, matching);
+        }
         let place = rule.waiting;
-        rule.queue[place] = Event { id, at, token, tag, mark: self.mark, is_request };
+        rule.queue[place as usize] = Event { id, at, token, tag, mark: self.mark, is_request: IS_REQUEST };
         rule.waiting = place + 1;
         rule.meter.prefetch(id);
-        if place + 1 == rule.queue.len() {
+        if place + 1 == rule.batch {
             self.take_batch(usize::from(self.rule_of[matching as usize]));
+        }
+    }
+
+    /// Processes an event of a meter that takes each at once.
+    #[inline(never)]
+    fn admit_at_once<const IS_REQUEST: bool>(
+        &mut self,
+        id: ExchangeId,
+        at: Timestamp,
+        token: u32,
+        tag: u16,
+        matching: Match,
+    ) {
+        let number = usize::from(self.rule_of[matching as usize]);
+        let rule = &mut self.rules[number];
+        let AnyMeter::AtOnce(fridge) = &mut rule.meter else { return };
+        rule.waiting += 1;
+        let is_full = rule.waiting == rule.batch;
+        // Most responses that might end a handshake do not.
+        if IS_REQUEST || fridge.may_hold(id) {
+            let event = Event { id, at, token, tag, mark: self.mark, is_request: IS_REQUEST };
+            fridge.take_at_once(&event, &mut self.samples);
+            if !self.samples.is_empty() {
+                self.keep(number);
+            }
+        } else {
+            fridge.pass_over(tag);
+        }
+        if is_full {
+            self.take_batch(number);
         }
     }
 
@@ -238,12 +274,13 @@ impl RttMeter {
     fn update(&mut self, number: usize) {
         let rule = &mut self.rules[number];
         let door = &mut self.doors[rule.matching as usize];
-        self.samples.clear();
         if door.knows_futile() && rule.meter.is_filling() {
             door.tell(|tag, responses| rule.meter.pass_by(tag, responses));
         }
-        let batch = &rule.queue[..rule.waiting];
-        rule.meter.update(batch, &mut self.samples);
+        match &mut rule.meter {
+            AnyMeter::AtOnce(fridge) => fridge.adapt(),
+            meter => meter.update(&rule.queue[..rule.waiting as usize], &mut self.samples),
+        }
         door.gate = rule.meter.gate();
         if !rule.meter.remembers_all() {
             door.forget_futile();
@@ -275,6 +312,7 @@ impl RttMeter {
         if let Some(kept) = &mut self.kept {
             kept.extend(self.samples.iter().map(|s| (rule.series_of(s.tag, self.groups), *s)));
         }
+        self.samples.clear();
     }
 
     /// Sets the present time: requests older than their expiry are no longer pending, even if their rule has seen
@@ -413,7 +451,12 @@ impl Sink for RttMeter {
         // `&` instead of `&&`: the branch would be unpredictable.
         let wanted = wanted & !(is_request && door.is_mere_repeat(wanted, &sighting));
         if door.admits(wanted, &sighting, is_request) {
-            self.admit(sighting.id, sighting.at, sighting.token, tag, is_request, series.matching);
+            let Sighting { id, at, token, .. } = sighting;
+            if is_request {
+                self.admit::<true>(id, at, token, tag, series.matching);
+            } else {
+                self.admit::<false>(id, at, token, tag, series.matching);
+            }
         } else {
             door.turn_away(wanted, tag, is_request);
         }
@@ -465,7 +508,7 @@ impl Rule {
     /// When the current batch begins, if it has two events at least: a single one may have a wild timestamp.
     #[inline]
     fn begin_of_batch(&self) -> Option<Timestamp> {
-        begin(&self.queue[..self.waiting]).filter(|_| self.waiting > 1)
+        begin(self.queue.get(..self.waiting as usize)?).filter(|_| self.waiting > 1)
     }
 
     /// The numbers of its series in the store.
