@@ -68,16 +68,21 @@ fn measure(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
     let mut outputs = Outputs::open(output, plot_cdf.as_ref(), samples.as_deref(), arguments.point.interval.is_some())?;
     let mut gaps = Gaps::default();
     let packets = follow(&mut points, ahead, |step| {
-        match step {
+        let has_results = match step {
             Next::Packet(side, seen, point) => {
                 gaps.see(side, seen.crossing.at);
-                comparer.update(side, seen, point);
+                comparer.update(side, seen, point)
             }
-            Next::End(side, until) => comparer.end(side, until),
+            Next::End(side, until) => {
+                comparer.end(side, until);
+                true
+            }
+        };
+        if has_results {
+            outputs.write_samples(&comparer.take_samples())?;
+            outputs.take(comparer.take_intervals())?;
         }
-        outputs.write_samples(&comparer.take_samples())?;
-        outputs.take(comparer.take_intervals())?;
-        Ok(if outputs.samples.has_failed() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        Ok(if has_results && outputs.samples.has_failed() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     })?;
     let answer = comparer.answer();
     outputs.write_samples(&comparer.take_samples())?;

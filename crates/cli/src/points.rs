@@ -19,7 +19,7 @@ pub(crate) use source::Seen;
 use source::{Packet, Source};
 // Implausible timestamps.
 mod wild;
-use wild::{AHEAD, instead};
+use wild::{AHEAD, instead, is_near};
 // Warnings by what was counted.
 mod warnings;
 pub(crate) use warnings::changed_between;
@@ -37,6 +37,8 @@ pub(crate) struct Point {
     path: PathBuf,
     /// The next packet, and those after it, by which an implausible timestamp of it is recognised.
     ahead: VecDeque<Packet>,
+    /// The time of the next packet; `None` at the end.
+    at: Option<Timestamp>,
     /// Whether everything has been read.
     has_ended: bool,
     /// First and last timestamp so far.
@@ -61,6 +63,7 @@ impl Point {
             source: Source::open(path, reading, directions, shift, stop)?,
             path: path.to_owned(),
             ahead: VecDeque::with_capacity(AHEAD + 1),
+            at: None,
             has_ended: false,
             span: None,
             disorder: Disorder::NONE,
@@ -72,12 +75,12 @@ impl Point {
     }
 
     /// The time of the next packet; `None` at the end.
-    pub(crate) fn at(&self) -> Option<Timestamp> {
-        self.peek().map(|seen| seen.crossing.at)
+    pub(crate) const fn at(&self) -> Option<Timestamp> {
+        self.at
     }
 
-    pub(crate) fn peek(&self) -> Option<Seen> {
-        self.ahead.front().map(|next| next.seen)
+    pub(crate) fn peek(&self) -> Option<&Seen> {
+        self.ahead.front().map(|next| &next.seen)
     }
 
     /// The last packet that was read ahead.
@@ -92,12 +95,12 @@ impl Point {
 
     /// The name of the next packet's flow.
     pub(crate) fn flow_name(&self) -> String {
-        self.ahead.front().map(Packet::flow_name).unwrap_or_default()
+        self.ahead.front().map(|next| self.source.flow_name(next)).unwrap_or_default()
     }
 
     /// Advances by one packet.
     pub(crate) fn advance(&mut self) -> Result<()> {
-        self.before = self.at();
+        self.before = self.at;
         self.ahead.pop_front();
         self.look()
     }
@@ -112,17 +115,26 @@ impl Point {
         while self.ahead.len() <= AHEAD && !self.has_ended {
             self.has_ended = !self.source.read(&mut self.ahead)?;
         }
-        let mut behind = self.ahead.iter().map(|packet| packet.seen.crossing.at);
-        let Some(mut at) = behind.next() else { return Ok(()) };
-        if let Some(instead) = instead(at, self.before, behind) {
-            at = instead;
-            self.wild += 1;
-            self.ahead[0].seen.crossing.at = at;
+        self.at = self.peek().map(|next| next.crossing.at);
+        let Some(mut at) = self.at else { return Ok(()) };
+        if !self.before.is_some_and(|before| is_near(at, before)) {
+            at = self.plausible(at);
         }
         let (first, last) = self.span.unwrap_or((at, at));
         self.span = Some((first.min(at), last.max(at)));
         self.disorder.see(at);
         Ok(())
+    }
+
+    /// The time of the next packet, or what replaces it if it is wild.
+    #[cold]
+    fn plausible(&mut self, at: Timestamp) -> Timestamp {
+        let behind = self.ahead.iter().skip(1).map(|packet| packet.seen.crossing.at);
+        let Some(instead) = instead(at, self.before, behind) else { return at };
+        self.wild += 1;
+        self.at = Some(instead);
+        self.ahead[0].seen.crossing.at = instead;
+        instead
     }
 
     /// When the last of all packets was seen, also of directions that are not measured; not a single wild time.

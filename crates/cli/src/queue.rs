@@ -39,7 +39,9 @@ pub(crate) fn run(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, 
     while let Some(departure) = source.next()? {
         let queued = meter.update(&departure, || source.flow_name());
         outputs.packet(&departure, queued.as_ref(), || source.flow_name(), || meter.rate_change(departure.flow))?;
-        outputs.take(meter.take_episodes())?;
+        if meter.has_episodes() {
+            outputs.take(meter.take_episodes())?;
+        }
         progress.step(|| source.state().bytes_read());
         if outputs.packets.has_failed() {
             break;

@@ -44,11 +44,11 @@ mod drift;
 mod sightings;
 pub use sightings::{Sightings, Unreached};
 
-use crate::group::{Extractor, Group, Grouping};
+use crate::group::{Extractor, Grouping};
 use crate::observer::Frames;
 use crate::packet::{Packet, Tcp, Transport, port};
 use crate::parse::{self, Key, Reject};
-use dwell_types::{Crossing, FlowId, FlowKey, Frame, LinkType, PacketId, hash, protocol};
+use dwell_types::{Crossing, FlowId, FlowKey, Frame, LinkType, PacketId, Timestamp, hash, protocol};
 use std::ops::Range;
 
 /// How to identify packets and flows.
@@ -86,29 +86,13 @@ pub struct Passing {
     pub flow: Flow,
 }
 
-/// The flow of a packet, in a form that can be printed.
+/// The flow of a packet, and what else of the packet may name it ([`Crossings::name`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flow {
     /// Addresses, ports and protocol as sent.
     pub key: FlowKey,
-    name: Name,
-}
-
-/// What names a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Name {
-    Key,
-    Group(Grouping, Group),
-}
-
-impl Flow {
-    /// Its name: `10.0.0.1:443 → 10.0.0.2:51000 tcp`, or that of its group.
-    pub fn name(&self) -> String {
-        match &self.name {
-            Name::Key => self.key.to_string(),
-            Name::Group(grouping, group) => grouping.name(group),
-        }
-    }
+    vlan: Option<u16>,
+    dscp: u8,
 }
 
 /// Turns the frames of one point into crossings.
@@ -136,33 +120,61 @@ impl Crossings {
     /// The packet in a frame; `None` if it cannot be parsed.
     #[inline]
     pub fn observe(&mut self, frame: &Frame<'_>) -> Option<Passing> {
+        let &Frame { at, link, bytes, wire_length } = frame;
         self.frames.total += 1;
-        let packet = match frame.at {
-            None => Err(Reject::NoTimestamp),
-            Some(at) => parse::any(frame.link, frame.bytes, frame.wire_length, self.settings.key).map(|p| (at, p)),
+        let Some(at) = at else {
+            self.frames.reject(Reject::NoTimestamp);
+            return None;
         };
-        let (at, packet) = match packet {
-            Ok(packet) => packet,
+        // The path of nearly every packet: identified where it is parsed, so that its fields stay in registers.
+        if self.grouping.is_none()
+            && let Some(packet) = parse::common(link, bytes).and_then(|link| link.v4()?.packet(self.settings.key))
+        {
+            let flow = packet.flow.absorb(self.flows);
+            return Some(self.passing(at, &packet, flow, bytes.len(), wire_length));
+        }
+        self.observe_other(at, link, bytes, wire_length)
+    }
+
+    // Takes the parts of the frame, not the frame, so that on the common path it is never stored in memory.
+    #[inline(never)]
+    fn observe_other(&mut self, at: Timestamp, link: LinkType, bytes: &[u8], wire_length: u32) -> Option<Passing> {
+        match parse::any(link, bytes, wire_length, self.settings.key) {
+            Ok(packet) => {
+                let flow = match &self.grouping {
+                    None => packet.flow.absorb(self.flows),
+                    Some((grouping, extractor)) => extractor.hash(&extractor.group(grouping, &packet, true)),
+                };
+                Some(self.passing(at, &packet, flow, bytes.len(), wire_length))
+            }
             Err(reject) => {
                 self.frames.reject(reject);
                 if reject == Reject::LinkType {
-                    self.unknown_link.get_or_insert(frame.link);
+                    self.unknown_link.get_or_insert(link);
                 }
-                return None;
+                None
             }
-        };
-        let (flow, name) = match &self.grouping {
-            None => (packet.flow.absorb(self.flows), Name::Key),
-            Some((grouping, extractor)) => {
-                let group = extractor.group(grouping, &packet, true);
-                (extractor.hash(&group), Name::Group(*grouping, group))
-            }
-        };
-        let flow = FlowId(hash::finish(flow));
+        }
+    }
+
+    /// A packet of the flow with this hash, in a frame of which so many bytes were captured.
+    #[inline(always)]
+    fn passing(&mut self, at: Timestamp, packet: &Packet<'_>, flow: u64, captured: usize, wire_length: u32) -> Passing {
+        let &Packet { flow: key, vlan, dscp, length, .. } = packet;
         // Missing are then bytes of the packet, and not only what the record counts behind it, such as a check sequence.
-        let is_cut = packet.is_cut && (frame.bytes.len() as u64) < u64::from(frame.wire_length);
-        let crossing = Crossing { packet: self.id(&packet, is_cut), flow, at, bytes: packet.length };
-        Some(Passing { crossing, flow: Flow { key: packet.flow, name } })
+        let is_cut = packet.is_cut && (captured as u64) < u64::from(wire_length);
+        let flow = FlowId(hash::finish(flow));
+        let crossing = Crossing { packet: self.id(packet, is_cut), flow, at, bytes: length };
+        Passing { crossing, flow: Flow { key, vlan, dscp } }
+    }
+
+    /// The name of a flow: `10.0.0.1:443 → 10.0.0.2:51000 tcp`, or that of its group.
+    pub fn name(&self, flow: &Flow) -> String {
+        let &Flow { key, vlan, dscp } = flow;
+        let Some((grouping, extractor)) = &self.grouping else { return key.to_string() };
+        let transport = Transport::Other(&[]);
+        let like = Packet { flow: key, vlan, dscp, identification: 0, length: 0, is_cut: false, transport };
+        grouping.name(&extractor.group(grouping, &like, true))
     }
 
     /// How many frames were decoded, and how many rejected for which reason.

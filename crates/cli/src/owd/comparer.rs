@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 
 /// A method of comparing two points.
 pub(super) trait Comparer {
-    /// Processes the next packet of a point.
-    fn update(&mut self, side: Side, seen: Seen, point: &Point);
+    /// Processes the next packet of a point. Returns whether there are intervals or samples to be taken.
+    fn update(&mut self, side: Side, seen: &Seen, point: &Point) -> bool;
 
     /// A point has ended, which saw its last packet of whatever direction then.
     fn end(&mut self, side: Side, until: Timestamp);

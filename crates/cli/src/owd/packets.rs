@@ -167,13 +167,14 @@ fn keep(samples: &mut Option<Vec<Sample>>, passed: &Passed, is_reverse: bool, na
 }
 
 impl Comparer for Packets<'_> {
-    fn update(&mut self, side: Side, seen: Seen, point: &Point) {
+    fn update(&mut self, side: Side, seen: &Seen, point: &Point) -> bool {
         let Self { meters, names, samples, arguments, .. } = self;
         let named = arguments.wants_flows().then_some(&*names);
         let keep = |passed: &Passed, is_reverse| keep(samples, passed, is_reverse, named);
         if let Some(number) = meters.update(side, seen.is_reverse, &seen.crossing, keep) {
             names.set(number, point.flow_name().into());
         }
+        self.meters.forward().has_intervals() || self.samples.as_ref().is_some_and(|samples| !samples.is_empty())
     }
 
     fn end(&mut self, side: Side, until: Timestamp) {

@@ -53,7 +53,7 @@ impl Pair<'_> {
 /// The next event.
 pub(crate) enum Next<'a> {
     /// A packet passes a point.
-    Packet(Side, Seen, &'a Point),
+    Packet(Side, &'a Seen, &'a Point),
     /// A point has ended, which saw its last packet of whatever direction then.
     End(Side, Timestamp),
 }

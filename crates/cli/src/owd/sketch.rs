@@ -66,7 +66,7 @@ pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<E
                  name the sender's side with --from PREFIX"
             )));
         }
-        let class = weights.class(&seen, &point);
+        let class = weights.class(seen, &point);
         let listed = flows.update(&seen.crossing, class, || point.flow_name());
         cutter.update_flow(&seen.crossing, class, listed);
         write(cutter.take(), &mut to)?;

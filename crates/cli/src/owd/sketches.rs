@@ -169,14 +169,15 @@ impl<'a> Sketches<'a> {
 }
 
 impl Comparer for Sketches<'_> {
-    fn update(&mut self, side: Side, seen: Seen, point: &Point) {
-        let class = self.weights.class(&seen, point);
+    fn update(&mut self, side: Side, seen: &Seen, point: &Point) -> bool {
+        let class = self.weights.class(seen, point);
         let listed = match side {
             Side::Sender => self.flows.update(&seen.crossing, class, || point.flow_name()),
             Side::Receiver => None,
         };
         self.points[side as usize].update_flow(&seen.crossing, class, listed);
         self.send(side);
+        !self.done.is_empty()
     }
 
     fn end(&mut self, side: Side, _: Timestamp) {

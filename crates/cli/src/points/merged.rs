@@ -42,7 +42,7 @@ impl Merged {
     #[inline]
     pub(crate) fn next_by(&self, clock: impl Fn(usize, Timestamp) -> Timestamp) -> Option<(Timestamp, usize)> {
         let at = |(number, point): (usize, &Point)| Some((clock(number, point.at()?), number));
-        self.0.iter().enumerate().filter_map(at).min()
+        self.0.iter().enumerate().filter_map(at).min_by_key(|&(at, _)| at)
     }
 
     /// Advances a point by one packet. Once one was stopped, all end after the packets that they have read.

@@ -32,25 +32,11 @@ enum Whose {
 }
 
 impl Packet {
-    /// A packet with its time shifted by `shift`.
-    #[inline]
-    fn new(crossing: Crossing, shift: Nanos, is_reverse: bool, whose: Whose) -> Self {
-        Self { seen: Seen { crossing: Crossing { at: crossing.at + shift, ..crossing }, is_reverse }, whose }
-    }
-
     /// Its addresses and ports; `None` in a log.
     pub(super) fn key(&self) -> Option<FlowKey> {
         match &self.whose {
             Whose::Flow(flow) => Some(flow.key),
             Whose::Named(_) => None,
-        }
-    }
-
-    /// The name of its flow.
-    pub(super) fn flow_name(&self) -> String {
-        match &self.whose {
-            Whose::Flow(flow) => shortened(&flow.name()).into_owned(),
-            Whose::Named(name) => name.as_deref().unwrap_or(Series::ALL).to_owned(),
         }
     }
 }
@@ -137,9 +123,10 @@ impl Source {
         let (files, crossings, directions) = match opened {
             Opened::Log(log) => {
                 let Some(crossing) = log.next_crossing()? else { return Ok(false) };
-                read.see(crossing.at + *shift);
+                let crossing = Crossing { at: crossing.at + *shift, ..crossing };
+                read.see(crossing.at);
                 let whose = Whose::Named(log.flow_name().map(|name| name.into_owned().into()));
-                ahead.push_back(Packet::new(crossing, *shift, false, whose));
+                ahead.push_back(Packet { seen: Seen { crossing, is_reverse: false }, whose });
                 return Ok(true);
             }
             Opened::Capture { files, crossings, directions } => (files, crossings, directions),
@@ -147,16 +134,26 @@ impl Source {
         while let Some(frame) = files.next_frame()? {
             let Some(Passing { crossing, flow }) = crossings.observe(&frame) else { continue };
             let key = &flow.key;
-            read.see(crossing.at + *shift);
+            let crossing = Crossing { at: crossing.at + *shift, ..crossing };
+            read.see(crossing.at);
             let Some(is_reverse) = directions.is_reverse(key.source, key.destination) else {
                 counts.leave_out(key, directions);
                 continue;
             };
             counts.add(key.protocol, crossing.bytes, is_reverse);
-            ahead.push_back(Packet::new(crossing, *shift, is_reverse, Whose::Flow(flow)));
+            ahead.push_back(Packet { seen: Seen { crossing, is_reverse }, whose: Whose::Flow(flow) });
             return Ok(true);
         }
         Ok(false)
+    }
+
+    /// The name of a packet's flow.
+    pub(super) fn flow_name(&self, packet: &Packet) -> String {
+        match (&packet.whose, &self.opened) {
+            (Whose::Flow(flow), Opened::Capture { crossings, .. }) => shortened(&crossings.name(flow)).into_owned(),
+            (Whose::Named(Some(name)), _) => name.to_string(),
+            _ => Series::ALL.to_owned(),
+        }
     }
 
     /// When the last of all packets was seen, also of directions that are not measured; not a single wild time.

@@ -7,6 +7,16 @@ pub(super) const AHEAD: usize = 4;
 /// A time that differs from its neighbours by more than this, in nanoseconds, may be wild (implausible).
 const FAR: u64 = 1_000_000_000;
 
+/// Whether these times are so close that neither shows the other to be wild.
+#[inline]
+pub(super) fn is_near(a: Timestamp, b: Timestamp) -> bool {
+    apart(a, b) <= FAR
+}
+
+fn apart(a: Timestamp, b: Timestamp) -> u64 {
+    a.as_nanos().abs_diff(b.as_nanos())
+}
+
 /// A replacement for a wild time: one that is far from that of the packet before it and from that of one of the
 /// next few (`behind`), while these two are closer to each other. At either end of a capture, where a pause looks the
 /// same, a time is wild only if the other times are in order without it.
@@ -17,12 +27,11 @@ pub(super) fn instead(
     before: Option<Timestamp>,
     behind: impl Iterator<Item = Timestamp> + Clone,
 ) -> Option<Timestamp> {
-    let apart = |a: Timestamp, b: Timestamp| a.as_nanos().abs_diff(b.as_nanos());
     let Some(before) = before else {
         let is_wild = behind.clone().all(|other| at > other && apart(at, other) > FAR);
         return behind.min().filter(|_| is_wild);
     };
-    if apart(at, before) <= FAR {
+    if is_near(at, before) {
         return None;
     }
     let is_wild = |other| {

@@ -65,6 +65,7 @@ impl Directions {
 
     /// Whether a packet goes back; `None` if its direction is not measured, if it stays on its side, or if it should
     /// have been found and was not.
+    #[inline]
     pub fn is_reverse(&self, source: Address, destination: Address) -> Option<bool> {
         match self {
             Self::Forward => Some(false),
@@ -78,17 +79,7 @@ impl Directions {
                 }
                 [true, true] | [false, false] => None,
             },
-            Self::Found(found) => {
-                let is_reverse = match (found.places.get(&source), found.places.get(&destination)) {
-                    (Some(Place::Aside), _) | (_, Some(Place::Aside)) => return None,
-                    (Some(from), Some(to)) if from == to => return None,
-                    (Some(from), _) => *from == Place::Receiver,
-                    (None, Some(to)) => *to == Place::Sender,
-                    (None, None) if found.has_back => return None,
-                    (None, None) => false,
-                };
-                (found.has_back || !is_reverse).then_some(is_reverse)
-            }
+            Self::Found(found) => found.is_reverse(source, destination),
         }
     }
 
@@ -156,6 +147,19 @@ impl Directions {
 }
 
 impl Found {
+    /// See [`Directions::is_reverse`].
+    fn is_reverse(&self, source: Address, destination: Address) -> Option<bool> {
+        let is_reverse = match (self.places.get(&source), self.places.get(&destination)) {
+            (Some(Place::Aside), _) | (_, Some(Place::Aside)) => return None,
+            (Some(from), Some(to)) if from == to => return None,
+            (Some(from), _) => *from == Place::Receiver,
+            (None, Some(to)) => *to == Place::Sender,
+            (None, None) if self.has_back => return None,
+            (None, None) => false,
+        };
+        (self.has_back || !is_reverse).then_some(is_reverse)
+    }
+
     /// The addresses on the sender's side, in no order.
     fn senders(&self) -> impl Iterator<Item = Address> {
         self.places.iter().filter(|&(_, &place)| place == Place::Sender).map(|(&address, _)| address)

@@ -222,8 +222,10 @@ impl Exact {
         self.forget_before(from);
         let size = self.unit.of(departure);
         let more = growth(self.order.len(), self.order.capacity());
-        self.order.reserve_exact(more);
-        self.all.departed.reserve_exact(more);
+        if more > 0 {
+            self.order.reserve_exact(more);
+            self.all.departed.reserve_exact(more);
+        }
         self.all.add(departed, size);
         let arrived = departure.arrived.filter(|&arrived| arrived <= departure.departed);
         let since = arrived.map_or(i64::MAX, nanos);

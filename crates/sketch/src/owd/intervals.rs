@@ -73,13 +73,16 @@ impl Intervals {
     /// Counts a packet that was sent. One earlier than the start of the last interval counts in the last interval.
     pub(super) fn sent(&mut self, at: Timestamp, bytes: u32) {
         let length = self.length.get();
+        // Nearly always; a division would take longer than all else here.
+        if let Some(last) = self.open.back_mut()
+            && at.as_nanos().saturating_sub(last.start) < length
+        {
+            return last.sent.add(bytes);
+        }
+        let mut sent = Sum::default();
+        sent.add(bytes);
         let start = at.as_nanos().div_euclid(length).saturating_mul(length);
-        if self.open.back().is_none_or(|last| last.start < start) {
-            self.open.push_back(Open { start, sent: Sum::default() });
-        }
-        if let Some(last) = self.open.back_mut() {
-            last.sent.add(bytes);
-        }
+        self.open.push_back(Open { start, sent });
     }
 
     /// Adds a packet whose fate is known, in the order of sending.
@@ -93,6 +96,7 @@ impl Intervals {
     }
 
     /// Closes the intervals that end before this time; none of their packets may be in flight.
+    #[inline]
     pub(super) fn close_before(&mut self, at: Timestamp) {
         while self.open.len() > 1 && self.open[1].start <= at.as_nanos() {
             self.close();
@@ -123,11 +127,34 @@ impl Intervals {
         }
     }
 
+    /// Whether intervals are done that were not taken.
+    #[inline]
+    pub(super) fn has_some(&self) -> bool {
+        !self.done.is_empty()
+    }
+
     pub(super) fn take(&mut self) -> Vec<IntervalAnswer> {
         std::mem::take(&mut self.done)
     }
 
     pub(super) fn state_bytes(&self) -> usize {
         self.delays.state_bytes() + self.open.capacity() * size_of::<Open>() + size_of::<Reuse>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Or in the last one, if it is earlier. At the end of the range of time, too.
+    #[test]
+    fn a_packet_counts_in_the_interval_of_its_time() {
+        const SECOND: i64 = 1_000_000_000;
+        let mut intervals = Intervals::new(Nanos::from_secs(1), Nanos::from_secs(5), DelayStore::unbounded(1));
+        for at in [-1, 0, SECOND - 1, SECOND, 5, 5 * SECOND / 2, i64::MAX - 1, i64::MAX] {
+            intervals.sent(Timestamp::from_nanos(at), 100);
+        }
+        let sent: Vec<_> = intervals.open.iter().map(|open| (open.start / SECOND, open.sent.packets)).collect();
+        assert_eq!(sent, [(-1, 1), (0, 2), (1, 2), (2, 1), (i64::MAX / SECOND, 2)]);
     }
 }

@@ -195,6 +195,8 @@ struct Recent {
     received: Timestamp,
     /// Duplicates that arrived, minus those that were also seen at the sender.
     copies: u32,
+    /// Where its entry was put in the table; it may have moved.
+    slot: u32,
 }
 
 /// A packet is taken for a duplicate if an equal one passed the same point at most this much earlier.
@@ -339,11 +341,10 @@ impl Matching {
     fn sent_after_arrival(&mut self, slot: usize, at: Timestamp, back: Option<&Latest>) -> State {
         let (number, weight) = (self.number(), self.weight());
         let open = self.open.get_mut(slot);
-        let packet = open.packet;
         let early = &mut self.queue[index(open.first, self.front)];
         let State::Early { next, copies, is_shared } = &mut early.state else {
             // Unreachable: an early entry always points to an early place.
-            *open = Open::sent(packet, number);
+            *open = Open::sent(open.packet, number);
             return State::Waiting;
         };
         let (next, received) = (*next, early.sent.at);
@@ -361,7 +362,7 @@ impl Matching {
             open.first = open.first.wrapping_add(next);
             return State::Arrived;
         }
-        self.remember(slot, Recent { packet, sent: at, received, copies });
+        self.remember(slot, at, received, copies);
         let delay = received - at + self.ahead;
         // An earlier equal packet arrived, which was not seen at the sender.
         let is_impossible = || back.is_some_and(|back| back.excludes(delay, at));
@@ -395,8 +396,7 @@ impl Matching {
 
     /// The delay of a packet that arrives, if it alone of its id is in flight and may have such a delay.
     fn received_alone(&mut self, slot: usize, at: Timestamp, back: Option<&Latest>) -> Option<Nanos> {
-        let &Open { packet, first, .. } = self.open.get(slot);
-        let there = index(first, self.front);
+        let there = index(self.open.get(slot).first, self.front);
         let sent = self.queue[there].sent.at;
         let delay = at - sent;
         if delay > self.longest {
@@ -409,7 +409,7 @@ impl Matching {
         let is_impossible = back.is_some_and(|back| back.excludes(delay, at));
         self.queue[there].state = if is_impossible { State::Arrived } else { State::Received(delay) };
         self.last = self.last.max(Some(sent));
-        self.remember(slot, Recent { packet, sent, received: at, copies: 0 });
+        self.remember(slot, sent, at, 0);
         (!is_impossible).then_some(delay)
     }
 
@@ -449,8 +449,7 @@ impl Matching {
 
     /// The last of several equal packets in flight has arrived.
     fn all_arrived(&mut self, slot: usize, at: Timestamp) {
-        let Open { packet, first, .. } = *self.open.get(slot);
-        let mut there = index(first, self.front);
+        let mut there = index(self.open.get(slot).first, self.front);
         while let Some(queued) = self.queue.get_mut(there)
             && let State::Shared { next } = queued.state
         {
@@ -458,7 +457,7 @@ impl Matching {
             if next == 0 {
                 let sent = queued.sent.at;
                 self.last = self.last.max(Some(sent));
-                return self.remember(slot, Recent { packet, sent, received: at, copies: 0 });
+                return self.remember(slot, sent, at, 0);
             }
             there += next as usize;
         }
@@ -509,62 +508,76 @@ impl Matching {
     }
 
     /// Turns the entry in `slot` into that of a recent match; [`Self::forget`] has made room for it.
-    fn remember(&mut self, slot: usize, recent: Recent) {
+    fn remember(&mut self, slot: usize, sent: Timestamp, received: Timestamp, copies: u32) {
         let number = self.first_recent.wrapping_add(self.recent.len() as u32);
-        *self.open.get_mut(slot) = Open::matched(recent.packet, number);
+        let open = self.open.get_mut(slot);
+        let packet = open.packet;
+        *open = Open::matched(packet, number);
         if self.recent.len() == self.recent.capacity() {
             let more = self.recent.len().max(16).min(self.most_recent - self.recent.len());
             self.recent.reserve_exact(more);
         }
-        self.recent.push_back(recent);
+        self.recent.push_back(Recent { packet, sent, received, copies, slot: slot as u32 });
     }
 
     /// Forgets the matches too old to be followed by a duplicate, and makes room for one more.
+    #[inline(always)]
     fn forget(&mut self, now: Timestamp) {
-        while let Some(&Recent { packet, sent, received, .. }) = self.recent.front()
+        while let Some(&Recent { packet, sent, received, slot, .. }) = self.recent.front()
             && (now - sent.max(received) > self.window || self.recent.len() >= self.most_recent)
         {
-            if let Place::Found(slot) = self.open.find(packet) {
-                let open = self.open.get(slot);
-                if open.kind() == Kind::Matched && open.first == self.first_recent {
-                    self.open.remove(slot);
-                }
-            }
-            self.recent.pop_front();
-            self.first_recent = self.first_recent.wrapping_add(1);
+            self.forget_first(packet, slot as usize);
         }
     }
 
-    /// Removes the first packet in the order of sending, if its fate is known at `now`. If `now` is `None`, both
-    /// captures have ended: then every fate is known, even of packets at the end of the range of time.
-    pub(super) fn pop(&mut self, now: Option<Timestamp>) -> Option<Passed> {
-        loop {
-            let &Queued { sent, state } = self.queue.front()?;
-            let is_over = now.is_none_or(|now| now - sent.at > self.longest);
-            let fate = match state {
-                State::Received(delay) => Some(Fate::Received(delay)),
-                State::Arrived => Some(Fate::Ambiguous),
-                State::Gone => None,
-                State::Waiting | State::Shared { .. } | State::Early { .. } if !is_over => return None,
-                State::Waiting => {
-                    self.close(sent.packet, 0);
-                    Some(Fate::Lost)
-                }
-                State::Shared { next } => Some(Fate::OneOfEqual { has_arrived: self.close(sent.packet, next) }),
-                State::Early { next, is_shared, .. } => {
-                    self.close(sent.packet, next);
-                    let weight = self.weight();
-                    self.unsent += weight;
-                    self.receiver_duplicates += if is_shared { weight } else { 0.0 };
-                    None
-                }
-            };
-            self.queue.pop_front();
-            self.front = self.front.wrapping_add(1);
-            if let Some(fate) = fate {
-                return Some(Passed { sent, fate: self.covered(fate, sent.at), weight: self.weight() });
+    /// Forgets the first match, whose entry was put into this slot.
+    #[inline(never)]
+    fn forget_first(&mut self, packet: u64, slot: usize) {
+        if let Place::Found(slot) = self.open.find_from(slot, packet) {
+            let open = self.open.get(slot);
+            if open.kind() == Kind::Matched && open.first == self.first_recent {
+                self.open.remove(slot);
             }
         }
+        self.recent.pop_front();
+        self.first_recent = self.first_recent.wrapping_add(1);
+    }
+
+    /// Whether there is a first packet, in the order of sending, that no longer waits at `now`. If `now` is `None`, both
+    /// captures have ended: then none does, even at the end of the range of time.
+    #[inline]
+    pub(super) fn is_settled(&self, now: Option<Timestamp>) -> bool {
+        self.queue.front().is_some_and(|&Queued { sent, state }| match state {
+            State::Received(_) | State::Arrived | State::Gone => true,
+            State::Waiting | State::Shared { .. } | State::Early { .. } => {
+                now.is_none_or(|now| now - sent.at > self.longest)
+            }
+        })
+    }
+
+    /// Removes the first packet, which no longer waits; `None` if it was not seen being sent, or has another place.
+    pub(super) fn pop(&mut self) -> Option<Passed> {
+        let &Queued { sent, state } = self.queue.front()?;
+        let fate = match state {
+            State::Received(delay) => Some(Fate::Received(delay)),
+            State::Arrived => Some(Fate::Ambiguous),
+            State::Gone => None,
+            State::Waiting => {
+                self.close(sent.packet, 0);
+                Some(Fate::Lost)
+            }
+            State::Shared { next } => Some(Fate::OneOfEqual { has_arrived: self.close(sent.packet, next) }),
+            State::Early { next, is_shared, .. } => {
+                self.close(sent.packet, next);
+                let weight = self.weight();
+                self.unsent += weight;
+                self.receiver_duplicates += if is_shared { weight } else { 0.0 };
+                None
+            }
+        };
+        self.queue.pop_front();
+        self.front = self.front.wrapping_add(1);
+        fate.map(|fate| Passed { sent, fate: self.covered(fate, sent.at), weight: self.weight() })
     }
 
     /// When the first packet whose fate is not settled was sent.

@@ -305,10 +305,13 @@ impl OwdMeter {
     }
 
     /// Adds the packets whose fate is known at `now` to the sums; with `None`, all packets.
+    #[inline]
     fn settle(&mut self, now: Option<Timestamp>, mut each: impl FnMut(&Passed)) {
-        while let Some(passed) = self.matching.pop(now) {
-            each(&passed);
-            self.add(&passed);
+        while self.matching.is_settled(now) {
+            if let Some(passed) = self.matching.pop() {
+                each(&passed);
+                self.add(&passed);
+            }
         }
         if let Some((intervals, now)) = self.intervals.as_mut().zip(now) {
             // Where times go backwards, the first packet in flight can be later than others.
@@ -335,6 +338,12 @@ impl OwdMeter {
                 self.delays.update(series_of(passed.sent.flow as usize), sample);
             }
         }
+    }
+
+    /// Whether intervals have ended that were not taken yet.
+    #[inline]
+    pub fn has_intervals(&self) -> bool {
+        self.intervals.as_ref().is_some_and(Intervals::has_some)
     }
 
     /// The intervals that ended since the last call.

@@ -87,8 +87,11 @@ impl Moments {
         self.mean += before * (weight / self.weight);
         self.squares += weight * before * (delay - self.mean);
         let (excess, square) = (weight * weight - weight, before * before);
-        self.mean_excess += excess * square;
-        self.variance_excess += excess * (square - self.variance()).powi(2);
+        // Without sampling there is none, and it costs a division.
+        if excess > 0.0 {
+            self.mean_excess += excess * square;
+            self.variance_excess += excess * (square - self.variance()).powi(2);
+        }
     }
 
     /// Adds the delays of another tally (Chan and others, 1979). `excess` is Σ (*w*² − *w*) of both. The other's

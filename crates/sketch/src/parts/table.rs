@@ -146,7 +146,7 @@ impl<E: Entry> Table<E> {
     }
 
     /// Finds a key, or the vacant slot for it: the table is never entirely full.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn find(&self, key: u64) -> Place {
         let (mut at, fingerprint) = self.home(key);
         loop {
@@ -163,6 +163,13 @@ impl<E: Entry> Table<E> {
             }
             at = self.wrap(at + WINDOW);
         }
+    }
+
+    /// The same for a key that was in this slot, and may have moved since.
+    #[inline]
+    pub(crate) fn find_from(&self, slot: usize, key: u64) -> Place {
+        let is_there = self.fingerprints[slot] != EMPTY && self.slots[slot].key() == key;
+        if is_there { Place::Found(slot) } else { self.find(key) }
     }
 
     /// Inserts an entry into the vacant slot that [`Table::find`] returned.
@@ -305,6 +312,9 @@ mod tests {
                 prop_assert_eq!(&contents(&table), &map);
                 for key in map.keys() {
                     prop_assert!(matches!(table.find(*key), Place::Found(_)));
+                }
+                for slot in 0..table.slots.len() {
+                    prop_assert_eq!(table.find_from(slot, key), table.find(key));
                 }
             }
         }

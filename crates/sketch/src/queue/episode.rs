@@ -146,6 +146,12 @@ impl Episodes {
         self.flows.clear();
     }
 
+    /// Whether there are episodes to take.
+    #[inline]
+    pub(super) const fn has_some(&self) -> bool {
+        !self.ended.is_empty()
+    }
+
     /// The episodes that ended since the last call.
     pub(super) fn take(&mut self) -> Vec<Episode> {
         std::mem::take(&mut self.ended)

@@ -230,6 +230,12 @@ impl QueueMeter {
         self.episodes.end();
     }
 
+    /// Whether episodes have ended that were not taken yet.
+    #[inline]
+    pub fn has_episodes(&self) -> bool {
+        self.episodes.has_some()
+    }
+
     /// The episodes that ended since the last call.
     pub fn take_episodes(&mut self) -> Vec<Episode> {
         self.episodes.take()

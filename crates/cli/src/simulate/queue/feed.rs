@@ -219,7 +219,7 @@ impl Source for Held {
                 None => (OTHER.0, frame.wire_length),
             };
             if let Some(passing) = passing {
-                names.entry(flow).or_insert_with(|| passing.flow.name());
+                names.entry(flow).or_insert_with(|| crossings.name(&passing.flow));
             }
             let arrival = arrival(pace, at, flow, bytes);
             let kept = &frame.bytes[..frame.bytes.len().min(*snap_length)];
