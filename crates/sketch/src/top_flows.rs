@@ -33,7 +33,6 @@ use crate::parts::table::{Number, Place, Table};
 use dwell_types::{FlowKey, Leg, Match, Nanos, Series, hash};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::collections::binary_heap::PeekMut;
 
 /// One of the delays that are kept separately for each flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -250,17 +249,19 @@ impl TopFlows {
         let key = key.to_lower_port();
         let number = if self.flows.len() < self.room.flows { self.add(id, key) } else { self.replace(id, key) };
         self.numbers.insert(Number { key: id, number });
-        self.ranks.push(Reverse(Ranked::new(self.flows[number as usize].before, number)));
         number
     }
 
     fn add(&mut self, id: u64, key: FlowKey) -> u32 {
         let counts = Counts::new(self.lines.len(), self.room.stores.map(|[store, _]| store));
+        let number = self.flows.len() as u32;
         self.flows.push(Flow { id, key, before: 0, counts });
-        self.flows.len() as u32 - 1
+        self.ranks.push(Reverse(Ranked::new(0, number)));
+        number
     }
 
-    /// Replaces the flow with the lowest rank by another.
+    /// Replaces the flow with the lowest rank by another, which has its number and starts with its rank, so that the heap
+    /// stays as it is.
     fn replace(&mut self, id: u64, key: FlowKey) -> u32 {
         let number = self.lowest();
         let flow = &mut self.flows[number as usize];
@@ -273,14 +274,12 @@ impl TopFlows {
         number
     }
 
-    /// Removes the flow with the lowest rank from the heap. Ranks only grow: the first entry that is up to date is the
-    /// lowest of all.
+    /// The flow with the lowest rank. Ranks only grow: the first entry of the heap that is up to date is the lowest of all.
     fn lowest(&mut self) -> u32 {
         while let Some(mut top) = self.ranks.peek_mut() {
             let Reverse(ranked) = *top;
             let present = self.flows[ranked.number() as usize].rank();
             if present == ranked.rank() {
-                PeekMut::pop(top);
                 return ranked.number();
             }
             *top = Reverse(Ranked::new(present, ranked.number()));

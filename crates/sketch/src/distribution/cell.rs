@@ -167,10 +167,41 @@ pub(super) fn merge<T: Keyed>(bins: &mut Vec<T>, number: usize, cells: impl Doub
     }
 }
 
-/// Adds sorted cells to the sorted bins with the same keys, or inserts new bins. Existing bins are updated first, so
-/// that nothing is moved if no bin is new.
+/// Adds sorted cells to the sorted bins with the same keys, or inserts new bins. Only these move others. Leaves no cells.
+pub(super) fn sort_in(bins: &mut Vec<Cell>, cells: &mut Vec<Cell>, dither: &mut Dither) {
+    bins.reserve_exact(cells.len());
+    let (mut at, mut new) = (0, 0);
+    for next in 0..cells.len() {
+        let cell = cells[next];
+        while bins.get(at).is_some_and(|bin| bin.key < cell.key) {
+            at += 1;
+        }
+        let last = cells[..new].last_mut();
+        match bins.get_mut(at).filter(|bin| bin.key == cell.key).or(last.filter(|last| last.key == cell.key)) {
+            Some(bin) => bin.add(&cell, dither),
+            None => {
+                cells[new] = cell;
+                new += 1;
+            }
+        }
+    }
+    merge(bins, new, cells.drain(..).take(new));
+}
+
+/// The same with samples of weight 1, which are counted first, so that no memory is reserved for more bins than there
+/// will be.
 pub(super) fn add_all(bins: &mut Vec<Cell>, cells: impl DoubleEndedIterator<Item = Cell> + Clone, dither: &mut Dither) {
     let (mut at, mut new, mut last) = (0, 0, None);
+    if bins.is_empty() {
+        bins.reserve_exact(cells.clone().filter(|cell| last.replace(cell.key) != Some(cell.key)).count());
+        for cell in cells {
+            match bins.last_mut() {
+                Some(bin) if bin.key == cell.key => bin.add(&cell, dither),
+                _ => bins.push(cell),
+            }
+        }
+        return;
+    }
     for cell in cells.clone() {
         while bins.get(at).is_some_and(|bin| bin.key < cell.key) {
             at += 1;

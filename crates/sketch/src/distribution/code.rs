@@ -68,24 +68,33 @@ pub(super) const fn fine(delay: i64) -> u64 {
 /// The smallest and the largest delay of a class.
 #[inline]
 pub(super) fn range(code: u64, resolution: i8) -> (i64, i64) {
-    let bits = resolution.max(0) as u32;
-    let octaves = 1u64 << (-resolution).max(0);
-    let class = code.abs_diff(ZERO) * octaves;
-    if resolution >= 0 && class >> bits <= 1 {
+    if resolution >= 0 && code.abs_diff(ZERO) >> resolution <= 1 {
         // A single delay.
         let delay = code as i64 - ZERO as i64;
         return (delay, delay);
     }
+    wide_range(code, resolution)
+}
+
+// Not inlined: with it, what is called for every bin would not be.
+#[inline(never)]
+fn wide_range(code: u64, resolution: i8) -> (i64, i64) {
+    let bits = resolution.max(0) as u32;
+    let octaves = 1u64 << (-resolution).max(0);
+    let class = code.abs_diff(ZERO) * octaves;
     let ends = |class: u64| {
         let exponent = (class >> bits).saturating_sub(1).min(63);
-        if exponent == 0 {
-            return (class as i64, class as i64);
+        let mantissa = class - (exponent << bits);
+        if u64::from(mantissa.leading_zeros()) <= exponent {
+            return (i64::MAX, i64::MAX);
         }
-        let low = u128::from(class - (exponent << bits)) << exponent;
-        let high = low + ((1u128 << exponent) - 1);
-        (i64::try_from(low).unwrap_or(i64::MAX), i64::try_from(high).unwrap_or(i64::MAX))
+        let low = mantissa << exponent;
+        (low as i64, (low | ((1 << exponent) - 1)) as i64)
     };
-    let (low, mut high) = (ends(class).0, ends(class + octaves - 1).1);
+    let (low, mut high) = ends(class);
+    if octaves > 1 {
+        high = ends(class + octaves - 1).1;
+    }
     if high >= LARGEST as i64 {
         high = i64::MAX;
     }

@@ -78,20 +78,17 @@ impl Totals {
     }
 
     /// Those of samples of weight 1 in bins without width.
-    fn plain(samples: usize, delays: u64) -> Self {
-        let sums = Sums { weight: samples as f64, ..Sums::default() };
-        Self { sums, delay: delays as f64, width: 0.0 }
+    fn plain(delays: &[u32]) -> Self {
+        let sums = Sums { weight: delays.len() as f64, ..Sums::default() };
+        Self { sums, delay: delays.iter().copied().map(u64::from).sum::<u64>() as f64, width: 0.0 }
     }
 
     /// Those of some bins by part. Nearly all are in the first part, the unambiguous ones.
     #[inline]
     fn by_part(bins: &Bins, ranks: Range<usize>) -> [Self; PARTS] {
-        let (mut first, mut parts) = (Self::default(), [Self::default(); PARTS]);
-        if let Some((samples, delays)) = bins.plain(ranks.clone()) {
-            parts[0] = Self::plain(samples, delays);
-            return parts;
-        }
-        for bin in bins.iter(ranks) {
+        let (plain, others) = bins.apart(ranks);
+        let (mut first, mut parts) = (Self::plain(plain), [Self::default(); PARTS]);
+        for bin in others {
             match bin.part() {
                 0 => first.add(&bin),
                 part => parts[part].add(&bin),

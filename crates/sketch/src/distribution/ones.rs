@@ -252,17 +252,15 @@ impl Merged {
 
     #[inline]
     pub(super) fn iter(&self, ranks: Range<usize>) -> Iter<'_> {
-        let keys = self.keys_before(ranks.start)..self.keys_before(ranks.end);
-        let plain = &self.plain[ranks.start - keys.start..ranks.end - keys.end];
-        Iter { series: self.series, bits: self.bits, plain: plain.iter(), keys: self.keys()[keys].iter() }
+        let (plain, keys) = self.apart(ranks);
+        Iter { series: self.series, bits: self.bits, plain: plain.iter(), keys: keys.iter() }
     }
 
-    /// The delays of a range of ranks, if all of them are plain.
+    /// What is in a range of ranks: plain delays, and the keys of the other samples.
     #[inline]
-    pub(super) fn plain(&self, ranks: Range<usize>) -> Option<&[u32]> {
-        let keys = self.keys_before(ranks.start);
-        let are_plain = self.ranks.get(keys).is_none_or(|&key| key >= ranks.end);
-        are_plain.then(|| &self.plain[ranks.start - keys..ranks.end - keys])
+    pub(super) fn apart(&self, ranks: Range<usize>) -> (&[u32], &[u64]) {
+        let keys = self.keys_before(ranks.start)..self.keys_before(ranks.end);
+        (&self.plain[ranks.start - keys.start..ranks.end - keys.end], &self.keys()[keys])
     }
 }
 

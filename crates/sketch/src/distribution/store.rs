@@ -1,4 +1,4 @@
-use super::cell::{BIN_BITS, Cell, Dither, clear, merge, range_of};
+use super::cell::{BIN_BITS, Cell, Dither, clear, range_of, sort_in};
 use super::code::{self, CLEAR, COARSEST, FINEST, PARTS, SINCE_FIRST, SINCE_LAST};
 use super::ones::{Ones, plain};
 use super::view::Sorted;
@@ -110,6 +110,13 @@ impl PerSeries {
 
 impl Part {
     const EMPTY: Self = Self { samples: 0, min: i64::MAX, max: i64::MIN };
+
+    #[inline]
+    fn count(&mut self, delay: i64) {
+        self.samples = self.samples.saturating_add(1);
+        self.min = self.min.min(delay);
+        self.max = self.max.max(delay);
+    }
 }
 
 /// Classes of relative width 2⁻²⁰ are as good as exact.
@@ -238,29 +245,44 @@ impl DelayStore {
     ///
     /// # Panics
     /// If there is no such series.
-    #[inline]
+    // By itself it would not be inlined where samples come from, though little more happens to most of them than that.
+    #[inline(always)]
     pub fn update_for(&mut self, ambiguous: Ambiguous, series: usize, sample: &Sample) {
         let &Sample { since_first, since_last, weight, repeat_weight, band, repeat_band, .. } = sample;
-        if !sample.is_ambiguous() {
-            return self.add(series, CLEAR, since_first.get(), weight, band);
+        if sample.is_ambiguous() {
+            let longer = if ambiguous == Ambiguous::Drop { since_last } else { since_first };
+            self.add(series, SINCE_LAST, since_last.get(), weight, band);
+            self.add(series, SINCE_FIRST, longer.get(), repeat_weight, repeat_band);
+        } else if let Some(ones) = &mut self.ones
+            && weight == 1.0
+            && band == 0
+            && let Some(delay) = plain(since_first.get())
+        {
+            self.series[series].parts[CLEAR].count(delay.into());
+            if ones.push_plain(series, delay) {
+                self.settle();
+            }
+        } else {
+            self.add(series, CLEAR, since_first.get(), weight, band);
         }
-        let longer = if ambiguous == Ambiguous::Drop { since_last } else { since_first };
-        self.add(series, SINCE_LAST, since_last.get(), weight, band);
-        self.add(series, SINCE_FIRST, longer.get(), repeat_weight, repeat_band);
     }
 
-    #[inline]
+    /// Adds a delay that is not [`plain`], or in a store that has only bins.
+    #[inline(never)]
     fn add(&mut self, series: usize, part: usize, delay: i64, weight: f64, band: u8) {
         // Bins are symmetric.
         let delay = delay.max(-i64::MAX);
-        let state = &mut self.series[series].parts[part];
-        state.samples = state.samples.saturating_add(1);
-        state.min = state.min.min(delay);
-        state.max = state.max.max(delay);
-        if weight == 1.0 && self.push_one(series, part, band, delay) {
-            return;
+        let state = &mut self.series[series];
+        state.parts[part].count(delay);
+        let key = state.key(series, part, band, delay);
+        match &mut self.ones {
+            Some(ones) if weight == 1.0 => {
+                if ones.push(key) {
+                    self.settle();
+                }
+            }
+            _ => self.put(series, Cell::new(key, weight)),
         }
-        self.put(series, Cell::new(self.series[series].key(series, part, band, delay), weight));
     }
 
     /// Adds a cell of a series to its bin, or to the recent cells.
@@ -290,21 +312,8 @@ impl DelayStore {
         }
     }
 
-    /// Keeps a sample of weight 1 individually, if the store does that; returns whether it does.
-    #[inline]
-    fn push_one(&mut self, series: usize, part: usize, band: u8, delay: i64) -> bool {
-        let (Some(ones), state) = (&mut self.ones, &self.series[series]) else { return false };
-        let is_full = match plain(delay) {
-            Some(delay) if part == CLEAR && band == 0 => ones.push_plain(series, delay),
-            _ => ones.push(state.key(series, part, band, delay)),
-        };
-        if is_full {
-            self.settle();
-        }
-        true
-    }
-
     /// Sorts in recent cells and enforces the bound.
+    #[inline(never)]
     pub(crate) fn settle(&mut self) {
         self.sort_in();
         self.collapse();
@@ -359,9 +368,7 @@ impl DelayStore {
         let bins = Arc::make_mut(&mut self.bins);
         if is_weighed {
             self.recent.sort_unstable_by_key(|cell| cell.key);
-            merge(bins, self.recent.len(), self.recent.drain(..));
-            let length = combine(bins, &mut self.dither);
-            bins.truncate(length);
+            sort_in(bins, &mut self.recent, &mut self.dither);
         }
         if let Some(ones) = &mut self.ones {
             ones.sort_in();
@@ -454,9 +461,14 @@ impl DelayStore {
             let code = code::coarser(cell.code(), from, to);
             cell.key = Cell::key(series, code, cell.part(), band_at(cell.band(), to));
         }
-        // Each of the merged classes had its own parts and bands.
-        for class in bins.chunk_by_mut(|a, b| a.code() == b.code()) {
-            class.sort_unstable_by_key(|cell| cell.key);
+        // Each of the merged classes had its own parts and bands, of which there is mostly one.
+        let mut sorted = 0;
+        while let Some(class) =
+            bins[sorted..].windows(2).find(|pair| pair[0].key > pair[1].key).map(|pair| pair[0].code())
+        {
+            let start = bins.partition_point(|cell| cell.code() < class);
+            sorted = bins.partition_point(|cell| cell.code() <= class);
+            bins[start..sorted].sort_unstable_by_key(|cell| cell.key);
         }
         combine(bins, &mut self.dither) as u32
     }
@@ -510,6 +522,7 @@ fn combine(bins: &mut [Cell], dither: &mut Dither) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use super::super::cell::merge;
     use super::*;
     use crate::NewBands;
     use crate::estimate::{Estimate, Z95};
@@ -545,6 +558,24 @@ mod tests {
     }
 
     proptest! {
+        /// The bins are those of all cells merged and equal neighbours combined, to the last bit of rounded weights.
+        #[test]
+        fn cells_are_sorted_in_as_if_they_were_merged(bins in prop::collection::btree_map(0u64..60, 1.0..9.0, 0..40),
+            cells in prop::collection::vec((0u64..60, 1.0..9.0), 0..80)) {
+            let of = |cells: Vec<(u64, f64)>| cells.into_iter().map(|(key, weight)| Cell::new(key, weight));
+            let mut bins: Vec<Cell> = of(bins.into_iter().collect()).collect();
+            let mut cells: Vec<Cell> = of(cells).collect();
+            cells.sort_by_key(|cell| cell.key);
+            let (mut expected, mut others) = (bins.clone(), Dither::default());
+            merge(&mut expected, cells.len(), cells.iter().copied());
+            let length = combine(&mut expected, &mut others);
+            expected.truncate(length);
+            let mut dither = Dither::default();
+            sort_in(&mut bins, &mut cells, &mut dither);
+            prop_assert!(cells.is_empty());
+            prop_assert_eq!(format!("{bins:?} {dither:?}"), format!("{expected:?} {others:?}"));
+        }
+
         /// While it fits, the store's quantiles are those of the sorted samples and have no width; afterwards the
         /// intervals, as wide as the bins, contain the true values.
         #[test]

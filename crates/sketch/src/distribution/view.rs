@@ -107,7 +107,8 @@ pub(super) struct View {
 }
 
 impl View {
-    #[inline]
+    // A call would return it through memory.
+    #[inline(always)]
     fn bin(&self, cell: Cell) -> Bin {
         let (low, high) = code::range(cell.code(), self.bits);
         let band = cell.band();
@@ -150,13 +151,18 @@ impl Bins {
         self.sorted.iter(ranks).map(|cell| self.view.bin(cell))
     }
 
-    /// The number of samples in a range of ranks, and the sum of their delays, if these are quick to compute: if
-    /// weights are 1, and all are unambiguous and in bins of one nanosecond.
+    /// What is in a range of ranks: the delays of samples that are quick to add up, since their weights are 1 and all
+    /// are unambiguous and in bins of one nanosecond; and the other bins.
     #[inline]
-    pub(super) fn plain(&self, ranks: Range<usize>) -> Option<(usize, u64)> {
-        let Sorted::Ones(ones) = &self.sorted else { return None };
-        let delays = ones.plain(ranks)?;
-        Some((delays.len(), delays.iter().copied().map(u64::from).sum()))
+    pub(super) fn apart(&self, ranks: Range<usize>) -> (&[u32], impl Iterator<Item = Bin>) {
+        let (plain, others) = match &self.sorted {
+            Sorted::Ones(ones) => {
+                let (plain, keys) = ones.apart(ranks);
+                (plain, Either::Left(keys.iter().copied().map(Cell::one)))
+            }
+            Sorted::Bins(cells, series) => (&[][..], Either::Right(cells[series.clone()][ranks].iter().copied())),
+        };
+        (plain, others.map(|cell| self.view.bin(cell)))
     }
 
     pub(super) fn all(&self) -> impl DoubleEndedIterator<Item = Bin> + ExactSizeIterator {

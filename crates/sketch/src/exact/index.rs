@@ -56,11 +56,10 @@ impl Key {
 impl Bucket {
     const EMPTY: Self = Self([EMPTY; WAYS]);
 
-    /// Which numbers equal this one in `bits`, as a bit mask.
+    /// Which numbers equal this one, which has no others, in `bits`: as a bit mask.
     #[inline]
     fn equal(&self, number: u32, bits: u32) -> u32 {
-        let different = (u32x8::from(self.0) ^ u32x8::splat(number)) & u32x8::splat(bits);
-        different.simd_eq(u32x8::ZERO).to_bitmask()
+        (u32x8::from(self.0) & u32x8::splat(bits)).simd_eq(u32x8::splat(number)).to_bitmask()
     }
 
     /// Which numbers are [`EMPTY`], as a bit mask.
@@ -87,18 +86,19 @@ impl Index {
         let (mask, buckets) = (self.entry_mask, self.buckets.len());
         let mut renewed = Self::of(buckets << u32::from(is_crowded));
         let grown = renewed.entry_mask & !mask;
+        // With one of these bits an entry is found a place by its key.
+        let by_key = if is_crowded && grown == 0 { u32::MAX } else { DISPLACED };
         let mut others = Vec::new();
         for (home, numbers) in self.buckets.iter().enumerate() {
             let (mut halves, mut used) = ([Bucket::EMPTY; 2], [0; 2]);
             for number in numbers.0 {
-                let is_entry = number & mask != EMPTY;
-                if is_entry && (number & DISPLACED != 0 || is_crowded && grown == 0) {
-                    others.push((number & mask) - 1);
+                if number & by_key != 0 {
+                    others.extend((number & mask).checked_sub(1));
                     continue;
                 }
                 let half = usize::from(number & grown != 0);
-                halves[half].0[used[half]] = if is_entry { number & !grown } else { EMPTY };
-                used[half] += usize::from(is_entry);
+                halves[half].0[used[half]] = number & !grown;
+                used[half] += usize::from(number != EMPTY);
             }
             renewed.used += used[0] + used[1];
             renewed.buckets[home] = halves[0];

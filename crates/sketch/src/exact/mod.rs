@@ -141,9 +141,12 @@ impl Exact {
     #[inline]
     fn response(&mut self, found: Found, response: &Event) -> Option<Sample> {
         let known = found.is_known().then(|| self.open.look(found, response.at));
-        let known = known.filter(|wait| wait.is_open() && !wait.is_older(self.exchanges.expiry));
-        self.fates[usize::from(response.tag)].respond(known.is_some());
-        let wait = known?;
+        let fates = &mut self.fates[usize::from(response.tag)];
+        let Some(wait) = known.filter(|wait| wait.is_open() && !wait.is_older(self.exchanges.expiry)) else {
+            fates.respond(false);
+            return None;
+        };
+        fates.respond(true);
         self.open.close(found, response.at, self.exchanges.repeat);
         let (sample, is_resolved) = wait.sample(response);
         self.fates[usize::from(wait.tag)].answer(is_resolved);

@@ -194,8 +194,9 @@ impl Table {
 
     #[inline]
     fn forget_last(&mut self, at: u32) {
-        let last = std::mem::replace(&mut self.entries[at as usize].last, NONE);
+        let last = self.entries[at as usize].last;
         if last != NONE {
+            self.entries[at as usize].last = NONE;
             self.free(last);
         }
     }

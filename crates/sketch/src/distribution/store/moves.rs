@@ -40,8 +40,10 @@ impl DelayStore {
     pub fn merge(&mut self, other: &Self) {
         assert_eq!(self.series.len(), other.series.len(), "stores of different series");
         self.adopt(|series| other.series[series].bits);
-        for (ours, theirs) in self.series.iter_mut().zip(&other.series) {
-            ours.add(&theirs.parts);
+        for (number, theirs) in other.series.iter().enumerate() {
+            if other.has_samples(number) {
+                self.series[number].add(&theirs.parts);
+            }
         }
         let ones = other.ones.iter().flat_map(|ones| ones.all(|series| other.series[series].bits)).map(Cell::one);
         for cell in other.bins.iter().chain(&other.recent).copied().chain(ones) {
