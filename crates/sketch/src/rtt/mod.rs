@@ -62,11 +62,10 @@ struct Rule {
     first_series: usize,
     /// Requests older than this are given up.
     expiry: Nanos,
-    /// The current batch, processed when it is full; empty if the meter takes each event at once.
+    /// The current batch, processed when it is full. A meter that takes each event at once needs only its length.
     queue: Box<[Event]>,
-    /// Number of events of the current batch so far, and of a full one.
-    waiting: u32,
-    batch: u32,
+    /// Number of events of the current batch so far.
+    waiting: usize,
     /// Counts at the end of the previous interval, by tag; empty without intervals.
     reported: Box<[Fates]>,
 }
@@ -181,16 +180,14 @@ impl RttMeter {
                 door.first_tag[leg as usize] = i as u16 * groups;
             }
             rule_of[matching as usize] = rules.len() as u8;
-            let is_at_once = matches!(meter, AnyMeter::AtOnce(_));
             rules.push(Rule {
                 matching,
                 meter,
                 legs,
                 first_series,
                 expiry: exchanges.expiry,
-                queue: vec![Event::NONE; if is_at_once { 0 } else { split.batch }].into(),
+                queue: vec![Event::NONE; split.batch].into(),
                 waiting: 0,
-                batch: split.batch as u32,
                 reported: vec![Fates::default(); if settings.has_intervals { tags } else { 0 }].into(),
             });
             first_series += tags;
@@ -218,10 +215,10 @@ impl RttMeter {
             return self.admit_at_once::<IS_REQUEST>(id, at, token, tag, matching);
         }
         let place = rule.waiting;
-        rule.queue[place as usize] = Event { id, at, token, tag, mark: self.mark, is_request: IS_REQUEST };
+        rule.queue[place] = Event { id, at, token, tag, mark: self.mark, is_request: IS_REQUEST };
         rule.waiting = place + 1;
         rule.meter.prefetch(id);
-        if place + 1 == rule.batch {
+        if place + 1 == rule.queue.len() {
             self.take_batch(usize::from(self.rule_of[matching as usize]));
         }
     }
@@ -240,7 +237,7 @@ impl RttMeter {
         let rule = &mut self.rules[number];
         let AnyMeter::AtOnce(fridge) = &mut rule.meter else { return };
         rule.waiting += 1;
-        let is_full = rule.waiting == rule.batch;
+        let is_full = rule.waiting == rule.queue.len();
         // Most responses that might end a handshake do not.
         if IS_REQUEST || fridge.may_hold(id) {
             let event = Event { id, at, token, tag, mark: self.mark, is_request: IS_REQUEST };
@@ -279,7 +276,7 @@ impl RttMeter {
         }
         match &mut rule.meter {
             AnyMeter::AtOnce(fridge) => fridge.adapt(),
-            meter => meter.update(&rule.queue[..rule.waiting as usize], &mut self.samples),
+            meter => meter.update(&rule.queue[..rule.waiting], &mut self.samples),
         }
         door.gate = rule.meter.gate();
         if !rule.meter.remembers_all() {
@@ -508,7 +505,7 @@ impl Rule {
     /// When the current batch begins, if it has two events at least: a single one may have a wild timestamp.
     #[inline]
     fn begin_of_batch(&self) -> Option<Timestamp> {
-        begin(self.queue.get(..self.waiting as usize)?).filter(|_| self.waiting > 1)
+        begin(&self.queue[..self.waiting]).filter(|_| self.waiting > 1)
     }
 
     /// The numbers of its series in the store.
