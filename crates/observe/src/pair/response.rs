@@ -160,6 +160,8 @@ mod tests {
         let key = FlowKey { source_port: 40_000, destination_port: 50_051, ..flow(protocol::TCP) };
         let mut tls = Tls { pair: Pair::between(&[Match::TcpResponse], key), ..Tls::new(usize::MAX) };
         tls.pair.server(&segment(Tcp::SYN | Tcp::ACK, 4_999, 1_000));
+        assert!(tls.sends(b"220 ready").requests().is_empty(), "who serves speaks first");
+        tls.receives();
         tls.asks(&records(&[(22, 300)]));
         tls.sends(&records(&[(22, 90)]));
         tls.receives();
