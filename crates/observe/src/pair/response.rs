@@ -24,7 +24,7 @@
 //! set PSH, middleboxes that shift the numbers of one direction only, what servers send by themselves within a round trip after
 //! a request that needs no response, captures without the first bytes of the payload, and what `tls` lists.
 
-// What TLS sends by itself.
+// What TLS sends by itself, and what is known of connections.
 mod tls;
 pub(super) use tls::Connections;
 
