@@ -364,6 +364,18 @@ fn time_goes_on_for_all_rules() {
     }
 }
 
+/// The shortest expiry is as good as any other: also where what is expected of delays follows from it.
+#[test]
+fn the_shortest_expiry() {
+    for method in of_dns() {
+        let settings = Settings { expiry: Some(Nanos::new(1)), ..settings(method, &[Match::Dns], 64 << 10) };
+        let mut meter = RttMeter::new(&settings).unwrap_or_else(|why| panic!("{}: {why}", method.name()));
+        meter.take(Observation::Request(sighting(Match::Dns, Leg::Both, 7, 1_000)));
+        meter.advance(Timestamp::from_nanos(2_000_000_000));
+        assert_eq!(meter.estimate()[0].fates.expired, 1, "{}", method.name());
+    }
+}
+
 /// A last event may have a wild timestamp: what is open by the time of all rules is not expired. The request of that
 /// time itself may be. Filters forget by time, and cannot go back.
 #[test]

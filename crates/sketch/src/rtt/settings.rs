@@ -123,7 +123,7 @@ impl Settings {
     pub(super) fn longest_of(&self, expiry: Nanos) -> Nanos {
         /// Delays are shorter than the expiry by this factor, unless an upper bound is given.
         const MARGIN: i64 = 16;
-        self.parameters.longest.unwrap_or(Nanos::new(expiry.get() / MARGIN)).min(expiry)
+        self.parameters.longest.unwrap_or(Nanos::new((expiry.get() / MARGIN).max(1))).min(expiry)
     }
 
     /// The parameters for a rule's meter.
