@@ -118,7 +118,7 @@ impl Point {
         self.at = self.peek().map(|next| next.crossing.at);
         let Some(mut at) = self.at else { return Ok(()) };
         if !self.before.is_some_and(|before| is_near(at, before)) {
-            at = self.plausible(at);
+            at = self.plausible(at)?;
         }
         let (first, last) = self.span.unwrap_or((at, at));
         self.span = Some((first.min(at), last.max(at)));
@@ -126,15 +126,23 @@ impl Point {
         Ok(())
     }
 
-    /// The time of the next packet, or what replaces it if it is wild.
+    /// The time of the next packet, or what replaces it if it is wild. Segments of one frame have one time, so that they
+    /// tell nothing about it.
     #[cold]
-    fn plausible(&mut self, at: Timestamp) -> Timestamp {
-        let behind = self.ahead.iter().skip(1).map(|packet| packet.seen.crossing.at);
-        let Some(instead) = instead(at, self.before, behind) else { return at };
+    fn plausible(&mut self, at: Timestamp) -> Result<Timestamp> {
+        while self.behind().nth(AHEAD - 1).is_none() && !self.has_ended {
+            self.has_ended = !self.source.read(&mut self.ahead)?;
+        }
+        let Some(instead) = instead(at, self.before, self.behind()) else { return Ok(at) };
         self.wild += 1;
         self.at = Some(instead);
         self.ahead[0].seen.crossing.at = instead;
-        instead
+        Ok(instead)
+    }
+
+    /// The times of the frames behind that of the next packet, as far as they were read.
+    fn behind(&self) -> impl Iterator<Item = Timestamp> + Clone {
+        self.ahead.iter().skip(1).filter(|packet| !packet.is_rest).map(|packet| packet.seen.crossing.at)
     }
 
     /// When the last of all packets was seen, also of directions that are not measured; not a single wild time.

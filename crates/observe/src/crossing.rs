@@ -30,9 +30,13 @@
 //!
 //! **Tunnels.** The id is that of the packet whose IP header [`Key`] selects: with the innermost, a tunnel may begin or
 //! end between the points. If the tunnel's own packet is fragmented, its first fragment is that packet, and the others
-//! are packets that only one point sees. Segments that offloading merges or splits on one side have other ids there:
-//! switch it off where captures are taken (`ethtool -K … tso off gso off gro off`).
+//! are packets that only one point sees.
+//!
+//! **Offloading.** With [`Settings::mtu`], long segments count as those of which they consist on the link (`segments`), so that captures
+//! that hosts take match. Without it they match nothing.
 
+// The segments of which long ones consist.
+mod segments;
 // Which way packets go between two points.
 mod directions;
 pub use directions::{Directions, Found};
@@ -60,6 +64,9 @@ pub struct Settings {
     pub nat: bool,
     /// How many bytes of a payload are hashed, at most.
     pub payload_bytes: usize,
+    /// The longest packet of the links between the points, in bytes from the IP header on, if TCP segments that exceed it are
+    /// to be split ([`Crossings::segments`]).
+    pub mtu: Option<u32>,
     /// What the packets of one flow have in common, instead of the addresses, ports and protocol as sent.
     pub group: Option<Grouping>,
     /// Seed of the ids; both points must use the same.
@@ -73,7 +80,7 @@ impl Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { key: Key::Inner, nat: false, payload_bytes: Self::PAYLOAD_BYTES, group: None, seed: 0 }
+        Self { key: Key::Inner, nat: false, payload_bytes: Self::PAYLOAD_BYTES, mtu: None, group: None, seed: 0 }
     }
 }
 
@@ -117,7 +124,32 @@ impl Crossings {
         Self { settings, packets, flows, grouping, frames: Frames::default(), unknown_link: None, cut: 0 }
     }
 
-    /// The packet in a frame; `None` if it cannot be parsed.
+    /// Passes on what a frame holds, in the order of the numbers: a packet, or the segments of which a long one of TCP consists
+    /// ([`Settings::mtu`]); nothing if it cannot be parsed.
+    #[inline]
+    pub fn segments(&mut self, frame: &Frame<'_>, mut pass: impl FnMut(Passing)) {
+        let Some(passing) = self.observe(frame) else { return };
+        match self.settings.mtu {
+            Some(mtu) if passing.crossing.bytes > mtu => self.split(frame, passing, mtu, &mut pass),
+            _ => pass(passing),
+        }
+    }
+
+    #[inline(never)]
+    fn split(&self, frame: &Frame<'_>, whole: Passing, mtu: u32, pass: &mut impl FnMut(Passing)) {
+        let &Frame { link, bytes, wire_length, .. } = frame;
+        let Ok(packet @ Packet { transport: Transport::Tcp(segment), .. }) =
+            parse::any(link, bytes, wire_length, self.settings.key)
+        else {
+            return pass(whole);
+        };
+        for (segment, bytes) in segments::split(segment, packet.length, mtu) {
+            let packet = PacketId(self.segment(self.state(&packet), packet.identification, &segment));
+            pass(Passing { crossing: Crossing { packet, bytes, ..whole.crossing }, ..whole });
+        }
+    }
+
+    /// The packet in a frame, however long; `None` if it cannot be parsed.
     #[inline]
     pub fn observe(&mut self, frame: &Frame<'_>) -> Option<Passing> {
         let &Frame { at, link, bytes, wire_length } = frame;
@@ -195,17 +227,13 @@ impl Crossings {
     #[inline(always)]
     fn id(&mut self, packet: &Packet<'_>, is_cut: bool) -> PacketId {
         let Packet { flow, identification, length, .. } = *packet;
-        let state = if self.settings.nat {
-            hash::absorb(self.packets, flow.protocol.into())
-        } else {
-            flow.absorb(self.packets)
-        };
-        let state = hash::absorb(state, identification);
+        let ends = self.state(packet);
+        let state = hash::absorb(ends, identification);
         let sized = hash::absorb(state, length.into());
         PacketId(match packet.transport {
             Transport::Tcp(segment) => {
                 self.cut += u64::from(segment.is_header_cut);
-                tcp(state, &segment)
+                self.segment(ends, identification, &segment)
             }
             Transport::Udp(message) if is_precision_time(&flow) => {
                 self.cut += u64::from(is_cut && message.len() < PRECISION_TIME_HEADER);
@@ -218,6 +246,25 @@ impl Crossings {
             Transport::Udp(payload) | Transport::Other(payload) => self.bytes(sized, payload, is_cut),
             Transport::Icmp(message) => self.icmp(sized, flow.protocol, message, is_cut),
         })
+    }
+
+    /// Hashes the ends of a packet.
+    #[inline(always)]
+    fn state(&self, packet: &Packet<'_>) -> u64 {
+        if self.settings.nat {
+            hash::absorb(self.packets, packet.flow.protocol.into())
+        } else {
+            packet.flow.absorb(self.packets)
+        }
+    }
+
+    /// Hashes a segment; where long ones are split, without what one of several need not have.
+    #[inline(always)]
+    fn segment(&self, ends: u64, identification: u64, segment: &Tcp<'_>) -> u64 {
+        match self.settings.mtu {
+            None => tcp(hash::absorb(ends, identification), LASTING, segment),
+            Some(_) => tcp(ends, LASTING & !Tcp::PSH, segment),
+        }
     }
 
     /// Hashes type and code, then the bytes after the checksum; with `nat` neither the identifier of echoes nor
@@ -269,9 +316,9 @@ const LASTING: u8 = 0x3f;
 const FLAGS: usize = 13;
 
 #[inline(always)]
-fn tcp(state: u64, segment: &Tcp<'_>) -> u64 {
+fn tcp(state: u64, flags: u8, segment: &Tcp<'_>) -> u64 {
     let numbers = u64::from(segment.sequence) << 32 | u64::from(segment.acknowledgement);
-    let rest = u64::from(segment.payload_length) << 8 | u64::from(segment.flags & LASTING);
+    let rest = u64::from(segment.payload_length) << 8 | u64::from(segment.flags & flags);
     let state = hash::absorb(hash::absorb(state, numbers), rest);
     let state = match segment.timestamps() {
         Some((value, echo)) => hash::absorb(state, u64::from(value) << 32 | u64::from(echo)),

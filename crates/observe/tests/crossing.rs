@@ -58,6 +58,63 @@ fn what_the_way_changes_does_not_count() {
     }
 }
 
+/// A segment from 10.0.0.1 with this many bytes of payload, of which none are captured.
+fn long(identification: u16, sequence: u32, flags: u8, payload: u16) -> Vec<u8> {
+    let mut bytes = tcp(identification, sequence);
+    bytes[2..4].copy_from_slice(&(40 + payload).to_be_bytes());
+    bytes[33] = flags;
+    bytes
+}
+
+fn segments(settings: &Settings, bytes: &[u8]) -> Vec<Crossing> {
+    let mut all = Vec::new();
+    let wire_length = u32::from(u16::from_be_bytes([bytes[2], bytes[3]]));
+    let frame = Frame { wire_length, ..frame(LinkType::RAW, bytes) };
+    let mut crossings = Crossings::new(settings.clone());
+    crossings.segments(&frame, |passing| all.push(passing.crossing));
+    assert_eq!((crossings.frames().total, crossings.frames().decoded()), (1, 1));
+    all
+}
+
+/// What hosts merge are the segments that the link carries, however they are merged: IP numbers them, and only the last one
+/// says that no more follows.
+#[test]
+fn merged_segments_are_those_of_the_link() {
+    const ACK: u8 = 0x10;
+    const LAST: u8 = 0x19;
+    let settings = Settings { mtu: Some(1_500), ..Settings::default() };
+    let on_link = [
+        long(70, 1_000, ACK, 1_460),
+        long(71, 2_460, ACK, 1_460),
+        long(72, 3_920, ACK, 1_460),
+        long(73, 5_380, LAST, 300),
+    ];
+    let each: Vec<_> = on_link.iter().flat_map(|bytes| segments(&settings, bytes)).collect();
+    assert_eq!(each.iter().map(|one| one.bytes).collect::<Vec<_>>(), [1_500, 1_500, 1_500, 340]);
+    let merged = [
+        vec![long(70, 1_000, LAST, 4_680)],
+        vec![long(1, 1_000, ACK, 2_920), long(2, 3_920, LAST, 1_760)],
+        vec![long(9, 1_000, ACK, 1_460), long(9, 2_460, 0x18, 2_920), long(9, 5_380, LAST, 300)],
+    ];
+    for frames in merged {
+        assert_eq!(frames.iter().flat_map(|bytes| segments(&settings, bytes)).collect::<Vec<_>>(), each);
+    }
+    // By another MTU only what is short is the same.
+    let other = Settings { mtu: Some(1_400), ..Settings::default() };
+    let [first, .., last] = &segments(&other, &long(70, 1_000, LAST, 4_680))[..] else { panic!() };
+    assert!(![first, last].into_iter().any(|one| each.contains(one)));
+    assert_eq!(segments(&other, &on_link[3]), each[3..]);
+    // Without it nothing is split, and a long segment is none of the others.
+    let plain = Settings::default();
+    let whole = segments(&plain, &long(70, 1_000, LAST, 4_680));
+    assert_eq!(whole.iter().map(|one| one.bytes).collect::<Vec<_>>(), [4_720]);
+    assert!(on_link.iter().all(|bytes| segments(&plain, bytes)[0].packet != whole[0].packet));
+    assert_ne!(segments(&plain, &on_link[0]), segments(&plain, &long(71, 1_000, ACK, 1_460)));
+    // A long datagram is whole.
+    let datagram = segments(&settings, &udp(7, &[7; 3_000]));
+    assert_eq!((datagram.len(), datagram[0].packet), (1, cross(&plain, &udp(7, &[7; 3_000])).packet));
+}
+
 /// Acknowledgements that repeat a number differ by the blocks that arrived behind a gap, and over IPv6 by nothing else:
 /// with and without timestamps, in every place among the options.
 #[test]

@@ -1,6 +1,6 @@
 //! Captures: tcpdump at a point, and the file that it writes.
 
-use super::host::{BUCKET, MIDDLE, SERVER, command, run};
+use super::host::{BUCKET, FROM, MIDDLE, SERVER, TO, command, run};
 use anyhow::{Context, Result, bail, ensure};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -22,6 +22,9 @@ pub(crate) enum Point {
     Ingress,
     /// After it.
     Egress,
+    /// The interfaces of the hosts on both sides of it.
+    From,
+    To,
 }
 
 impl Point {
@@ -32,6 +35,8 @@ impl Point {
             Self::Server => (SERVER, "lan"),
             Self::Ingress => (BUCKET, "ingress"),
             Self::Egress => (BUCKET, "egress"),
+            Self::From => (FROM, "lan"),
+            Self::To => (TO, "lan"),
         }
     }
 }

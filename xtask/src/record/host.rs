@@ -14,6 +14,7 @@ use nix::sched::{CloneFlags, setns};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::fs::{self, File};
+use std::net::Ipv4Addr;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
@@ -22,6 +23,8 @@ pub(crate) const LEGACY: &str = "dwell-legacy";
 pub(crate) const MIDDLE: &str = "dwell-middle";
 pub(crate) const SERVER: &str = "dwell-server";
 pub(crate) const BUCKET: &str = "dwell-bucket";
+pub(crate) const FROM: &str = "dwell-from";
+pub(crate) const TO: &str = "dwell-to";
 const ALL: [&str; 4] = [CLIENT, LEGACY, MIDDLE, SERVER];
 
 /// Addresses of the three servers; they are one host, at three distances.
@@ -113,6 +116,51 @@ pub(crate) fn hosts() -> Result<Namespaces> {
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {folder}"))?;
     let resolver = format!("nameserver {}\noptions timeout:1 attempts:3\n", SERVERS_V4[1]);
     fs::write(format!("{folder}/resolv.conf"), resolver).with_context(|| format!("cannot write into {folder}"))?;
+    Ok(hosts)
+}
+
+/// The address of `dwell-to`.
+pub(crate) const TO_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 31, 0, 1);
+
+/// Whether hosts give long segments to their interfaces, and get them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Offload {
+    Off,
+    /// At the end hosts only: the router's outgoing link carries what a link carries.
+    OfHosts,
+}
+
+/// Creates two hosts, and a router between them with a token bucket (`tc … tbf`) on its way from the one to the other:
+///
+/// ```text
+/// dwell-from  lan ── ingress  dwell-bucket  egress ── lan  dwell-to
+///                                           └ tbf
+/// ```
+///
+/// On its way out, a frame is captured by tcpdump after it has left the bucket.
+pub(crate) fn bucket(tbf: &str, offload: Offload) -> Result<Namespaces> {
+    let hosts = Namespaces::new(&[FROM, BUCKET, TO])?;
+    for (name, interface, near, far) in
+        [(FROM, "ingress", "10.30.0.1", "10.30.0.2"), (TO, "egress", "10.31.0.1", "10.31.0.2")]
+    {
+        run(&format!("ip link add lan netns {name} type veth peer name {interface} netns {BUCKET}"))?;
+        for (host, interface, address) in [(name, "lan", near), (BUCKET, interface, far)] {
+            match offload {
+                Offload::OfHosts if interface != "egress" => run(&format!("ip -n {host} link set {interface} up"))?,
+                _ => set_up(host, interface)?,
+            }
+            run(&format!("ip -n {host} address add {address}/24 dev {interface}"))?;
+        }
+        run(&format!("ip -n {name} route add default via {far} congctl cubic"))?;
+    }
+    sysctl(BUCKET, "net.ipv4.ip_forward", "1")?;
+    if offload == Offload::OfHosts {
+        // As a card does that interrupts at most every other millisecond.
+        run(&format!("ip netns exec {TO} ethtool -K lan gro on"))?;
+        let wait = "echo 2000000 > /sys/class/net/lan/gro_flush_timeout";
+        output("ip", &["netns", "exec", TO, "sh", "-c", wait])?;
+    }
+    run(&format!("tc -n {BUCKET} qdisc add dev egress root tbf {tbf}"))?;
     Ok(hosts)
 }
 

@@ -5,7 +5,7 @@
 //! [`mod@line`] (the delay line, which follows [`plan`] and [`queue`] and parses frames by [`headers`]) with
 //! [`capture`] (tcpdump) in its middle. Then [`truth`] pairs the logged frames, [`log`] writes the result, [`verify`]
 //! checks it with the capture and tshark, and [`readme`] summarises it; for two points, [`one_way`] does all of that.
-//! [`token_bucket`] is independent. Needs root, and the Debian packages listed in `testdata/README.md`.
+//! [`token_bucket`] and [`offload`] are independent. Needs root, and the Debian packages listed in `testdata/README.md`.
 
 use anyhow::{Context, Result, bail, ensure};
 use std::fs;
@@ -27,6 +27,7 @@ mod queue;
 // Captures, logs and the truth.
 mod capture;
 mod log;
+mod offload;
 mod one_way;
 mod token_bucket;
 mod truth;
@@ -219,13 +220,16 @@ fn recordings() -> Vec<Recording> {
 /// Makes the named recordings, or all.
 pub(crate) fn run(names: &[String]) -> Result<()> {
     let recordings = recordings();
-    check_names(names, recordings.iter().map(|recording| recording.name).chain([token_bucket::NAME]))?;
+    let of_bucket: [(&str, fn(&Path) -> Result<()>); 2] =
+        [(token_bucket::NAME, token_bucket::record), (offload::NAME, offload::record)];
+    let independent = of_bucket.iter().map(|&(name, _)| name);
+    check_names(names, recordings.iter().map(|recording| recording.name).chain(independent))?;
     let testdata = root().join("testdata");
     for recording in recordings.iter().filter(|recording| is_asked(names, recording.name)) {
         record(recording, &testdata).with_context(|| format!("recording {}", recording.name))?;
     }
-    if is_asked(names, token_bucket::NAME) {
-        token_bucket::record(&testdata).with_context(|| format!("recording {}", token_bucket::NAME))?;
+    for (name, record) in of_bucket.into_iter().filter(|(name, _)| is_asked(names, name)) {
+        record(&testdata).with_context(|| format!("recording {name}"))?;
     }
     sums(&testdata)
 }
@@ -403,7 +407,9 @@ mod tests {
                 assert!(sums.lines().any(|line| line.contains(&part)), "{part} has no sum");
             }
         }
-        assert!(sums.contains("  queue/egress.pcap.xz\n"), "the token bucket has no sum");
+        for part in ["queue/egress.pcap.xz", "offload/receiver.pcap.xz"] {
+            assert!(sums.contains(&format!("  {part}\n")), "{part} has no sum");
+        }
         let check = format!("cd '{}' && sha256sum --quiet -c SHA256SUMS", testdata().display());
         host::output("sh", &["-c", &check]).unwrap();
     }

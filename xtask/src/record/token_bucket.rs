@@ -1,23 +1,17 @@
-//! A real queue: a Linux token bucket between two veth pairs, captured on both sides, while one sender occasionally
+//! A real queue: a Linux token bucket between two hosts ([`host::bucket`]), captured on both sides, while one sender occasionally
 //! sends bursts.
-//!
-//! ```text
-//! dwell-from  lan ── ingress  dwell-bucket  egress ── lan  dwell-to
-//!                    └ tcpdump              ├ tbf
-//!                                           └ tcpdump
-//! ```
 //!
 //! On its way out, a frame is captured by tcpdump after it has left the bucket. Meanwhile the kernel is polled for the
 //! length of the queue.
 
 use super::capture::{self, Form, Point, Tcpdump};
-use super::host::{self, BUCKET, Namespaces, run};
+use super::host::{self, BUCKET, FROM, Offload, TO, TO_ADDRESS};
 use super::{Scratch, empty, keep, now_ns, readme};
 use anyhow::{Context, Result, ensure};
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,9 +21,6 @@ use std::time::{Duration, Instant};
 /// The name of the recording.
 pub(crate) const NAME: &str = "queue";
 
-const FROM: &str = "dwell-from";
-const TO: &str = "dwell-to";
-const SERVER: Ipv4Addr = Ipv4Addr::new(10, 31, 0, 1);
 const TCP_PORT: u16 = 7_000;
 const UDP_PORT: u16 = 7_001;
 
@@ -42,25 +33,6 @@ const DATAGRAMS: usize = 60;
 const DATAGRAM: [u8; 1_000] = [b'.'; 1_000];
 /// Time between bursts.
 const PAUSE: Duration = Duration::from_millis(1_300);
-
-/// Creates the hosts and connects them.
-fn hosts() -> Result<Namespaces> {
-    let hosts = Namespaces::new(&[FROM, BUCKET, TO])?;
-    for (name, interface, near, far) in
-        [(FROM, "ingress", "10.30.0.1", "10.30.0.2"), (TO, "egress", "10.31.0.1", "10.31.0.2")]
-    {
-        run(&format!("ip link add lan netns {name} type veth peer name {interface} netns {BUCKET}"))?;
-        for (host, interface, address) in [(name, "lan", near), (BUCKET, interface, far)] {
-            host::set_up(host, interface)?;
-            run(&format!("ip -n {host} address add {address}/24 dev {interface}"))?;
-        }
-        run(&format!("ip -n {name} route add default via {far}"))?;
-    }
-    host::sysctl(BUCKET, "net.ipv4.ip_forward", "1")?;
-    let rate = BITS_PER_SECOND;
-    run(&format!("tc -n {BUCKET} qdisc add dev egress root tbf rate {rate}bit burst 5000b limit 400000b"))?;
-    Ok(hosts)
-}
 
 /// When a burst was sent, and from which source port.
 struct Burst {
@@ -109,15 +81,15 @@ pub(crate) fn record(testdata: &Path) -> Result<()> {
 
 /// Records traffic; returns the bursts and the samples of the queue.
 fn observe(ingress: &Path, egress: &Path) -> Result<(Vec<Burst>, Vec<Sample>)> {
-    let _hosts = hosts()?;
+    let _hosts = host::bucket(&format!("rate {BITS_PER_SECOND}bit burst 5000b limit 400000b"), Offload::Off)?;
     let tcpdumps = [(Point::Ingress, ingress), (Point::Egress, egress)];
     let tcpdumps: Vec<Tcpdump> =
         tcpdumps.into_iter().map(|(point, path)| Tcpdump::start(point, path, SNAP)).collect::<Result<_>>()?;
     let stop = Arc::new(AtomicBool::new(false));
-    let server = host::inside(TO, || TcpListener::bind((SERVER, TCP_PORT)).context("cannot listen"));
+    let server = host::inside(TO, || TcpListener::bind((TO_ADDRESS, TCP_PORT)).context("cannot listen"));
     let server = host::join(server)?;
     thread::spawn(move || server.incoming().flatten().for_each(|stream| _ = thread::spawn(move || swallow(stream))));
-    let sink = host::join(host::inside(TO, || UdpSocket::bind((SERVER, UDP_PORT)).context("cannot bind")))?;
+    let sink = host::join(host::inside(TO, || UdpSocket::bind((TO_ADDRESS, UDP_PORT)).context("cannot bind")))?;
     let samples = {
         let stop = Arc::clone(&stop);
         host::inside(BUCKET, move || watch(&stop))
@@ -136,14 +108,15 @@ fn observe(ingress: &Path, egress: &Path) -> Result<(Vec<Burst>, Vec<Sample>)> {
     Ok((bursts?, samples))
 }
 
-fn swallow(mut stream: TcpStream) {
+/// Reads everything.
+pub(super) fn swallow(mut stream: TcpStream) {
     let mut bytes = [0; 4_096];
     while stream.read(&mut bytes).is_ok_and(|length| length > 0) {}
 }
 
 /// Sends this many bytes repeatedly.
 fn talk(bytes: usize, pause: Duration) -> Result<()> {
-    let mut stream = TcpStream::connect((SERVER, TCP_PORT)).context("cannot connect")?;
+    let mut stream = TcpStream::connect((TO_ADDRESS, TCP_PORT)).context("cannot connect")?;
     stream.set_nodelay(true)?;
     let start = Instant::now();
     while start.elapsed() < SPAN {
@@ -162,7 +135,7 @@ fn burst() -> Result<Vec<Burst>> {
         let socket = UdpSocket::bind("0.0.0.0:0")?;
         let start_ns = now_ns()?;
         for _ in 0..DATAGRAMS {
-            socket.send_to(&DATAGRAM, (SERVER, UDP_PORT)).context("cannot send a datagram")?;
+            socket.send_to(&DATAGRAM, (TO_ADDRESS, UDP_PORT)).context("cannot send a datagram")?;
         }
         bursts.push(Burst { start_ns, end_ns: now_ns()?, port: socket.local_addr()?.port() });
     }

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 #[derive(Args, Clone)]
 pub(crate) struct PointArguments {
     /// Read logs instead of captures: CSV with columns at_ns, packet and optionally flow and bytes.
-    #[arg(long, conflicts_with_all = ["key", "nat", "payload_bytes", "from"])]
+    #[arg(long, conflicts_with_all = ["key", "nat", "payload_bytes", "mtu", "from"])]
     pub(super) crossings: bool,
     /// Addresses or prefixes on the sender's side, such as 10.0.0.0/8: only packets from them to others are measured.
     /// Default: both directions are detected from the first packets of files (not of pipes), and measured.

@@ -85,6 +85,11 @@ impl Merged {
         self.compared(Point::offloaded)
     }
 
+    /// A warning if a point has segments that a host merged, where the other point does not show that.
+    fn merged(&self) -> Option<String> {
+        if self.offloaded().is_some() { None } else { self.iter().find_map(Point::merged) }
+    }
+
     /// A warning if headers are truncated at one point and not at the other.
     pub(crate) fn truncated(&self) -> Option<String> {
         self.compared(Point::truncated)
@@ -98,7 +103,7 @@ impl Merged {
 
     /// Warnings about all points.
     pub(crate) fn warnings(&self) -> Vec<String> {
-        self.iter().flat_map(Point::warnings).chain(self.truncated()).collect()
+        self.iter().flat_map(Point::warnings).chain(self.merged()).chain(self.truncated()).collect()
     }
 }
 

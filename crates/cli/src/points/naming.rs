@@ -1,6 +1,6 @@
 //! How packets of a point are read and named.
 
-use crate::units::{one_of, seed, whole};
+use crate::units::{between, one_of, seed, whole};
 use clap::Args;
 use dwell_observe::crossing::Settings;
 use dwell_observe::group::Grouping;
@@ -29,26 +29,34 @@ pub(crate) struct NamingArguments {
     /// Payload bytes used to identify a packet, as far as captured.
     #[arg(long, value_name = "N", default_value_t = Settings::PAYLOAD_BYTES, value_parser = whole::<usize>, help_heading = "What is measured")]
     payload_bytes: usize,
+    /// Split TCP segments that are longer than links carry, with which hosts spare themselves work (TSO, GRO), by the MTU of the path,
+    /// mostly 1500: bytes of its longest packet from the IP header on.
+    #[arg(long, value_name = "BYTES", value_parser = between::<u32>(LEAST_MTU..=65_535), help_heading = "What is measured")]
+    mtu: Option<u32>,
     /// Seed of all hashes: the same seed gives the same result. Whoever knows it can craft packets that evade or slow
     /// down the measurement: on untrusted traffic choose a secret one, or `random`; the report names it.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = seed, help_heading = "Method and memory")]
     pub(crate) seed: u64,
 }
 
+/// Every path carries packets of so many bytes (RFC 1122 §3.3.3).
+const LEAST_MTU: u64 = 576;
+
 impl NamingArguments {
     /// How to read a point, whose flows are defined by `group`, or else by addresses and ports.
     pub(crate) fn reading(&self, is_log: bool, group: Option<Grouping>) -> Reading {
-        let &Self { key, nat, payload_bytes, seed } = self;
-        Reading { is_log, names: Settings { key, nat, payload_bytes, group, seed } }
+        let &Self { key, nat, payload_bytes, mtu, seed } = self;
+        Reading { is_log, names: Settings { key, nat, payload_bytes, mtu, group, seed } }
     }
 
     /// The arguments that are not the defaults, each after a space.
     pub(crate) fn flags(&self) -> String {
-        let &Self { key, nat, payload_bytes, seed } = self;
+        let &Self { key, nat, payload_bytes, mtu, seed } = self;
         let flags = [
             (key != Key::Inner).then(|| format!(" --key {}", key.name())),
             nat.then(|| " --nat".to_owned()),
             (payload_bytes != Settings::PAYLOAD_BYTES).then(|| format!(" --payload-bytes {payload_bytes}")),
+            mtu.map(|mtu| format!(" --mtu {mtu}")),
             (seed != 0).then(|| format!(" --seed {seed}")),
         ];
         flags.into_iter().flatten().collect()
@@ -57,6 +65,7 @@ impl NamingArguments {
     /// The arguments that decide the names of packets in captures, for the report.
     pub(crate) fn parameters(&self) -> impl Iterator<Item = (&'static str, Parameter)> {
         let nat = self.nat.then(|| ("nat", Parameter::Text("yes".to_owned())));
-        [("payload_bytes", Parameter::Integer(self.payload_bytes as u64))].into_iter().chain(nat)
+        let mtu = self.mtu.map(|mtu| ("mtu_bytes", Parameter::Integer(mtu.into())));
+        [("payload_bytes", Parameter::Integer(self.payload_bytes as u64))].into_iter().chain(nat).chain(mtu)
     }
 }

@@ -22,6 +22,8 @@ pub(crate) struct Seen {
 /// A packet that was read, and its flow.
 pub(super) struct Packet {
     pub(super) seen: Seen,
+    /// Whether it is a later segment of the frame of the packet before.
+    pub(super) is_rest: bool,
     whose: Whose,
 }
 
@@ -115,8 +117,8 @@ impl Source {
         Ok(Self { opened, shift, read: Disorder::NONE, counts: Counts::default() })
     }
 
-    /// Adds the next packet that is measured, if there is one, to those that were read `ahead`: returned, it would be
-    /// copied once more.
+    /// Adds the next packet that is measured, if there is one, and the other segments of its frame to those that were read `ahead`:
+    /// returned, it would be copied once more.
     #[inline]
     pub(super) fn read(&mut self, ahead: &mut VecDeque<Packet>) -> Result<bool> {
         let Self { opened, shift, read, counts } = self;
@@ -126,23 +128,30 @@ impl Source {
                 let crossing = Crossing { at: crossing.at + *shift, ..crossing };
                 read.see(crossing.at);
                 let whose = Whose::Named(log.flow_name().map(|name| name.into_owned().into()));
-                ahead.push_back(Packet { seen: Seen { crossing, is_reverse: false }, whose });
+                ahead.push_back(Packet { seen: Seen { crossing, is_reverse: false }, is_rest: false, whose });
                 return Ok(true);
             }
             Opened::Capture { files, crossings, directions } => (files, crossings, directions),
         };
         while let Some(frame) = files.next_frame()? {
-            let Some(Passing { crossing, flow }) = crossings.observe(&frame) else { continue };
-            let key = &flow.key;
-            let crossing = Crossing { at: crossing.at + *shift, ..crossing };
-            read.see(crossing.at);
-            let Some(is_reverse) = directions.is_reverse(key.source, key.destination) else {
-                counts.leave_out(key, directions);
-                continue;
-            };
-            counts.add(key.protocol, crossing.bytes, is_reverse);
-            ahead.push_back(Packet { seen: Seen { crossing, is_reverse }, whose: Whose::Flow(flow) });
-            return Ok(true);
+            let (mut is_rest, mut is_measured) = (false, false);
+            crossings.segments(&frame, |Passing { crossing, flow }| {
+                let key = &flow.key;
+                let crossing = Crossing { at: crossing.at + *shift, ..crossing };
+                if !is_rest {
+                    read.see(crossing.at);
+                }
+                let is_rest = std::mem::replace(&mut is_rest, true);
+                let Some(is_reverse) = directions.is_reverse(key.source, key.destination) else {
+                    return counts.leave_out(key, directions);
+                };
+                counts.add(key.protocol, crossing.bytes, is_reverse);
+                ahead.push_back(Packet { seen: Seen { crossing, is_reverse }, is_rest, whose: Whose::Flow(flow) });
+                is_measured = true;
+            });
+            if is_measured {
+                return Ok(true);
+            }
         }
         Ok(false)
     }

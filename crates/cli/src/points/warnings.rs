@@ -9,6 +9,21 @@ use dwell_observe::Frames;
 use dwell_report::text;
 
 impl Point {
+    /// A warning if TCP packets are longer than those of any link.
+    pub(crate) fn merged(&self) -> Option<String> {
+        /// Links with jumbo frames carry 9,216 bytes, and hardly more.
+        const LONGEST: u32 = 16 << 10;
+        let longest = self.source.counts.segments.map(|(_, longest)| longest).into_iter().max()?;
+        (longest > LONGEST).then(|| {
+            format!(
+                "{}: TCP packets have up to {longest} bytes, more than links carry: a host merges segments for its network card, or \
+                 gets them merged (offloading). These count as one packet, and match only what is merged alike at the other point: \
+                 split them as links carry them (--mtu 1500, or the path's MTU)",
+                Name(&self.path)
+            )
+        })
+    }
+
     /// A warning if TCP packets of a direction are far longer here than at the other point, and so many fewer that losses
     /// do not explain it: offloading merges segments here, or splits them there, and these have nothing in common.
     pub(crate) fn offloaded(&self, other: &Self) -> Option<String> {
@@ -22,7 +37,8 @@ impl Point {
                 format!(
                     "{}: TCP packets have up to {longest} bytes, but up to {split} at the other point: offloading merges \
                      segments on one side, or splits them, and such packets match nothing: they count as lost, and have no \
-                     delay. Switch it off where captures are taken (ethtool -K INTERFACE tso off gso off gro off lro off)",
+                     delay. Split them as links carry them (--mtu {split}), or switch it off where captures are taken (ethtool -K \
+                     INTERFACE tso off gso off gro off lro off)",
                     Name(&self.path)
                 )
             })
@@ -107,8 +123,8 @@ pub(crate) fn changed_between(packets: u64, missing: u64, strange: u64) -> Optio
     (missing.min(strange) >= many(packets) && are_alike).then(|| {
         format!(
             "{missing} packets did not arrive, and {strange} arrived that were not seen at the first point: something \
-             between may rewrite what identifies them (addresses or ports: --nat; offloading; IP identifications or \
-             timestamps), or fragment them{or}"
+             between may rewrite what identifies them (addresses or ports: --nat; offloading: --mtu; IP identifications \
+             or timestamps), or fragment them{or}"
         )
     })
 }

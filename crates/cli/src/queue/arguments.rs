@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
     pub(super) captures: Vec<PathBuf>,
     /// Read a log instead of captures: CSV with columns arrived_ns (empty if unknown), departed_ns, flow and bytes, in
     /// order of departure.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["from", "clock_offset", "key", "nat", "payload_bytes", "group", "ways"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["from", "clock_offset", "key", "nat", "payload_bytes", "mtu", "group", "ways"])]
     pub(super) sojourns: Option<PathBuf>,
 
     /// Delay from which a packet is part of an episode of congestion.

@@ -760,7 +760,8 @@ fn merged_segments_are_told() {
         for command in [&["owd"][..], &["owd", "--method", "lda"], &["queue"], &["compare", "owd"]] {
             let words = said(&[command, &[a, b], &all].concat());
             let told = "merged.pcap: TCP packets have up to 14640 bytes, but up to 1500 at the other point";
-            assert!(words.contains(told) && words.contains("ethtool -K"), "{command:?}: {words}");
+            assert!(words.contains(told) && words.contains("(--mtu 1500)"), "{command:?}: {words}");
+            assert!(words.contains("ethtool -K"), "{command:?}: {words}");
             assert_eq!(words.contains("name no culprit"), command == ["queue"], "{words}");
             assert!(!words.contains("clock") && !words.contains("twice"), "{command:?}: {words}");
         }
@@ -769,6 +770,82 @@ fn merged_segments_are_told() {
         let words = said(&[&["owd", a, b], &all[..]].concat());
         assert!(!words.contains("offloading merges"), "{a} {b}: {words}");
     }
+}
+
+/// Two hosts that let their cards split and merge segments, captured on the hosts: with the MTU of the link between them, as many
+/// segments of each connection arrive as the link carried, and as many are lost as the queue in the middle dropped.
+#[test]
+fn offloading_is_undone() {
+    let folder = tempfile::tempdir().unwrap();
+    let [sender, receiver] = ["sender", "receiver"].map(|name| testdata(&format!("offload/{name}.pcap.xz")));
+    let table = |name: &str| -> Vec<Vec<i64>> {
+        let mut rows = csv::Reader::from_path(testdata(&format!("offload/{name}.csv"))).unwrap();
+        rows.records().map(|row| row.unwrap().iter().map(|field| field.parse().unwrap()).collect()).collect()
+    };
+    let (truth, dropped) = (table("truth"), table("dropped")[0][0]);
+    let owd = |more: &[&str]| {
+        let captures = ["owd", &sender, &receiver, "--flows", "--format", "json"];
+        dwell_in(folder.path(), &[&captures, more].concat())
+    };
+    let run = owd(&["--mtu", "1500"]).ok();
+    let report = run.json();
+    assert_eq!(report["method"]["mtu_bytes"], 1_500);
+    let segments: i64 = truth.iter().map(|row| row[1]).sum();
+    let total = &report["total"];
+    assert_eq!([&total["received"], &total["lost"], &total["ambiguous"]], [segments, dropped, 0]);
+    assert_eq!(report["reverse"]["lost"], 0);
+    for row in &truth {
+        let name = format!("10.30.0.1:{} → 10.31.0.1:7000 tcp", row[0]);
+        let flow = report["flows"].as_array().unwrap().iter().find(|flow| flow["flow"] == *name).unwrap();
+        assert_eq!(flow["received"], row[1], "{flow}");
+    }
+    // A queue of 40 kB at 50 Mbit/s is 6.4 ms long, and the receiver merges for another 2 ms at most.
+    let longest = ends(&total["delay_ns"]["max"]).1;
+    assert!((6.4e6..10e6).contains(&longest), "{total}");
+    // Otherwise other numbers come out, and a warning says why.
+    let run = owd(&[]);
+    assert!(run.json()["total"]["lost"].as_i64() > Some(dropped) && run.err.contains("--mtu"), "{}", run.err);
+    // What one sketch per interval sees is the same.
+    let sums = dwell(&[
+        "owd",
+        &sender,
+        &receiver,
+        "--from",
+        "10.30.0.1",
+        "--mtu",
+        "1500",
+        "--method",
+        "lda",
+        "--format",
+        "json",
+    ]);
+    let sums = sums.ok().json();
+    assert_eq!([&sums["total"]["received"], &sums["total"]["lost"]], [segments, dropped]);
+}
+
+/// A wild timestamp of a frame that is split is replaced for each of its segments; those of others stay.
+#[test]
+fn wild_times_of_split_frames() {
+    let folder = tempfile::tempdir().unwrap();
+    let packet = |n: i64| {
+        let mut packet = vec![0x45, 0, 0x39, 0x30, 0, 0, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 1, 0, 2, 0];
+        packet.extend((n as u32 * 14_600).to_be_bytes());
+        packet.extend([0, 0, 0, 0, 0x50, 0x10]);
+        packet.resize(14_640, 7);
+        packet
+    };
+    let write = |name: &str, wild: i64, delay: i64| {
+        let at = |n: i64| if n == wild { 1_000_000 * SECOND } else { SECOND + n * MILLI + delay };
+        let packets: Vec<_> = (0..50).map(|n| (at(n), packet(n))).collect();
+        write_capture(&folder.path().join(name), &packets);
+    };
+    write("sane.pcap", -1, 0);
+    write("wild.pcap", 20, 5 * MILLI);
+    let run = dwell_in(folder.path(), &["owd", "sane.pcap", "wild.pcap", "--mtu", "1500", "--format", "json"]);
+    assert!(run.err.contains("wild.pcap: 10 packets are timestamped far from"), "{}", run.err);
+    let total = &run.json()["total"];
+    assert_eq!([&total["received"], &total["lost"]], [500, 0], "{total}");
+    assert_eq!(ends(&total["delay_ns"]["max"]).1, 5e6, "{total}");
 }
 
 /// A fifth of the packets is fragmented on the way, or cut before the ports at one point: they match nothing, and the

@@ -1,0 +1,88 @@
+//! Undoes segmentation offload: the segments that links carry, of a long one that a host gave to its network card, or got from it.
+//!
+//! A sending host gives the card up to 64 KiB at once, which the card (TSO), or the kernel behind the point of capture (GSO),
+//! splits: segments of full size and a last one with the rest, all with the long one's acknowledgement number and options. Of a
+//! receiving host, the card (LRO) or the kernel (GRO) merges segments of one flow that follow one another, all of full size but the
+//! last, with equal acknowledgement numbers and options. Both ways, the segments of the link begin where the long one does.
+//!
+//! Full size is the MTU less the headers of this very segment, options included: that is how senders choose it.
+//!
+//! What only one of several merged segments had, or only the last of those that are split, does not identify them: IP's
+//! identification, and PSH.
+
+use crate::packet::Tcp;
+
+/// The smallest full size, in bytes of payload: headers that leave less of the MTU than this are not those of long segments.
+const LEAST_SIZE: u32 = 256;
+
+/// The segments of which the only one in a packet of this length consists, each with the length of its packet. It is longer than
+/// the MTU.
+pub(super) fn split<'a>(whole: Tcp<'a>, length: u32, mtu: u32) -> impl Iterator<Item = (Tcp<'a>, u32)> {
+    let headers = length.saturating_sub(whole.payload_length);
+    let full = mtu.saturating_sub(headers);
+    let is_long = full >= LEAST_SIZE && !whole.has(Tcp::SYN);
+    let size = if is_long { full } else { whole.payload_length.max(1) };
+    (0..whole.payload_length.div_ceil(size).max(1)).map(move |number| {
+        let begin = number * size;
+        let payload_length = size.min(whole.payload_length - begin);
+        let is_last = begin + payload_length == whole.payload_length;
+        let captured = whole.payload.get(begin as usize..).unwrap_or_default();
+        let segment = Tcp {
+            sequence: whole.sequence.wrapping_add(begin),
+            flags: if is_last { whole.flags } else { whole.flags & !(Tcp::FIN | Tcp::PSH) },
+            payload_length,
+            payload: captured.get(..payload_length as usize).unwrap_or(captured),
+            ..whole
+        };
+        (segment, headers + payload_length)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn long(payload_length: u32, flags: u8) -> Tcp<'static> {
+        Tcp {
+            sequence: u32::MAX - 9,
+            acknowledgement: 5,
+            flags,
+            payload_length,
+            payload: &[7; 1_500],
+            ..Tcp::default()
+        }
+    }
+
+    fn ends(segment: Tcp<'_>, headers: u32, mtu: u32) -> Vec<(u32, u32, u32)> {
+        let parts = split(segment, headers + segment.payload_length, mtu);
+        parts.map(|(part, bytes)| (part.sequence.wrapping_sub(segment.sequence), part.payload_length, bytes)).collect()
+    }
+
+    #[test]
+    fn full_segments_and_the_rest() {
+        assert_eq!(ends(long(2_900, 0), 52, 1_500), [(0, 1_448, 1_500), (1_448, 1_448, 1_500), (2_896, 4, 56)]);
+        assert_eq!(ends(long(2_896, 0), 52, 1_500), [(0, 1_448, 1_500), (1_448, 1_448, 1_500)]);
+        // More options leave less for the payload.
+        assert_eq!(ends(long(1_448, 0), 64, 1_500), [(0, 1_436, 1_500), (1_436, 12, 76)]);
+    }
+
+    #[test]
+    fn only_the_last_ends_what_was_sent() {
+        let segments: Vec<_> = split(long(2_000, Tcp::ACK | Tcp::PSH | Tcp::FIN), 2_040, 1_500).collect();
+        let flags: Vec<_> = segments.iter().map(|(segment, _)| segment.flags).collect();
+        assert_eq!(flags, [Tcp::ACK, Tcp::ACK | Tcp::PSH | Tcp::FIN]);
+        let captured: Vec<_> = segments.iter().map(|(segment, _)| segment.payload.len()).collect();
+        assert_eq!(captured, [1_460, 40]);
+        assert!(segments.iter().all(|(segment, _)| segment.acknowledgement == 5));
+    }
+
+    /// Headers that leave nothing, lengths of nothing, and data on a SYN: one segment, as it is.
+    #[test]
+    fn what_is_not_long_stays_whole() {
+        assert_eq!(ends(long(60_000, 0), 1_300, 1_500), [(0, 60_000, 61_300)]);
+        assert_eq!(ends(long(60_000, 0), 1_244, 1_500).len(), 235);
+        assert_eq!(ends(long(2_000, Tcp::SYN), 40, 1_500), [(0, 2_000, 2_040)]);
+        assert_eq!(ends(long(0, 0), 1_600, 1_500), [(0, 0, 1_600)]);
+        assert_eq!(split(long(3_000, 0), 10, 1_500).map(|(_, bytes)| bytes).sum::<u32>(), 3_000);
+    }
+}
