@@ -266,6 +266,7 @@ impl Crossings {
 }
 
 /// The group of a packet. Ports tell who serves: the other point may not see the connection's beginning.
+#[inline(never)]
 fn group(grouping: &Grouping, extractor: &Extractor, packet: &Packet<'_>) -> Group {
     extractor.group(grouping, packet, Role::by_ports(&packet.flow), true)
 }

@@ -22,6 +22,9 @@ use dwell_types::{Series, hash};
 #[derive(Debug)]
 pub struct Groups {
     grouping: Grouping,
+    /// What the sender of the packet at hand is. It is not passed along with the packet, which groups that do not need it would
+    /// pay for.
+    sender: Option<Role>,
     /// Boxed, so that an observer without groups is no larger.
     extractor: Box<Extractor>,
     /// Group `i + 1` is at index `i`; never grows beyond its initial capacity.
@@ -37,6 +40,7 @@ impl Groups {
         let most = most.clamp(1, usize::from(Series::GROUPS) - 1);
         Self {
             grouping,
+            sender: None,
             extractor: Box::new(Extractor::new(grouping, hash::start(seed))),
             groups: Vec::with_capacity(most),
             most,
@@ -49,15 +53,21 @@ impl Groups {
         self.grouping.needs_roles()
     }
 
-    /// The groups of the observations of a packet; its sender's `role` matters if the groups [need it](Self::need_roles).
-    pub(crate) fn of<'a>(&'a mut self, packet: &'a Packet<'a>, role: Option<Role>) -> PacketGroups<'a> {
-        PacketGroups { groups: self, packet, role, lookups: [Lookup::Pending; 2] }
+    /// Says what the sender of the next packet is, if that is known; to be told of each if the groups
+    /// [need it](Self::need_roles).
+    pub(crate) fn set_sender(&mut self, role: Option<Role>) {
+        self.sender = role;
+    }
+
+    /// The groups of the observations of a packet.
+    pub(crate) fn of<'a>(&'a mut self, packet: &'a Packet<'a>) -> PacketGroups<'a> {
+        PacketGroups { groups: self, packet, lookups: [Lookup::Pending; 2] }
     }
 
     /// The group of a request with the packet's `own` key, or with the reversed one. Created only if the packet `asks`.
     #[inline(never)]
-    fn look_up(&mut self, packet: &Packet<'_>, role: Option<Role>, own: bool, asks: bool) -> Lookup {
-        let group = self.extractor.group(&self.grouping, packet, role, own);
+    fn look_up(&mut self, packet: &Packet<'_>, own: bool, asks: bool) -> Lookup {
+        let group = self.extractor.group(&self.grouping, packet, self.sender, own);
         match self.probe(&group) {
             Ok(number) => Lookup::Number(number),
             Err(slot) if asks => Lookup::Number(self.add(group, slot)),
@@ -112,7 +122,6 @@ impl Groups {
 pub(crate) struct PacketGroups<'a> {
     groups: &'a mut Groups,
     packet: &'a Packet<'a>,
-    role: Option<Role>,
     /// Of the reversed key, and of its own key.
     lookups: [Lookup; 2],
 }
@@ -135,7 +144,7 @@ impl PacketGroups<'_> {
         match *lookup {
             Lookup::Number(number) => return number,
             Lookup::Absent if !asks => return 0,
-            Lookup::Absent | Lookup::Pending => *lookup = self.groups.look_up(self.packet, self.role, own, asks),
+            Lookup::Absent | Lookup::Pending => *lookup = self.groups.look_up(self.packet, own, asks),
         }
         if let Lookup::Number(number) = *lookup { number } else { 0 }
     }
@@ -176,10 +185,10 @@ mod tests {
     fn only_what_asks_makes_a_group() {
         let mut groups = groups("src/24", 10);
         let (there, back) = (packet("10.1.2.3", "192.0.2.1", 0), packet("192.0.2.9", "10.1.2.200", 0));
-        assert_eq!(groups.of(&there, None).number(true, false), 0);
-        assert_eq!(groups.of(&there, None).number(true, true), 1);
+        assert_eq!(groups.of(&there).number(true, false), 0);
+        assert_eq!(groups.of(&there).number(true, true), 1);
         // A response belongs to the group of the reversed key.
-        let mut of = groups.of(&back, None);
+        let mut of = groups.of(&back);
         assert_eq!([of.number(false, false), of.number(true, false), of.number(true, true)], [1, 0, 2]);
         assert_eq!((groups.count(), groups.name(2)), (3, "src=192.0.2.0/24".to_owned()));
     }
@@ -203,11 +212,11 @@ mod tests {
             other(FlowKey { source: Address::v6([1; 16]), destination: Address::v6([1; 16]), ..key }),
         ];
         let mut all = groups("src,dst,src-port,dst-port,port,vlan,dscp,protocol", 100);
-        let numbers = packets.map(|packet| all.of(&packet, None).number(true, true));
+        let numbers = packets.map(|packet| all.of(&packet).number(true, true));
         assert_eq!(numbers, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
         for (grouping, most) in [("vlan", 3), ("dscp", 2), ("src", 3), ("dst/0", 2), ("port", 2), ("protocol", 2)] {
             let mut some = groups(grouping, 100);
-            let numbers = packets.map(|packet| some.of(&packet, None).number(true, true));
+            let numbers = packets.map(|packet| some.of(&packet).number(true, true));
             assert_eq!(numbers.into_iter().max(), Some(most), "{grouping}: {numbers:?}");
         }
     }
@@ -216,8 +225,8 @@ mod tests {
     fn names() {
         let mut groups = groups("src/24,dst,port,vlan,dscp,protocol,src-port,dst-port", 10);
         let v6 = Packet { vlan: Some(7), dscp: 46, ..packet("2001:db8:1:2::1", "2001:db8::2", Tcp::SYN) };
-        assert_eq!(groups.of(&v6, None).number(true, true), 1);
-        assert_eq!(groups.of(&packet("10.1.2.3", "192.0.2.1", Tcp::SYN), None).number(true, true), 2);
+        assert_eq!(groups.of(&v6).number(true, true), 1);
+        assert_eq!(groups.of(&packet("10.1.2.3", "192.0.2.1", Tcp::SYN)).number(true, true), 2);
         assert_eq!(
             groups.name(1),
             "src=2001:db8:1::/48 dst=2001:db8::2 src-port=40000 dst-port=443 port=443 vlan=7 dscp=46 protocol=tcp"
@@ -241,8 +250,9 @@ mod tests {
         ] {
             let mut groups = groups("client,server,port", 10);
             for (packet, role) in [(&there, role), (&back, other)] {
+                groups.set_sender(Some(role));
                 for own in [true, false] {
-                    assert_eq!(groups.of(packet, Some(role)).number(own, true), 1, "{role:?} {own}");
+                    assert_eq!(groups.of(packet).number(own, true), 1, "{role:?} {own}");
                 }
             }
             assert_eq!(groups.name(1), name);
@@ -251,8 +261,8 @@ mod tests {
         let between_servers =
             |packet| Packet { flow: FlowKey { source_port: 123, destination_port: 123, ..packet }, ..there };
         let [there, back] = [there.flow, back.flow].map(between_servers);
-        let numbers = [(&there, true), (&back, false), (&back, true)]
-            .map(|(packet, own)| groups.of(packet, None).number(own, true));
+        let numbers =
+            [(&there, true), (&back, false), (&back, true)].map(|(packet, own)| groups.of(packet).number(own, true));
         assert_eq!(numbers, [1, 1, 2]);
         assert_eq!([1, 2].map(|number| groups.name(number)), ["server=192.0.2.1 port=123", "server=10.1.2.3 port=123"]);
     }
@@ -265,8 +275,8 @@ mod tests {
             let mut syn = packet("10.0.0.0", "192.0.2.1", Tcp::SYN);
             syn.flow.source = Address::v4(0x0a00_0000 + i);
             let expected = if i < 100 { i as u16 + 1 } else { 0 };
-            assert_eq!(groups.of(&syn, None).number(true, true), expected);
-            assert_eq!(groups.of(&syn, None).number(true, true), expected);
+            assert_eq!(groups.of(&syn).number(true, true), expected);
+            assert_eq!(groups.of(&syn).number(true, true), expected);
         }
         assert_eq!((groups.count(), groups.state_bytes()), (101, before));
     }
@@ -279,7 +289,7 @@ mod tests {
             for i in 0..most as u32 + 1 {
                 let mut syn = packet("10.0.0.0", "192.0.2.1", Tcp::SYN);
                 syn.flow.source = Address::v4(i);
-                groups.of(&syn, None).number(true, true);
+                groups.of(&syn).number(true, true);
             }
             assert_eq!(groups.count(), most + 1, "{asked}");
         }

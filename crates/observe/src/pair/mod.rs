@@ -62,7 +62,7 @@ use crate::group::Groups;
 use crate::packet::{Packet, Tcp, Transport};
 use dwell_types::{FlowKey, IdForm, Match, Overhead, Prefix, Sink, Timestamp};
 use emitter::Emitter;
-use ids::Ids;
+use ids::{Flow, Ids};
 use quic::{Handshakes, Spin};
 use response::Connections;
 use roles::Roles;
@@ -112,17 +112,24 @@ struct Followed {
 }
 
 impl Followed {
-    /// What the sender of a packet is, if anything tells.
+    /// What the sender of a segment is, if anything tells.
     #[inline(never)]
-    fn role(&mut self, ids: &Ids, packet: &Packet<'_>) -> Option<Role> {
-        let Transport::Tcp(segment) = &packet.transport else { return Role::by_ports(&packet.flow) };
-        let flow = ids.flow(&packet.flow);
-        let (role, is_new) = self.roles.of(flow, &packet.flow, segment);
+    fn role(&mut self, flow: Flow, key: &FlowKey, segment: &Tcp<'_>) -> Option<Role> {
+        let (role, is_new) = self.roles.of(flow, key, segment);
         if is_new && let Some(connections) = &mut self.connections {
             connections.forget(flow.hash);
         }
         role
     }
+}
+
+/// What was determined of a packet before its rules are applied.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sender {
+    /// `None` if nothing tells, or where it does not matter.
+    role: Option<Role>,
+    /// The flow of a segment whose role is known from it.
+    flow: Option<Flow>,
 }
 
 /// Which rules are in use.
@@ -190,14 +197,31 @@ impl Pairing {
         if packet.is_cut {
             self.see_cut(packet.flow, packet.transport);
         }
-        let role = self.rules.role(packet);
+        if self.rules.followed.is_some() {
+            return self.observe_followed(packet, at, sink);
+        }
+        self.observe_from(Sender::default(), packet, at, sink);
+    }
+
+    /// The same where it matters who serves. Separate, so that otherwise nothing is paid for it.
+    #[inline(never)]
+    fn observe_followed(&mut self, packet: &Packet<'_>, at: Timestamp, sink: &mut impl Sink) {
+        let sender = self.rules.sender(packet);
+        if let Some(groups) = &mut self.groups {
+            groups.set_sender(sender.role);
+        }
+        self.observe_from(sender, packet, at, sink);
+    }
+
+    #[inline(always)]
+    fn observe_from(&mut self, sender: Sender, packet: &Packet<'_>, at: Timestamp, sink: &mut impl Sink) {
         if !self.names {
-            return self.rules.observe(packet, role, at, sink);
+            return self.rules.observe(packet, sender, at, sink);
         }
         let legs = Legs::new(&self.inside, &packet.flow);
         self.is_inside_seen |= legs.as_ref().is_some_and(Legs::touch_inside);
-        let groups = self.groups.as_mut().map(|groups| groups.of(packet, role));
-        self.rules.observe(packet, role, at, &mut Named { role, legs, groups, sink });
+        let groups = self.groups.as_mut().map(|groups| groups.of(packet));
+        self.rules.observe(packet, sender, at, &mut Named { role: sender.role, legs, groups, sink });
     }
 
     /// Whether legs and groups are not needed, and all rules but DNS use only a segment's flow and numbers.
@@ -211,7 +235,7 @@ impl Pairing {
     pub(crate) fn observe_tcp(&mut self, key: &FlowKey, segment: &Tcp<'_>, at: Timestamp, to: &mut impl Sink) -> bool {
         let is_paired = !(self.rules.used.dns && dns::is_tcp(key));
         if is_paired {
-            self.rules.tcp::<false, _>(key, segment, None, at, to);
+            self.rules.tcp::<false, _>(key, segment, Sender::default(), at, to);
         }
         is_paired
     }
@@ -333,16 +357,22 @@ impl Rules {
         self.followed.as_ref()?.connections.as_ref()
     }
 
-    /// What the sender of a packet is; `None` if nothing tells, or where it does not matter.
     #[inline(always)]
-    fn role(&mut self, packet: &Packet<'_>) -> Option<Role> {
-        self.followed.as_mut()?.role(&self.ids, packet)
+    fn sender(&mut self, packet: &Packet<'_>) -> Sender {
+        let key = &packet.flow;
+        match (&packet.transport, &mut self.followed) {
+            (Transport::Tcp(segment), Some(followed)) => {
+                let flow = self.ids.flow(key);
+                Sender { role: followed.role(flow, key, segment), flow: Some(flow) }
+            }
+            _ => Sender { role: Role::by_ports(key), flow: None },
+        }
     }
 
     #[inline(always)]
-    fn observe(&mut self, packet: &Packet<'_>, role: Option<Role>, at: Timestamp, sink: &mut impl Sink) {
+    fn observe(&mut self, packet: &Packet<'_>, sender: Sender, at: Timestamp, sink: &mut impl Sink) {
         match packet.transport {
-            Transport::Tcp(segment) => self.tcp::<true, _>(&packet.flow, &segment, role, at, sink),
+            Transport::Tcp(segment) => self.tcp::<true, _>(&packet.flow, &segment, sender, at, sink),
             Transport::Udp(payload) => self.udp(packet.flow, payload, at, sink),
             Transport::Icmp(message) => self.icmp(packet.flow, message, at, sink),
             Transport::Other(_) => {}
@@ -355,12 +385,13 @@ impl Rules {
         &mut self,
         key: &FlowKey,
         segment: &Tcp<'_>,
-        role: Option<Role>,
+        Sender { role, flow }: Sender,
         at: Timestamp,
         sink: &mut S,
     ) {
         let (used, wraps) = (self.used, &mut self.wraps);
-        let to = &mut Emitter::new(&self.ids, key, at, sink);
+        let flow = flow.unwrap_or_else(|| self.ids.flow(key));
+        let to = &mut Emitter { ids: &self.ids, flow, at, sink };
         let dns = OTHERS && used.dns && dns::is_tcp(key) && !segment.payload.is_empty();
         if used.handshake {
             handshake::responses(segment, to);

@@ -38,6 +38,8 @@ impl Role {
 pub(super) struct Roles {
     /// Zero in a free place.
     sets: Box<[[u64; WAYS]]>,
+    /// How many places are taken: mostly none.
+    taken: usize,
 }
 
 const WAYS: usize = 4;
@@ -50,7 +52,7 @@ impl Roles {
     /// As many as fit into `bytes`, at least one set.
     pub(super) fn within(bytes: usize) -> Self {
         let sets = (bytes / size_of::<[u64; WAYS]>()).clamp(1, u32::MAX as usize);
-        Self { sets: vec![[0; WAYS]; sets].into() }
+        Self { sets: vec![[0; WAYS]; sets].into(), taken: 0 }
     }
 
     pub(super) fn state_bytes(&self) -> usize {
@@ -67,7 +69,8 @@ impl Roles {
             let by_ports = Role::by_ports(key) == Some(Role::Server);
             (Some(Role::Server), self.set(flow.hash, (!by_ports).then_some(flow.receiver)))
         } else {
-            (self.find(flow).or_else(|| Role::by_ports(key)), false)
+            let found = if self.taken > 0 { self.find(flow) } else { None };
+            (found.or_else(|| Role::by_ports(key)), false)
         }
     }
 
@@ -91,7 +94,8 @@ impl Roles {
         if found.is_some() || entry != 0 {
             let at = found.or_else(|| set.iter().position(|&entry| entry == 0)).unwrap_or(WAYS - 1);
             set[..=at].rotate_right(1);
-            set[0] = entry;
+            let replaced = std::mem::replace(&mut set[0], entry);
+            self.taken = self.taken + usize::from(entry != 0) - usize::from(replaced != 0);
         }
         entry != before
     }
@@ -168,7 +172,7 @@ mod tests {
             of(&mut roles, key, SYN);
             assert_eq!(later(&mut roles, key), [Role::by_ports(&key), Role::by_ports(&key.reversed())]);
             let free = [0; WAYS];
-            assert!(roles.sets.iter().all(|set| *set == free), "what ports tell takes no place");
+            assert!(roles.sets.iter().all(|set| *set == free) && roles.taken == 0, "what ports tell takes no place");
         }
     }
 
