@@ -24,8 +24,8 @@ impl Extractor {
     /// The group, by this grouping, of a packet with its `own` key, or with the reversed one, from an end with this role.
     #[inline]
     pub(crate) fn group(&self, grouping: &Grouping, packet: &Packet<'_>, role: Option<Role>, own: bool) -> Group {
-        let (is_first, service) = (grouping.begins_with_source(role, own), grouping.service(&packet.flow, role));
-        Group::of(packet, own, is_first, service).and(&self.masks[usize::from(!packet.flow.source.is_v4())])
+        let is_first = grouping.begins_with_source(role, own);
+        Group::of(packet, role, own, is_first).and(&self.masks[usize::from(!packet.flow.source.is_v4())])
     }
 
     /// Combines the words in pairs, so that the multiplications do not depend on one another.

@@ -1,6 +1,7 @@
 //! The fields of packets that define groups, and where a group has them.
 
 use crate::packet::Packet;
+use crate::pair::Role;
 use dwell_types::{Address, FlowKey, protocol};
 
 /// The fields that the packets of one group share, as words; zero where the grouping does not include a field:
@@ -21,15 +22,16 @@ impl PartialEq for Group {
 impl Eq for Group {}
 
 impl Group {
-    /// All fields of a packet with its `own` key, or with the reversed one, and this port of the server; the source is the first
-    /// end if `is_first`.
+    /// All fields of a packet with its `own` key, or with the reversed one; its source, which has this role, is the first end if
+    /// `is_first`. Where nothing tells who serves, both ports are equal.
     #[inline]
-    pub(super) fn of(packet: &Packet<'_>, own: bool, is_first: bool, service: u16) -> Self {
+    pub(super) fn of(packet: &Packet<'_>, role: Option<Role>, own: bool, is_first: bool) -> Self {
         let FlowKey { source, destination, source_port, destination_port, protocol } = packet.flow;
         let (there, back) = (source.halves(), destination.halves());
         let ((a, b), (c, d)) = if is_first { (there, back) } else { (back, there) };
         let (from, to) = if own { (source_port, destination_port) } else { (destination_port, source_port) };
         let vlan = packet.vlan.map_or(0, |id| TAGGED | u64::from(id));
+        let service = if role == Some(Role::Server) { source_port } else { destination_port };
         let ports = u64::from(from) << 48 | u64::from(to) << 32 | u64::from(service) << 16;
         Self([a, b, c, d, ports | vlan, u64::from(packet.dscp) << 8 | u64::from(protocol)])
     }

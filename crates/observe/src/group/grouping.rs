@@ -1,6 +1,6 @@
 use super::fields::{FIELDS, PORT};
 use crate::pair::Role;
-use dwell_types::{Address, FlowKey};
+use dwell_types::Address;
 use std::fmt;
 use std::str::FromStr;
 
@@ -124,16 +124,6 @@ impl Grouping {
         match (self.ends, role) {
             (Ends::ByRequest, _) | (Ends::ByRole, None) => own,
             (Ends::ByRole, Some(role)) => role == Role::Client,
-        }
-    }
-
-    /// The port of the end that serves, if it counts, else zero. Where nothing tells who serves, both ports are equal.
-    #[inline]
-    pub(super) const fn service(&self, flow: &FlowKey, role: Option<Role>) -> u16 {
-        match (self.fields[PORT], role) {
-            (false, _) => 0,
-            (true, Some(Role::Server)) => flow.source_port,
-            (true, Some(Role::Client) | None) => flow.destination_port,
         }
     }
 
