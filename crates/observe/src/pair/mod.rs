@@ -1,10 +1,9 @@
 //! From headers to requests and responses that share an id.
 //!
 //! Every rule looks at one packet at a time and keeps no state, except for tables of fixed size of QUIC's rules, of
-//! `tcp-response` for connections and, for flows whose numbers begin again, of `tcp-ack`; who serves is remembered, too, where
-//! it matters and ports do not tell: it determines whether the
+//! `tcp-response` for connections and, for flows whose numbers begin again, of `tcp-ack`: it determines whether the
 //! packet is a request or a response, and which fields give both the same id. Matching them is left to the caller, which
-//! stores the requests.
+//! stores the requests. Where it matters who serves, connections whose ports do not tell are remembered, too (`roles`).
 //!
 //! | rule | request | response | id: the flow, the requesting side, and |
 //! |---|---|---|---|
