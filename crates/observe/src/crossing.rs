@@ -48,9 +48,10 @@ mod drift;
 mod sightings;
 pub use sightings::{Sightings, Unreached};
 
-use crate::group::{Extractor, Grouping};
+use crate::group::{Extractor, Group, Grouping};
 use crate::observer::Frames;
 use crate::packet::{Packet, Tcp, Transport, port};
+use crate::pair::Role;
 use crate::parse::{self, Key, Reject};
 use dwell_types::{Crossing, FlowId, FlowKey, Frame, LinkType, PacketId, Timestamp, hash, protocol};
 use std::ops::Range;
@@ -175,7 +176,7 @@ impl Crossings {
             Ok(packet) => {
                 let flow = match &self.grouping {
                     None => packet.flow.absorb(self.flows),
-                    Some((grouping, extractor)) => extractor.hash(&extractor.group(grouping, &packet, true)),
+                    Some((grouping, extractor)) => extractor.hash(&group(grouping, extractor, &packet)),
                 };
                 Some(self.passing(at, &packet, flow, bytes.len(), wire_length))
             }
@@ -206,7 +207,7 @@ impl Crossings {
         let Some((grouping, extractor)) = &self.grouping else { return key.to_string() };
         let transport = Transport::Other(&[]);
         let like = Packet { flow: key, vlan, dscp, identification: 0, length: 0, is_cut: false, transport };
-        grouping.name(&extractor.group(grouping, &like, true))
+        grouping.name(&group(grouping, extractor, &like))
     }
 
     /// How many frames were decoded, and how many rejected for which reason.
@@ -309,6 +310,12 @@ impl Crossings {
         self.cut += u64::from(is_cut && captured.len() < wanted);
         hash::bytes(state, captured.get(..wanted).unwrap_or(captured))
     }
+}
+
+/// The group of a packet. Ports tell who serves: the other point may not see the connection's beginning.
+#[inline(never)]
+fn group(grouping: &Grouping, extractor: &Extractor, packet: &Packet<'_>) -> Group {
+    extractor.group(grouping, packet, Role::by_ports(&packet.flow), true)
 }
 
 /// The TCP flags that nothing on the path clears: all except those of congestion control; and their place in the header.

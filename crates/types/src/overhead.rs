@@ -1,15 +1,15 @@
 /// What a memory holds besides a meter: some bytes, and tables of which each has an eighth of the whole, as far as that
-/// helps.
+/// helps, or some eighths of such a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overhead {
     fixed: usize,
-    tables: usize,
+    eighths: usize,
 }
 
 impl Overhead {
-    /// So many bytes and tables.
-    pub const fn new(fixed: usize, tables: usize) -> Self {
-        Self { fixed, tables }
+    /// So many bytes, and eighths of a table.
+    pub const fn new(fixed: usize, eighths: usize) -> Self {
+        Self { fixed, eighths }
     }
 
     /// The same and so many bytes more.
@@ -26,7 +26,7 @@ impl Overhead {
 
     /// The bytes of all of it in a memory of so many.
     pub const fn of(self, memory: usize) -> usize {
-        self.fixed + self.tables * Self::of_table(memory)
+        self.fixed + self.eighths * Self::of_table(memory) / 8
     }
 
     /// The least memory that leaves so many bytes.
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn the_least_memory_is_enough() {
-        for overhead in [Overhead::default(), Overhead::new(100, 0), Overhead::new(900, 1), Overhead::new(7, 2)] {
+        for overhead in [Overhead::default(), Overhead::new(100, 0), Overhead::new(900, 8), Overhead::new(7, 17)] {
             for bytes in [0, 1, 1_000, 8 << 10, 20 << 20, 1 << 40] {
                 let least = overhead.leaving(bytes);
                 assert!(least - overhead.of(least) >= bytes, "{overhead:?} {bytes}");
@@ -55,8 +55,9 @@ mod tests {
                 );
             }
         }
-        assert_eq!(Overhead::new(900, 1).of(8 << 10), 900 + (1 << 10));
-        assert_eq!(Overhead::new(900, 2).of(1 << 30), 900 + (4 << 20));
+        assert_eq!(Overhead::new(900, 8).of(8 << 10), 900 + (1 << 10));
+        assert_eq!(Overhead::new(900, 1).of(8 << 10), 900 + (1 << 7));
+        assert_eq!(Overhead::new(900, 16).of(1 << 30), 900 + (4 << 20));
         assert_eq!(Overhead::new(1, 0).leaving(usize::MAX), usize::MAX);
     }
 }

@@ -64,8 +64,9 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "PREFIX", value_delimiter = ',', help_heading = "What is measured")]
     pub(super) inside: Vec<Prefix>,
     /// Group delays by the request's src or dst, whole addresses or prefixes: src/24 (IPv6: /48), dst/48 (IPv4: whole
-    /// addresses), src/24/56 (IPv4/IPv6); by the client or the server, whoever asks: the ends with the higher and the lower
-    /// port; by vlan, port (the lower one, mostly the service), src-port, dst-port, dscp or protocol; several with commas.
+    /// addresses), src/24/56 (IPv4/IPv6); by the client or the server, whoever asks: the ends that opened and accepted the
+    /// connection, without a handshake those with the higher and the lower port; by vlan, port (the server's, mostly the
+    /// service), src-port, dst-port, dscp or protocol; several with commas.
     #[arg(long, value_name = "KEY", help_heading = "What is measured")]
     pub(super) group: Option<Grouping>,
     /// Also report the flows with the most bytes, each with its delays; the end with the higher port, mostly the client,

@@ -1,6 +1,6 @@
 //! Reports on captures, compared with the known truth.
 
-use crate::run::{assert_conserved, dwell, ends, line, lines, quantile, testdata};
+use crate::run::{assert_conserved, dwell, dwell_in, ends, line, lines, quantile, testdata};
 use dwell_report::quantiles::QUANTILES;
 use dwell_types::Nanos;
 use serde_json::Value;
@@ -257,6 +257,25 @@ fn the_tail_of_slow_handshakes_is_found() {
     assert!((value / truth - 1.0).abs() < 0.02 && high - low < 0.1e9, "{value} [{low}, {high}]");
 }
 
+/// Of simulated connections, the ports of some clients are lower than their server's 8443. Wherever the capture has both directions,
+/// and so the SYN-ACK, the service is known.
+#[test]
+fn services_on_higher_ports_than_their_clients() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(dwell_in(folder.path(), &["simulate", "--flows", "3000", "-w", "a.pcap"]).code, 0);
+    let of = |group: &str| {
+        let how = ["rtt", "a.pcap", "--match", "tcp-ack", "--group", group, "--max-groups", "8191", "--format", "json"];
+        let report = dwell_in(folder.path(), &how).ok().json();
+        let measured = |line: &&Value| line["samples"].as_u64() > Some(0);
+        let name = |line: &Value| line["group"].as_str().unwrap().to_owned();
+        lines(&report).iter().filter(measured).map(name).collect::<Vec<_>>()
+    };
+    let high = |name: &str| name.strip_prefix("port=").is_some_and(|port| port.parse::<u16>().unwrap() > 1023);
+    assert_eq!(of("port").iter().filter(|name| high(name)).collect::<Vec<_>>(), ["port=8443"]);
+    let servers = of("server");
+    assert!(servers.len() > 100 && servers.iter().all(|name| name.starts_with("server=198.") || name.contains(":5::")));
+}
+
 /// Legs and groups partition the exchanges: each is counted exactly once.
 #[test]
 fn legs_and_groups_divide_the_whole() {
@@ -276,7 +295,7 @@ fn legs_and_groups_divide_the_whole() {
     };
     let whole = totals(&[]);
     assert_eq!(whole["dns"], [2092, 2040, 2040]);
-    for group in ["src/24", "dst/16", "port", "dscp", "protocol", "src,dst-port"] {
+    for group in ["src/24", "dst/16", "server", "client,port", "port", "dscp", "protocol", "src,dst-port"] {
         assert_eq!(totals(&["--group", group, "--max-groups", "1000"]), whole, "{group}");
         assert_eq!(totals(&["--group", group, "--max-groups", "3"]), whole, "{group}");
     }

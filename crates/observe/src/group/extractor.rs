@@ -1,6 +1,7 @@
 use super::fields::{FIELDS, Field, Group};
 use super::grouping::{Grouping, Lengths};
 use crate::packet::Packet;
+use crate::pair::Role;
 use dwell_types::{Address, Prefix, hash};
 
 /// Extracts the groups of packets: a grouping in the form used for each packet, computed in advance.
@@ -20,11 +21,11 @@ impl Extractor {
         }
     }
 
-    /// The group, by this grouping, of a packet with its `own` key, or with the reversed one.
+    /// The group, by this grouping, of a packet with its `own` key, or with the reversed one, from an end with this role.
     #[inline]
-    pub(crate) fn group(&self, grouping: &Grouping, packet: &Packet<'_>, own: bool) -> Group {
-        let is_first = grouping.begins_with_source(&packet.flow, own);
-        Group::of(packet, own, is_first).and(&self.masks[usize::from(!packet.flow.source.is_v4())])
+    pub(crate) fn group(&self, grouping: &Grouping, packet: &Packet<'_>, role: Option<Role>, own: bool) -> Group {
+        let is_first = grouping.begins_with_source(role, own);
+        Group::of(packet, role, own, is_first).and(&self.masks[usize::from(!packet.flow.source.is_v4())])
     }
 
     /// Combines the words in pairs, so that the multiplications do not depend on one another.

@@ -1,11 +1,12 @@
 //! The fields of packets that define groups, and where a group has them.
 
 use crate::packet::Packet;
+use crate::pair::Role;
 use dwell_types::{Address, FlowKey, protocol};
 
 /// The fields that the packets of one group share, as words; zero where the grouping does not include a field:
 ///
-/// `[first end, first end, second end, second end, source port | destination port | lower port | VLAN id, DSCP |
+/// `[first end, first end, second end, second end, source port | destination port | the server's port | VLAN id, DSCP |
 /// protocol]`; the ends are the source's address and the destination's, in an order that the grouping chooses.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Group(pub(super) [u64; 6]);
@@ -21,15 +22,17 @@ impl PartialEq for Group {
 impl Eq for Group {}
 
 impl Group {
-    /// All fields of a packet with its `own` key, or with the reversed one; its source is the first end if `is_first`.
+    /// All fields of a packet with its `own` key, or with the reversed one; its source, which has this role, is the first end if
+    /// `is_first`. Where nothing tells who serves, both ports are equal.
     #[inline]
-    pub(super) fn of(packet: &Packet<'_>, own: bool, is_first: bool) -> Self {
+    pub(super) fn of(packet: &Packet<'_>, role: Option<Role>, own: bool, is_first: bool) -> Self {
         let FlowKey { source, destination, source_port, destination_port, protocol } = packet.flow;
         let (there, back) = (source.halves(), destination.halves());
         let ((a, b), (c, d)) = if is_first { (there, back) } else { (back, there) };
         let (from, to) = if own { (source_port, destination_port) } else { (destination_port, source_port) };
         let vlan = packet.vlan.map_or(0, |id| TAGGED | u64::from(id));
-        let ports = u64::from(from) << 48 | u64::from(to) << 32 | u64::from(from.min(to)) << 16;
+        let service = if role == Some(Role::Server) { source_port } else { destination_port };
+        let ports = u64::from(from) << 48 | u64::from(to) << 32 | u64::from(service) << 16;
         Self([a, b, c, d, ports | vlan, u64::from(packet.dscp) << 8 | u64::from(protocol)])
     }
 
@@ -72,6 +75,9 @@ pub(super) const FIELDS: [Field; 6] = [
     Field { name: "dscp", word: 5, shift: 8, bits: 8, value: |dscp| dscp.to_string() },
     Field { name: "protocol", word: 5, shift: 0, bits: 8, value: protocol_name },
 ];
+
+/// The place of the server's port among them.
+pub(super) const PORT: usize = 2;
 
 impl Field {
     /// The bits of its word that it takes.

@@ -1,6 +1,6 @@
-use super::fields::FIELDS;
-use dwell_types::{Address, FlowKey};
-use std::cmp::Ordering;
+use super::fields::{FIELDS, PORT};
+use crate::pair::Role;
+use dwell_types::Address;
 use std::fmt;
 use std::str::FromStr;
 
@@ -9,8 +9,9 @@ use std::str::FromStr;
 /// - `src`, `dst`: the address of the request's sender or receiver; `src/24` its first 24 bits with IPv4 and twice as
 ///   many with IPv6, `src/48` (more than 32) the whole address with IPv4 and 48 bits with IPv6, `src/24/56` both as
 ///   given;
-/// - `client`, `server`: the same of the end with the higher port, and of that with the lower one, whichever of them asks;
-/// - `src-port`, `dst-port`, and `port`: the lower of the two, usually that of the service;
+/// - `client`, `server`: the same of the end that opened the connection, and of that which accepted it, whichever of them asks;
+///   without a handshake, of the end with the higher port, and of that with the lower one;
+/// - `src-port`, `dst-port`, and `port`: that of the server;
 /// - `vlan`: the outermost VLAN id; `dscp`; `protocol`.
 ///
 /// ```
@@ -34,17 +35,17 @@ enum Ends {
     /// The one that sends the request: `src`, then `dst`.
     #[default]
     ByRequest,
-    /// The one with the higher port: `client`, then `server`.
-    ByPort,
+    /// The one that opened the connection: `client`, then `server`.
+    ByRole,
 }
 
 impl Ends {
-    const ALL: [Self; 2] = [Self::ByRequest, Self::ByPort];
+    const ALL: [Self; 2] = [Self::ByRequest, Self::ByRole];
 
     const fn names(self) -> [&'static str; 2] {
         match self {
             Self::ByRequest => ["src", "dst"],
-            Self::ByPort => ["client", "server"],
+            Self::ByRole => ["client", "server"],
         }
     }
 }
@@ -65,7 +66,7 @@ pub enum GroupingError {
     Length(String),
     /// The part is named twice.
     Twice(String),
-    /// The part names an end by its port where another one is named by the request, or the other way round.
+    /// The part names an end by its role where another one is named by the request, or the other way round.
     Mixed(String),
 }
 
@@ -88,8 +89,8 @@ impl fmt::Display for GroupingError {
             Self::Twice(part) => write!(f, "group '{part}' is given twice"),
             Self::Mixed(part) => write!(
                 f,
-                "group '{part}' cannot be combined with the end before it: client and server are told apart by their ports, src \
-                 and dst by who asks"
+                "group '{part}' cannot be combined with the end before it: client and server are told apart by who \
+                 opened the connection, src and dst by who asks"
             ),
         }
     }
@@ -116,18 +117,19 @@ impl Lengths {
 }
 
 impl Grouping {
-    /// Whether a request with the packet's `own` key, or with the reversed one, has the packet's source as first end. Equal
-    /// ports, such as of NTP between servers, do not tell who serves: whoever is asked.
+    /// Whether a request with the packet's `own` key, or with the reversed one, has the packet's source as first end, which has
+    /// this role. Where nothing tells who serves, as between servers of NTP, it is who is asked.
     #[inline]
-    pub(crate) fn begins_with_source(&self, flow: &FlowKey, own: bool) -> bool {
-        match self.ends {
-            Ends::ByRequest => own,
-            Ends::ByPort => match flow.source_port.cmp(&flow.destination_port) {
-                Ordering::Greater => true,
-                Ordering::Less => false,
-                Ordering::Equal => own,
-            },
+    pub(crate) fn begins_with_source(&self, role: Option<Role>, own: bool) -> bool {
+        match (self.ends, role) {
+            (Ends::ByRequest, _) | (Ends::ByRole, None) => own,
+            (Ends::ByRole, Some(role)) => role == Role::Client,
         }
+    }
+
+    /// Whether it matters which end serves.
+    pub(super) fn needs_roles(&self) -> bool {
+        self.ends == Ends::ByRole || self.fields[PORT]
     }
 
     /// The ends whose addresses count, by name.

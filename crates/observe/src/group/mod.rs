@@ -11,6 +11,7 @@ mod extractor;
 pub(crate) use extractor::Extractor;
 
 use crate::packet::Packet;
+use crate::pair::Role;
 use dwell_types::{Series, hash};
 
 /// The groups of the requests seen so far, in a table of fixed size.
@@ -21,6 +22,9 @@ use dwell_types::{Series, hash};
 #[derive(Debug)]
 pub struct Groups {
     grouping: Grouping,
+    /// What the sender of the packet at hand is. It is not passed along with the packet, which groups that do not need it would
+    /// pay for.
+    sender: Option<Role>,
     /// Boxed, so that an observer without groups is no larger.
     extractor: Box<Extractor>,
     /// Group `i + 1` is at index `i`; never grows beyond its initial capacity.
@@ -36,11 +40,23 @@ impl Groups {
         let most = most.clamp(1, usize::from(Series::GROUPS) - 1);
         Self {
             grouping,
+            sender: None,
             extractor: Box::new(Extractor::new(grouping, hash::start(seed))),
             groups: Vec::with_capacity(most),
             most,
             slots: vec![0; (2 * most).next_power_of_two()].into_boxed_slice(),
         }
+    }
+
+    /// Whether it matters which end serves.
+    pub(crate) fn need_roles(&self) -> bool {
+        self.grouping.needs_roles()
+    }
+
+    /// Says what the sender of the next packet is, if that is known; to be told of each if the groups
+    /// [need it](Self::need_roles).
+    pub(crate) fn set_sender(&mut self, role: Option<Role>) {
+        self.sender = role;
     }
 
     /// The groups of the observations of a packet.
@@ -51,7 +67,7 @@ impl Groups {
     /// The group of a request with the packet's `own` key, or with the reversed one. Created only if the packet `asks`.
     #[inline(never)]
     fn look_up(&mut self, packet: &Packet<'_>, own: bool, asks: bool) -> Lookup {
-        let group = self.extractor.group(&self.grouping, packet, own);
+        let group = self.extractor.group(&self.grouping, packet, self.sender, own);
         match self.probe(&group) {
             Ok(number) => Lookup::Number(number),
             Err(slot) if asks => Lookup::Number(self.add(group, slot)),
@@ -222,22 +238,33 @@ mod tests {
         assert_eq!(groups.count(), 3);
     }
 
-    /// The server is the end with the lower port, whoever asks; where ports do not tell, whoever is asked.
+    /// The server is the end with that role, whatever the ports and whoever asks; where nothing tells, whoever is asked.
     #[test]
-    fn servers_are_told_by_their_ports() {
-        let mut groups = groups("server", 10);
+    fn servers_are_told_by_their_roles() {
+        use Role::{Client, Server};
         let there = packet("10.1.2.3", "192.0.2.1", 0);
         let back = Packet { flow: there.flow.reversed(), ..there };
-        for (packet, own) in [(&there, true), (&there, false), (&back, true), (&back, false)] {
-            assert_eq!(groups.of(packet).number(own, true), 1, "{own}");
+        for (role, other, name) in [
+            (Client, Server, "client=10.1.2.3 server=192.0.2.1 port=443"),
+            (Server, Client, "client=192.0.2.1 server=10.1.2.3 port=40000"),
+        ] {
+            let mut groups = groups("client,server,port", 10);
+            for (packet, role) in [(&there, role), (&back, other)] {
+                groups.set_sender(Some(role));
+                for own in [true, false] {
+                    assert_eq!(groups.of(packet).number(own, true), 1, "{role:?} {own}");
+                }
+            }
+            assert_eq!(groups.name(1), name);
         }
+        let mut groups = groups("server,port", 10);
         let between_servers =
             |packet| Packet { flow: FlowKey { source_port: 123, destination_port: 123, ..packet }, ..there };
         let [there, back] = [there.flow, back.flow].map(between_servers);
         let numbers =
             [(&there, true), (&back, false), (&back, true)].map(|(packet, own)| groups.of(packet).number(own, true));
         assert_eq!(numbers, [1, 1, 2]);
-        assert_eq!([1, 2].map(|number| groups.name(number)), ["server=192.0.2.1", "server=10.1.2.3"]);
+        assert_eq!([1, 2].map(|number| groups.name(number)), ["server=192.0.2.1 port=123", "server=10.1.2.3 port=123"]);
     }
 
     #[test]

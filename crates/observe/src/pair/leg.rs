@@ -52,8 +52,8 @@ const fn way(source_inside: bool, destination_inside: bool) -> Leg {
 #[cfg(test)]
 mod tests {
     use crate::packet::Tcp;
-    use crate::pair::tests::{Pair, segment};
-    use dwell_types::{Leg, Match, Observation};
+    use crate::pair::tests::{self, Pair, segment};
+    use dwell_types::{FlowKey, Leg, Match, Observation, protocol};
 
     fn legs(pair: &mut Pair, client: bool, segment: &Tcp<'_>) -> Vec<(char, Match, Leg)> {
         let seen = if client { pair.client(segment) } else { pair.server(segment) };
@@ -91,7 +91,7 @@ mod tests {
         }
     }
 
-    /// Whichever side ends a connection, its leg is that of the SYN, if the client has the higher port.
+    /// Whichever side ends a connection, its leg is that of the SYN, if the client has the higher port, or the SYN-ACK was seen.
     #[test]
     fn connections_have_the_leg_of_their_client() {
         let flow = Match::TcpFlow;
@@ -100,6 +100,22 @@ mod tests {
             assert_eq!(legs(&mut pair, true, &segment(Tcp::SYN, 1, 0)), [('?', flow, leg)]);
             for is_client in [true, false] {
                 assert_eq!(legs(&mut pair, is_client, &segment(Tcp::FIN | Tcp::ACK, 2, 2)), [('!', flow, leg)]);
+            }
+            // A service on a higher port than its client's; sides change if its SYN-ACK is not in the capture.
+            for is_accepted in [true, false] {
+                let key = FlowKey { destination_port: 50_051, ..tests::flow(protocol::TCP) };
+                let mut pair = Pair::inside(&[flow], &[inside]);
+                pair.key = key;
+                legs(&mut pair, true, &segment(Tcp::SYN, 1, 0));
+                if is_accepted {
+                    legs(&mut pair, false, &segment(Tcp::SYN | Tcp::ACK, 1, 2));
+                }
+                for is_client in [true, false] {
+                    let [(_, _, of)] = legs(&mut pair, is_client, &segment(Tcp::FIN | Tcp::ACK, 2, 2))[..] else {
+                        panic!()
+                    };
+                    assert_eq!(of == leg, is_accepted, "{inside} {is_client}");
+                }
             }
         }
     }

@@ -3,7 +3,7 @@
 //! Every rule looks at one packet at a time and keeps no state, except for tables of fixed size of QUIC's rules, of
 //! `tcp-response` for connections and, for flows whose numbers begin again, of `tcp-ack`: it determines whether the
 //! packet is a request or a response, and which fields give both the same id. Matching them is left to the caller, which
-//! stores the requests.
+//! stores the requests. Where it matters who serves, connections whose ports do not tell are remembered, too (`roles`).
 //!
 //! | rule | request | response | id: the flow, the requesting side, and |
 //! |---|---|---|---|
@@ -34,6 +34,9 @@ mod ack;
 mod wraps;
 // `tcp-ts`: the TCP timestamp option.
 mod timestamps;
+// Which end of a connection serves.
+mod roles;
+pub(crate) use roles::Role;
 // `tcp-response`: what a client sends, and what the server sends in response.
 mod response;
 // `tcp-flow`: from the first SYN to the first FIN or RST.
@@ -58,9 +61,10 @@ use crate::group::Groups;
 use crate::packet::{Packet, Tcp, Transport};
 use dwell_types::{FlowKey, IdForm, Match, Overhead, Prefix, Sink, Timestamp};
 use emitter::Emitter;
-use ids::Ids;
+use ids::{Flow, Ids};
 use quic::{Handshakes, Spin};
 use response::Connections;
+use roles::Roles;
 use wraps::Wraps;
 
 /// The ports that rules know.
@@ -90,12 +94,41 @@ struct Rules {
     used: Used,
     ids: Ids,
     wraps: Wraps,
-    /// Present if `tcp-response` is in use.
-    connections: Option<Box<Connections>>,
+    /// Present if it matters which end of a connection serves.
+    followed: Option<Box<Followed>>,
     /// Present if `quic-handshake` is in use.
     handshakes: Option<Handshakes>,
     /// Present if `quic-spin` is in use.
     spin: Option<Spin>,
+}
+
+/// What is known of connections of TCP.
+#[derive(Debug)]
+struct Followed {
+    roles: Roles,
+    /// Present if `tcp-response` is in use.
+    connections: Option<Connections>,
+}
+
+impl Followed {
+    /// What the sender of a segment is, if anything tells.
+    #[inline(never)]
+    fn role(&mut self, flow: Flow, key: &FlowKey, segment: &Tcp<'_>) -> Option<Role> {
+        let (role, is_new) = self.roles.of(flow, key, segment);
+        if is_new && let Some(connections) = &mut self.connections {
+            connections.forget(flow.hash);
+        }
+        role
+    }
+}
+
+/// What was determined of a packet before its rules are applied.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sender {
+    /// `None` if nothing tells, or where it does not matter.
+    role: Option<Role>,
+    /// The flow of a segment whose role is known from it.
+    flow: Option<Flow>,
 }
 
 /// Which rules are in use.
@@ -140,10 +173,13 @@ impl Pairing {
         groups: Option<Groups>,
         seed: u64,
     ) -> Self {
-        let rules = Rules::new(matches, ids, seed, bytes);
         let names = !inside.is_empty() || groups.is_some();
+        let needs_roles = matches.contains(&Match::TcpResponse)
+            || names && matches.contains(&Match::TcpFlow)
+            || groups.as_ref().is_some_and(Groups::need_roles);
+        let rules = Rules::new(matches, needs_roles, ids, seed, bytes);
         Self {
-            needs_only_numbers: !names && rules.connections.is_none() && rules.used.needs_only_numbers(),
+            needs_only_numbers: !names && rules.followed.is_none() && rules.used.needs_only_numbers(),
             rules,
             names,
             inside: inside.into(),
@@ -160,13 +196,31 @@ impl Pairing {
         if packet.is_cut {
             self.see_cut(packet.flow, packet.transport);
         }
+        if self.rules.followed.is_some() {
+            return self.observe_followed(packet, at, sink);
+        }
+        self.observe_from(Sender::default(), packet, at, sink);
+    }
+
+    /// The same where it matters who serves. Separate, so that otherwise nothing is paid for it.
+    #[inline(never)]
+    fn observe_followed(&mut self, packet: &Packet<'_>, at: Timestamp, sink: &mut impl Sink) {
+        let sender = self.rules.sender(packet);
+        if let Some(groups) = &mut self.groups {
+            groups.set_sender(sender.role);
+        }
+        self.observe_from(sender, packet, at, sink);
+    }
+
+    #[inline(always)]
+    fn observe_from(&mut self, sender: Sender, packet: &Packet<'_>, at: Timestamp, sink: &mut impl Sink) {
         if !self.names {
-            return self.rules.observe(packet, at, sink);
+            return self.rules.observe(packet, sender, at, sink);
         }
         let legs = Legs::new(&self.inside, &packet.flow);
         self.is_inside_seen |= legs.as_ref().is_some_and(Legs::touch_inside);
         let groups = self.groups.as_mut().map(|groups| groups.of(packet));
-        self.rules.observe(packet, at, &mut Named { flow: &packet.flow, legs, groups, sink });
+        self.rules.observe(packet, sender, at, &mut Named { role: sender.role, legs, groups, sink });
     }
 
     /// Whether legs and groups are not needed, and all rules but DNS use only a segment's flow and numbers.
@@ -180,7 +234,7 @@ impl Pairing {
     pub(crate) fn observe_tcp(&mut self, key: &FlowKey, segment: &Tcp<'_>, at: Timestamp, to: &mut impl Sink) -> bool {
         let is_paired = !(self.rules.used.dns && dns::is_tcp(key));
         if is_paired {
-            self.rules.tcp::<false, _>(key, segment, at, to);
+            self.rules.tcp::<false, _>(key, segment, Sender::default(), at, to);
         }
         is_paired
     }
@@ -237,21 +291,22 @@ impl Pairing {
 
     /// Segments whose payload was not captured, so that `tcp-response` cannot tell what TLS sends by itself in them.
     pub fn unread_payloads(&self) -> u64 {
-        self.rules.connections.as_ref().map_or(0, |connections| connections.unread())
+        self.rules.connections().map_or(0, Connections::unread)
     }
 
-    /// The tables in which connections that begin are followed: their number, and their bytes.
+    /// The tables in which connections are followed: their shares, in eighths of a table, and their bytes.
     fn following(&self) -> [usize; 2] {
-        let connections = self.rules.connections.as_ref().map(|connections| connections.state_bytes());
-        let handshakes = self.rules.handshakes.as_ref().map(Handshakes::state_bytes);
-        let tables = [connections, handshakes];
-        [tables.iter().flatten().count(), tables.iter().flatten().sum()]
+        let roles = self.rules.followed.as_ref().map(|followed| (1, followed.roles.state_bytes()));
+        let connections = self.rules.connections().map(|connections| (8, connections.state_bytes()));
+        let handshakes = self.rules.handshakes.as_ref().map(|handshakes| (8, handshakes.state_bytes()));
+        let tables = || [roles, connections, handshakes].into_iter().flatten();
+        [tables().map(|(eighths, _)| eighths).sum(), tables().map(|(_, bytes)| bytes).sum()]
     }
 
     /// What takes part of a memory: at most, and with tables of whatever size.
     pub(crate) fn overhead(&self) -> Overhead {
-        let [tables, bytes] = self.following();
-        Overhead::new(self.most_bytes() - bytes, tables)
+        let [eighths, bytes] = self.following();
+        Overhead::new(self.most_bytes() - bytes, eighths)
     }
 
     /// The most that the data structures grow to, in bytes.
@@ -265,7 +320,7 @@ impl Pairing {
         size_of::<Self>()
             + size_of_val(&*self.inside)
             + self.groups.as_ref().map_or(0, Groups::state_bytes)
-            + self.rules.connections.as_ref().map_or(0, |_| size_of::<Connections>())
+            + self.rules.followed.as_ref().map_or(0, |_| size_of::<Followed>())
             + self.following()[1]
             + self.rules.spin.as_ref().map_or(0, Spin::state_bytes)
             + self.rules.wraps.state_bytes()
@@ -273,7 +328,7 @@ impl Pairing {
 }
 
 impl Rules {
-    fn new(matches: &[Match], form: IdForm, seed: u64, following: usize) -> Self {
+    fn new(matches: &[Match], needs_roles: bool, form: IdForm, seed: u64, following: usize) -> Self {
         let (mut used, mut connections, mut handshakes, mut spin) = (Used::default(), None, None, None);
         for matching in matches {
             match matching {
@@ -283,7 +338,7 @@ impl Rules {
                     IdForm::Plain => used.plain_ack = true,
                 },
                 Match::TcpTs => used.timestamps = true,
-                Match::TcpResponse => connections = Some(Box::new(Connections::within(following))),
+                Match::TcpResponse => connections = Some(Connections::within(following)),
                 Match::TcpFlow => used.lifetime = true,
                 Match::Dns => used.dns = true,
                 Match::Ntp => used.ntp = true,
@@ -293,13 +348,30 @@ impl Rules {
                 Match::Events => {}
             }
         }
-        Self { used, ids: Ids::new(seed), wraps: Wraps::default(), connections, handshakes, spin }
+        let followed = needs_roles.then(|| Box::new(Followed { roles: Roles::within(following / 8), connections }));
+        Self { used, ids: Ids::new(seed), wraps: Wraps::default(), followed, handshakes, spin }
+    }
+
+    fn connections(&self) -> Option<&Connections> {
+        self.followed.as_ref()?.connections.as_ref()
     }
 
     #[inline(always)]
-    fn observe(&mut self, packet: &Packet<'_>, at: Timestamp, sink: &mut impl Sink) {
+    fn sender(&mut self, packet: &Packet<'_>) -> Sender {
+        let key = &packet.flow;
+        match (&packet.transport, &mut self.followed) {
+            (Transport::Tcp(segment), Some(followed)) => {
+                let flow = self.ids.flow(key);
+                Sender { role: followed.role(flow, key, segment), flow: Some(flow) }
+            }
+            _ => Sender { role: Role::by_ports(key), flow: None },
+        }
+    }
+
+    #[inline(always)]
+    fn observe(&mut self, packet: &Packet<'_>, sender: Sender, at: Timestamp, sink: &mut impl Sink) {
         match packet.transport {
-            Transport::Tcp(segment) => self.tcp::<true, _>(&packet.flow, &segment, at, sink),
+            Transport::Tcp(segment) => self.tcp::<true, _>(&packet.flow, &segment, sender, at, sink),
             Transport::Udp(payload) => self.udp(packet.flow, payload, at, sink),
             Transport::Icmp(message) => self.icmp(packet.flow, message, at, sink),
             Transport::Other(_) => {}
@@ -308,9 +380,17 @@ impl Rules {
 
     /// Applies the rules for handshakes and acknowledgements, and all others in use if `OTHERS`.
     #[inline(always)]
-    fn tcp<const OTHERS: bool, S: Sink>(&mut self, key: &FlowKey, segment: &Tcp<'_>, at: Timestamp, sink: &mut S) {
+    fn tcp<const OTHERS: bool, S: Sink>(
+        &mut self,
+        key: &FlowKey,
+        segment: &Tcp<'_>,
+        Sender { role, flow }: Sender,
+        at: Timestamp,
+        sink: &mut S,
+    ) {
         let (used, wraps) = (self.used, &mut self.wraps);
-        let to = &mut Emitter::new(&self.ids, key, at, sink);
+        let flow = flow.unwrap_or_else(|| self.ids.flow(key));
+        let to = &mut Emitter { ids: &self.ids, flow, at, sink };
         let dns = OTHERS && used.dns && dns::is_tcp(key) && !segment.payload.is_empty();
         if used.handshake {
             handshake::responses(segment, to);
@@ -325,8 +405,10 @@ impl Rules {
             if used.timestamps {
                 timestamps::response(segment, to);
             }
-            if let Some(connections) = &mut self.connections {
-                response::response(key, segment, connections, &mut to.reborrow());
+            if role == Some(Role::Server)
+                && let Some(Followed { connections: Some(connections), .. }) = self.followed.as_deref_mut()
+            {
+                response::response(segment, connections, &mut to.reborrow());
             }
             if used.lifetime {
                 lifetime::response(segment, to);
@@ -348,8 +430,10 @@ impl Rules {
             if used.timestamps {
                 timestamps::request(segment, to);
             }
-            if let Some(connections) = &mut self.connections {
-                response::request(key, segment, connections, &mut to.reborrow());
+            if role == Some(Role::Client)
+                && let Some(Followed { connections: Some(connections), .. }) = self.followed.as_deref_mut()
+            {
+                response::request(segment, connections, &mut to.reborrow());
             }
             if used.lifetime {
                 lifetime::request(segment, to);
@@ -487,7 +571,7 @@ mod tests {
     /// The two ends of a flow, and the pairing of their packets. Each packet comes 1 ms after the one before.
     pub(super) struct Pair {
         pairing: Pairing,
-        key: FlowKey,
+        pub(super) key: FlowKey,
         now: i64,
     }
 
@@ -684,6 +768,76 @@ mod tests {
         assert_eq!(groups(client + 6, server + 7, Tcp::ACK), [2, 1, 2]);
         let names: Vec<_> = (0..3).map(|number| pairing.groups().unwrap().name(number)).collect();
         assert_eq!(names, ["other", "src=10.1.2.0/24", "src=192.0.2.0/24"]);
+    }
+
+    /// The groups of what both ends of a connection say, in any direction: who accepts serves, else who has the lower port. As of
+    /// all protocols without handshakes.
+    #[test]
+    fn groups_know_who_serves() {
+        let (client, server) = ("client=10.0.0.1 server=192.0.2.7", "client=192.0.2.7 server=10.0.0.1");
+        for (port, by_ports) in [(443, format!("{client} port=443")), (50_051, format!("{server} port=50000"))] {
+            let there = FlowKey { destination_port: port, ..flow(protocol::TCP) };
+            let by_handshake = format!("{client} port={port}");
+            let on_the_other_side = format!("{server} port=50000");
+            let syn = segment(Tcp::SYN, 0, 0);
+            let syn_ack = segment(Tcp::SYN | Tcp::ACK, 0, 1);
+            let data = Tcp { payload_length: 1, ..segment(Tcp::ACK, 1, 1) };
+            let groups = || Some(Groups::new("client,server,port".parse().unwrap(), 10, 1));
+            let new = || Pairing::new(&[Match::TcpAck, Match::Dns], IdForm::Hashed, Vec::new(), groups(), 1);
+            let group = |pairing: &mut Pairing, flow, transport| {
+                let packet =
+                    Packet { flow, vlan: None, dscp: 0, identification: 0, length: 40, is_cut: false, transport };
+                let mut group = None;
+                let at = Timestamp::from_nanos(1);
+                pairing.observe(&packet, at, &mut |seen| group = Some(sighting(&seen).series.group));
+                pairing.groups().unwrap().name(group.unwrap())
+            };
+            let both = |pairing: &mut Pairing, segment| {
+                let [one, other] = [there, there.reversed()].map(|flow| group(pairing, flow, Transport::Tcp(segment)));
+                assert_eq!(one, other, "{port}");
+                one
+            };
+            // A connection that began before, and one that begins; then another one from the other side; then one without SYN-ACK.
+            let mut pairing = new();
+            assert_eq!(both(&mut pairing, data), by_ports);
+            assert_eq!(group(&mut pairing, there, Transport::Tcp(syn)), by_handshake);
+            assert_eq!(group(&mut pairing, there.reversed(), Transport::Tcp(syn_ack)), by_handshake);
+            assert_eq!(both(&mut pairing, data), by_handshake);
+            assert_eq!(group(&mut pairing, there, Transport::Tcp(syn_ack)), on_the_other_side);
+            assert_eq!(both(&mut pairing, data), on_the_other_side);
+            assert_eq!(group(&mut pairing, there, Transport::Tcp(syn)), by_handshake);
+            assert_eq!(both(&mut pairing, data), by_ports);
+        }
+        let groups = Groups::new("port".parse().unwrap(), 10, 1);
+        let mut pairing = Pairing::new(&[Match::Dns], IdForm::Hashed, Vec::new(), Some(groups), 1);
+        let flow = FlowKey { source_port: 53, destination_port: 50_000, ..flow(protocol::UDP) };
+        let query = [0, 9, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 1];
+        let transport = Transport::Udp(&query);
+        let packet = Packet { flow, vlan: None, dscp: 0, identification: 0, length: 45, is_cut: false, transport };
+        pairing.observe(&packet, Timestamp::from_nanos(1), &mut |_: Observation| ());
+        assert_eq!(pairing.groups().unwrap().name(1), "port=53");
+    }
+
+    /// Who serves is remembered only where it matters.
+    #[test]
+    fn roles_take_memory_where_they_matter() {
+        let tables = |matches: &[Match], inside: bool, group: Option<&str>| {
+            let inside = if inside { vec!["10.0.0.0/8".parse().unwrap()] } else { Vec::new() };
+            let groups = group.map(|group| Groups::new(group.parse().unwrap(), 10, 1));
+            Pairing::new(matches, IdForm::Hashed, inside, groups, 1).following()[0]
+        };
+        let usual = &Match::USUAL[..];
+        for group in [None, Some("src/24"), Some("src,dst,src-port,dst-port,vlan,dscp,protocol")] {
+            assert_eq!([tables(usual, false, group), tables(usual, true, group)], [0, 0], "{group:?}");
+        }
+        for group in ["client", "server/24", "port", "src,port"] {
+            assert_eq!(tables(usual, false, Some(group)), 1, "{group}");
+        }
+        let flow = &[Match::TcpFlow][..];
+        let of = [tables(flow, false, None), tables(flow, true, None), tables(flow, false, Some("src"))];
+        assert_eq!(of, [0, 1, 1]);
+        assert_eq!(tables(&Match::ALL, true, Some("server")), 1 + 2 * 8);
+        assert_eq!(tables(&[Match::TcpResponse], false, None), 1 + 8);
     }
 
     #[test]

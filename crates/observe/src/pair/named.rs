@@ -1,11 +1,12 @@
 use super::leg::Legs;
+use super::roles::Role;
 use crate::group::PacketGroups;
-use dwell_types::{ExchangeId, FlowKey, Leg, Match, Observation, Series, Sink};
+use dwell_types::{ExchangeId, Leg, Match, Observation, Series, Sink};
 
 /// Names the legs of a packet's observations and assigns their groups, then passes them on.
 pub(super) struct Named<'a, S> {
-    /// The flow of the packet.
-    pub(super) flow: &'a FlowKey,
+    /// What the packet's sender is, if that is known and matters.
+    pub(super) role: Option<Role>,
     /// `None` if legs are not named.
     pub(super) legs: Option<Legs>,
     /// `None` if there are no groups.
@@ -17,7 +18,7 @@ impl<S> Named<'_, S> {
     /// A series with its leg named and its group assigned.
     #[inline(always)]
     fn series(&mut self, mut series: Series, is_request: bool) -> Series {
-        let own = is_request || is_own(series, self.flow);
+        let own = is_request || is_own(series, self.role);
         if let Some(groups) = &mut self.groups {
             series.group = groups.number(own, is_request);
         }
@@ -48,13 +49,13 @@ impl<S: Sink> Sink for Named<'_, S> {
 /// reversed one, as far as the packet alone can tell: false for most.
 ///
 /// The *sum* of a handshake ends with a packet from the requesting side, and an edge of the spin bit follows another in
-/// the same direction. A `tcp-flow` may be ended by either side: the higher port is assumed to be the client's, a guess
-/// that decides under which leg or group a response is counted; delays belong to the series of their requests.
+/// the same direction. A `tcp-flow` may be ended by either side, and was requested by the client; where ports tell who that is,
+/// it is a guess that decides under which leg or group a response is counted; delays belong to the series of their requests.
 #[inline(always)]
-fn is_own(series: Series, packet: &FlowKey) -> bool {
+fn is_own(series: Series, sender: Option<Role>) -> bool {
     match series {
         Series { matching: Match::QuicSpin, .. } | Series { leg: Leg::Sum, .. } => true,
-        Series { matching: Match::TcpFlow, .. } => packet.is_to_server(),
+        Series { matching: Match::TcpFlow, .. } => sender == Some(Role::Client),
         _ => false,
     }
 }

@@ -13,8 +13,8 @@
 //! What TLS and HTTP/2 send by themselves asks for nothing and answers nothing, and does not count where numbers go on
 //! (`tls`). First responses that may be session tickets are not measured.
 //!
-//! The client is the end that a SYN-ACK goes to; where the capture has none, or the table of connections is full (`tls`), that
-//! with the higher port. Where both ports are equal, neither end is then.
+//! The client is the end that a SYN-ACK goes to; where the capture has none, or many connections have other ports than usual
+//! ([`roles`](super::roles)), that with the higher port. Where both ports are equal, neither end is then.
 //!
 //! A retransmission has the id of the first transmission if it ends and acknowledges at the same numbers (with TLS, if it ends
 //! there). The response does not name a copy: its TSecr is that of the first segment that was not acknowledged yet.
@@ -29,30 +29,25 @@ mod tls;
 pub(super) use tls::Connections;
 
 use super::emitter::Emitter;
-use super::handshake;
 use super::ids::Exchange;
 use crate::packet::Tcp;
-use dwell_types::{FlowKey, Sink};
+use dwell_types::Sink;
 
+/// Of a server's segment.
 #[inline(never)]
-pub(super) fn response<S: Sink>(key: &FlowKey, segment: &Tcp<'_>, known: &mut Connections, to: &mut Emitter<'_, S>) {
-    let is_from_server = key.reversed().is_to_server();
+pub(super) fn response<S: Sink>(segment: &Tcp<'_>, known: &mut Connections, to: &mut Emitter<'_, S>) {
     if has_data(segment)
-        && let Some(numbers) = known.answers(to.flow, is_from_server, segment)
+        && let Some(numbers) = known.answers(to.flow.hash, segment)
     {
         to.response(Exchange::Response, word(numbers), 0);
     }
 }
 
+/// Of a client's segment.
 #[inline(never)]
-pub(super) fn request<S: Sink>(key: &FlowKey, segment: &Tcp<'_>, known: &mut Connections, to: &mut Emitter<'_, S>) {
-    if handshake::opens(segment) {
-        known.forget(to.flow.hash);
-    } else if handshake::accepts(segment) {
-        known.accept(to.flow.hash, to.flow.receiver, key.reversed().is_to_server());
-    }
+pub(super) fn request<S: Sink>(segment: &Tcp<'_>, known: &mut Connections, to: &mut Emitter<'_, S>) {
     if has_data(segment)
-        && let Some(numbers) = known.asks(to.flow, key.is_to_server(), segment)
+        && let Some(numbers) = known.asks(to.flow.hash, segment)
         && segment.has(Tcp::PSH)
     {
         to.request(Exchange::Response, word(numbers), 0);

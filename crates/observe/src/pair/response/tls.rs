@@ -16,15 +16,13 @@
 //!
 //! Of records that are not captured the rest of a segment is taken to be one, or several as long as the last one before.
 //!
-//! **State.** The latest request of each connection with TLS, and who is the client of each whose ports say otherwise: 24 bytes,
-//! in sets of four, of which a new connection replaces that which asked least recently. Without it the next response must follow
-//! the request directly, and ports tell who serves.
+//! **State.** The latest request of each connection with TLS: 24 bytes, in sets of four, of which a new connection replaces that
+//! which asked least recently. Without it the next response must follow the request directly.
 //!
 //! **Broken by**: longer tickets; a first response as short as a ticket; a ticket or settings sent only after a request that
 //! acknowledges another ticket; ports that are used again without a SYN in the capture.
 
 use crate::packet::Tcp;
-use crate::pair::ids::Flow;
 use dwell_types::hash;
 
 /// A record's header: kind, version, length.
@@ -123,7 +121,7 @@ impl Sent {
     }
 }
 
-/// What is known of connections beyond their ports.
+/// What is known of connections with TLS.
 #[derive(Debug)]
 pub(in crate::pair) struct Connections {
     sets: Box<[[Connection; WAYS]]>,
@@ -133,7 +131,7 @@ pub(in crate::pair) struct Connections {
 
 const WAYS: usize = 4;
 
-/// Roles and numbers of one connection.
+/// One of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Connection {
     /// Half of the hash of the flow; the other half names the set. Zero in a free place.
@@ -145,16 +143,12 @@ struct Connection {
     stage: Stage,
     /// Whether it is known to be of version 1.3.
     is_recent: bool,
-    /// The side of the flow that opened it (see [`Flow::sender`]), if it has the lower port, or ports are equal.
-    client: Option<bool>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Stage {
-    /// Nothing is known but who the client is.
-    #[default]
-    Begun,
     /// The client has finished the handshake, but asked for nothing.
+    #[default]
     Finished,
     /// A request is open that the client sent before anything came since then.
     First,
@@ -167,11 +161,6 @@ enum Stage {
 }
 
 impl Connection {
-    /// Whether the numbers are known.
-    fn has_asked(&self) -> bool {
-        self.stage != Stage::Begun
-    }
-
     /// Whether this is a copy of the end of the request.
     fn is_request(&self, segment: &Tcp<'_>) -> bool {
         self.stage != Stage::Finished && self.request[0] == segment.end()
@@ -187,7 +176,7 @@ impl Connection {
         let is_early = match self.stage {
             Stage::Finished | Stage::First => true,
             Stage::Second => self.next[0] != segment.acknowledgement,
-            Stage::Begun | Stage::Later | Stage::Answered => false,
+            Stage::Later | Stage::Answered => false,
         };
         is_early && may_be_tickets(segment)
     }
@@ -221,47 +210,31 @@ impl Connections {
     }
 
     /// Another connection begins: what was known of the one before does not hold.
-    pub(super) fn forget(&mut self, flow: u64) {
+    pub(in crate::pair) fn forget(&mut self, flow: u64) {
         if let Some(known) = self.find(flow) {
             *known = Connection::default();
         }
     }
 
-    /// A connection was opened by this side of the flow; ports say so, too, if `is_usual`.
-    pub(super) fn accept(&mut self, flow: u64, client: bool, is_usual: bool) {
-        let client = (!is_usual).then_some(client);
-        if self.find(flow).and_then(|known| known.client) != client {
-            self.forget(flow);
-            if client.is_some() {
-                self.set(flow, Connection { client, ..Connection::default() });
-            }
-        }
-    }
-
-    /// Takes a segment with data; returns the numbers of the request, if its sender is the client, which ports say if `is_usual`, and
-    /// asks for something: its end and its acknowledgement number, of a copy those of the first one.
-    pub(super) fn asks(&mut self, flow: Flow, is_usual: bool, segment: &Tcp<'_>) -> Option<[u32; 2]> {
-        let known = self.find(flow.hash).copied();
-        let client = known.and_then(|known| known.client);
-        if client.map_or(!is_usual, |client| client != flow.sender) {
-            return None;
-        }
+    /// Takes a client's segment with data; returns the numbers of the request, if it asks for something: its end and its
+    /// acknowledgement number, of a copy those of the first one.
+    pub(super) fn asks(&mut self, flow: u64, segment: &Tcp<'_>) -> Option<[u32; 2]> {
+        let known = self.find(flow).copied();
         self.read(segment);
-        let known = known.filter(Connection::has_asked);
         let numbers = [segment.end(), segment.acknowledgement];
         let is_repeated = known.is_some_and(|known| (segment.end().wrapping_sub(known.request[0]) as i32) < 0);
-        let new = |stage| Connection { request: numbers, next: numbers, stage, client, ..Connection::default() };
+        let new = |stage| Connection { request: numbers, next: numbers, stage, ..Connection::default() };
         match Sent::of(segment, &known.unwrap_or_default()) {
             Sent::Handshake => None,
             Sent::Finished { asks } => {
                 if !is_repeated {
                     let stage = if asks { Stage::First } else { Stage::Finished };
-                    self.set(flow.hash, Connection { is_recent: true, ..new(stage) });
+                    self.set(flow, Connection { is_recent: true, ..new(stage) });
                 }
                 asks.then_some(numbers)
             }
             Sent::Notice => {
-                if let Some(known) = self.find(flow.hash).filter(|known| known.next[0] == segment.sequence) {
+                if let Some(known) = self.find(flow).filter(|known| known.next[0] == segment.sequence) {
                     known.next[0] = segment.end();
                 }
                 None
@@ -273,11 +246,9 @@ impl Connections {
                 match known {
                     Some(known) if !is_repeated => {
                         let stage = known.after(segment.acknowledgement);
-                        self.set(flow.hash, Connection { is_recent: known.is_recent, ..new(stage) });
+                        self.set(flow, Connection { is_recent: known.is_recent, ..new(stage) });
                     }
-                    None if sent == Sent::Request => self.set(flow.hash, new(Stage::Later)),
-                    // Keeps its place.
-                    None if client.is_some() => self.set(flow.hash, Connection { client, ..Connection::default() }),
+                    None if sent == Sent::Request => self.set(flow, new(Stage::Later)),
                     _ => {}
                 }
                 Some(numbers)
@@ -285,20 +256,14 @@ impl Connections {
         }
     }
 
-    /// Takes a segment with data; returns the numbers of the request that it would answer, if its sender is the server, which ports
-    /// say if `is_usual`.
-    pub(super) fn answers(&mut self, flow: Flow, is_usual: bool, segment: &Tcp<'_>) -> Option<[u32; 2]> {
-        let client = self.find(flow.hash).and_then(|known| known.client);
-        if client.map_or(!is_usual, |client| client != flow.receiver) {
-            return None;
-        }
+    /// Takes a server's segment with data; returns the numbers of the request that it would answer.
+    pub(super) fn answers(&mut self, flow: u64, segment: &Tcp<'_>) -> Option<[u32; 2]> {
         self.read(segment);
         if let Some((CHANGE_CIPHER..=HANDSHAKE, _)) = header(segment.payload) {
             return None;
         }
         let numbers = [segment.acknowledgement, segment.sequence];
-        let known = self.find(flow.hash).filter(|known| known.has_asked());
-        let Some(known) = known else { return Some(numbers) };
+        let Some(known) = self.find(flow) else { return Some(numbers) };
         if known.is_notice(segment) || known.may_be_tickets(segment) {
             if known.next[1] == segment.sequence {
                 known.next[1] = segment.end();
