@@ -26,6 +26,17 @@ pub fn check(link: LinkType, bytes: &[u8], wire: u32, key: Key) {
         let seen = crossings.observe(&frame);
         assert_eq!(seen.is_some(), other.is_ok());
         assert_eq!(crossings.observe(&frame), seen, "the same frame is the same packet");
+
+        // However long it says to be, it is few segments, each of them a packet.
+        const MTU: u32 = 576;
+        let mut crossings = Crossings::new(Settings { key, nat, mtu: Some(MTU), ..Settings::default() });
+        let mut segments = Vec::new();
+        crossings.segments(&frame, |passing| segments.push(passing));
+        assert_eq!(segments.is_empty(), seen.is_none());
+        assert!(segments.len() < 2_100 && segments.iter().all(|one| Some(one.flow) == seen.map(|seen| seen.flow)));
+        if let [rest @ .., _] = &segments[..] {
+            assert!(rest.iter().all(|one| one.crossing.bytes == MTU));
+        }
     }
 
     // A shorter cut yields the same packet, less of its payload, or says that it is cut.

@@ -14,13 +14,15 @@ use crate::packet::Tcp;
 
 /// The smallest full size, in bytes of payload: headers that leave less of the MTU than this are not those of long segments.
 const LEAST_SIZE: u32 = 256;
+/// The longest segment that Linux merges, in bytes: a record that says more is none.
+const LONGEST: u32 = 8 * 65_535;
 
 /// The segments of which the only one in a packet of this length consists, each with the length of its packet. It is longer than
 /// the MTU.
 pub(super) fn split<'a>(whole: Tcp<'a>, length: u32, mtu: u32) -> impl Iterator<Item = (Tcp<'a>, u32)> {
     let headers = length.saturating_sub(whole.payload_length);
     let full = mtu.saturating_sub(headers);
-    let is_long = full >= LEAST_SIZE && !whole.has(Tcp::SYN);
+    let is_long = full >= LEAST_SIZE && whole.payload_length <= LONGEST && !whole.has(Tcp::SYN);
     let size = if is_long { full } else { whole.payload_length.max(1) };
     (0..whole.payload_length.div_ceil(size).max(1)).map(move |number| {
         let begin = number * size;
@@ -76,11 +78,13 @@ mod tests {
         assert!(segments.iter().all(|(segment, _)| segment.acknowledgement == 5));
     }
 
-    /// Headers that leave nothing, lengths of nothing, and data on a SYN: one segment, as it is.
+    /// Headers that leave nothing, lengths of nothing or of too much, and data on a SYN: one segment, as it is.
     #[test]
     fn what_is_not_long_stays_whole() {
         assert_eq!(ends(long(60_000, 0), 1_300, 1_500), [(0, 60_000, 61_300)]);
         assert_eq!(ends(long(60_000, 0), 1_244, 1_500).len(), 235);
+        assert_eq!(ends(long(u32::MAX - 99, 0), 40, 1_500), [(0, u32::MAX - 99, u32::MAX - 59)]);
+        assert_eq!(ends(long(LONGEST, 0), 40, 1_500).len(), 360);
         assert_eq!(ends(long(2_000, Tcp::SYN), 40, 1_500), [(0, 2_000, 2_040)]);
         assert_eq!(ends(long(0, 0), 1_600, 1_500), [(0, 0, 1_600)]);
         assert_eq!(split(long(3_000, 0), 10, 1_500).map(|(_, bytes)| bytes).sum::<u32>(), 3_000);
