@@ -48,6 +48,23 @@ pub(super) fn range_of(sorted: &[impl Keyed], series: usize) -> Range<usize> {
     start..start + length
 }
 
+/// The same of a series that is nowhere before `from`, and found the sooner the nearer it is.
+pub(super) fn range_from(sorted: &[impl Keyed], from: usize, series: usize) -> Range<usize> {
+    let start = end_from(sorted, from, |number| number < series);
+    start..end_from(sorted, start, |number| number == series)
+}
+
+/// Where those items end that begin at `from`, and whose series are like this.
+fn end_from(sorted: &[impl Keyed], from: usize, is_like: impl Fn(usize) -> bool) -> usize {
+    let (mut start, mut step) = (from, 1);
+    while sorted.get(start + step - 1).is_some_and(|item| is_like(series_of(item.key()))) {
+        start += step;
+        step *= 2;
+    }
+    let end = sorted.len().min(start + step - 1);
+    start + sorted[start..end].partition_point(|item| is_like(series_of(item.key())))
+}
+
 #[inline]
 fn series_of(key: u64) -> usize {
     (key >> BIN_BITS) as usize
