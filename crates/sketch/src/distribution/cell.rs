@@ -275,6 +275,19 @@ mod tests {
         }
     }
 
+    proptest! {
+        /// From wherever a series is searched, if not from behind it, it is found.
+        #[test]
+        fn a_series_is_found_from_before(numbers in prop::collection::vec(0usize..12, 0..80), from in any::<prop::sample::Index>()) {
+            let mut keys: Vec<u64> = numbers.into_iter().map(|number| Cell::key(number, 0, 0, 0)).collect();
+            keys.sort_unstable();
+            for series in 0..13 {
+                let range = range_of(&keys, series);
+                prop_assert_eq!(range_from(&keys, from.index(range.start + 1), series), range);
+            }
+        }
+    }
+
     /// A million samples are added one by one to a sum whose last bit stands for 64 of them. Without dithering, the
     /// control that must fail, none would count.
     #[test]

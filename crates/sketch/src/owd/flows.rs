@@ -256,3 +256,49 @@ impl Flows {
             + search
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dwell_types::hash;
+
+    /// The flows that are replaced are those of the lowest ranks, of equal ones those with the lowest numbers, and the
+    /// highest of these is replaced first, whatever the number of flows with equal ranks.
+    #[test]
+    fn the_lowest_ranks_are_replaced() {
+        const MOST: usize = 200;
+        for sizes in [1, 3, 40, 1 << 20] {
+            let (mut flows, mut new, mut searches) = (Flows::new(MOST), 0, 0);
+            let mut expected: Vec<Ranked> = Vec::new();
+            for packet in 0..20_000 {
+                let random = hash::finish(packet);
+                // Some flows come again, most do not.
+                let flow = if random.is_multiple_of(4) { random >> 8 & 31 } else { packet + 100 };
+                let bytes = 40 + (random >> 40) as u32 % sizes;
+                let counted = flows.sent(FlowId(hash::finish(flow)), bytes).unwrap_or_else(|| {
+                    assert!(expected.is_empty());
+                    expected = flows.ranks().map(|(rank, number)| Ranked::new(rank, number)).collect();
+                    expected.sort_unstable();
+                    let vacated = flows.vacate();
+                    expected.truncate(vacated.len());
+                    let mut numbers: Vec<usize> = expected.iter().map(|ranked| ranked.number() as usize).collect();
+                    numbers.sort_unstable();
+                    assert_eq!(vacated, numbers);
+                    searches += 1;
+                    flows.sent(FlowId(hash::finish(flow)), bytes).unwrap()
+                });
+                if let (number, true) = counted {
+                    new += 1;
+                    if new > MOST {
+                        assert_eq!(expected.pop().map(Ranked::number), Some(number));
+                    }
+                }
+            }
+            assert!(searches > 100 && flows.replaced as usize >= new - MOST, "{searches} {new}");
+            assert_eq!((1..=MOST).filter(|&number| flows.is_vacant(number)).count(), expected.len());
+            assert!(flows.numbers.iter().all(|entry| !flows.is_vacant(entry.number as usize)));
+            let all: u64 = flows.sizes.iter().map(|size| size.sent.packets).sum();
+            assert_eq!(all, 20_000);
+        }
+    }
+}
