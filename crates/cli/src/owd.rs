@@ -84,7 +84,7 @@ fn measure(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
         }
         Ok(if has_results && outputs.samples.has_failed() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     })?;
-    let answer = comparer.answer();
+    let answer = comparer.answer(&points[0]);
     outputs.write_samples(&comparer.take_samples())?;
     outputs.take(comparer.take_intervals())?;
     let mut warnings = points.warnings();

@@ -5,7 +5,7 @@ use anyhow::Result;
 use dwell_capture::InputState;
 use dwell_capture::file::Stop;
 use dwell_observe::Frames;
-use dwell_observe::crossing::Directions;
+use dwell_observe::crossing::{Directions, Flow};
 use dwell_types::{Crossing, FlowKey, Nanos, Timestamp};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -91,6 +91,16 @@ impl Point {
     /// Addresses and ports of the next packet.
     pub(crate) fn key(&self) -> Option<FlowKey> {
         self.ahead.front()?.key()
+    }
+
+    /// What names the next packet's flow, later by [`Point::name`]; `None` in a log.
+    pub(crate) fn flow(&self) -> Option<&Flow> {
+        self.ahead.front()?.flow()
+    }
+
+    /// The name of the flow of a packet, of this point or another one that is read alike.
+    pub(crate) fn name(&self, flow: &Flow) -> String {
+        self.source.name(flow)
     }
 
     /// The name of the next packet's flow.

@@ -29,6 +29,7 @@
 
 use crate::Sample;
 use crate::distribution::{Ambiguous, DelayStore, Distribution};
+use crate::parts::ranked::Ranked;
 use crate::parts::table::{Number, Place, Table};
 use dwell_types::{FlowKey, Leg, Match, Nanos, Series, hash};
 use std::cmp::Reverse;
@@ -116,24 +117,6 @@ pub struct TopFlows {
     /// Possibly outdated ranks of all flows, the lowest first.
     ranks: BinaryHeap<Reverse<Ranked>>,
     start: u64,
-}
-
-/// A rank, and the number of its flow in the lowest bits: as one number, of which two are compared without a branch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Ranked(u128);
-
-impl Ranked {
-    const fn new(rank: u64, number: u32) -> Self {
-        Self((rank as u128) << u32::BITS | number as u128)
-    }
-
-    const fn rank(self) -> u64 {
-        (self.0 >> u32::BITS) as u64
-    }
-
-    const fn number(self) -> u32 {
-        self.0 as u32
-    }
 }
 
 #[derive(Clone, Debug)]

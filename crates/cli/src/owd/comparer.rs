@@ -24,8 +24,8 @@ pub(super) trait Comparer {
         Vec::new()
     }
 
-    /// All other results, when both points have ended.
-    fn answer(&mut self) -> Answer;
+    /// All other results, when both points have ended; both are read like the sender.
+    fn answer(&mut self, sender: &Point) -> Answer;
 }
 
 /// The result of a comparer.

@@ -6,7 +6,7 @@ use crate::Failure;
 use crate::points::{Point, Seen};
 use crate::units;
 use dwell_logs::told_apart;
-use dwell_observe::crossing::Directions;
+use dwell_observe::crossing::{Directions, Flow as Passage};
 use dwell_report::facts::Parameter;
 use dwell_report::owd::samples::Sample;
 use dwell_report::owd::{ClockDrift, ClockOffset, Drifts, Flow, Interval, Line};
@@ -61,19 +61,42 @@ impl Meters {
 }
 
 /// Names of flows, by their numbers from 1 on; 0 is the number of all others.
-struct Names(Vec<Box<str>>);
+struct Names(Vec<Name>);
+
+enum Name {
+    /// Not written yet: most flows that take turns will not be reported. Takes about as much memory as the text.
+    Of(Box<Passage>),
+    Text(Box<str>),
+}
 
 impl Names {
-    /// Gives a number to a flow, in place of the one that had it before.
-    fn set(&mut self, number: usize, name: Box<str>) {
-        match self.0.get_mut(number - 1) {
-            Some(before) => *before = name,
-            None => self.0.push(name),
+    /// Gives a number to the flow of a point's next packet, in place of the one that had it before. Its name is written
+    /// now, or by [`Names::write`].
+    fn set(&mut self, number: usize, point: &Point, is_written: bool) {
+        let text = || Name::Text(point.flow_name().into());
+        let flow = point.flow().filter(|_| !is_written);
+        match (self.0.get_mut(number - 1), flow) {
+            (Some(Name::Of(before)), Some(flow)) => **before = *flow,
+            (Some(before), _) => *before = text(),
+            (None, flow) => self.0.push(flow.map_or_else(text, |flow| Name::Of(Box::new(*flow)))),
         }
     }
 
+    /// Writes all names, of points that are read like this one.
+    fn write(&mut self, point: &Point) {
+        for name in &mut self.0 {
+            if let Name::Of(flow) = name {
+                *name = Name::Text(point.name(flow).into());
+            }
+        }
+    }
+
+    /// The name, if it is written.
     fn get(&self, number: usize) -> Option<&str> {
-        self.0.get(number.checked_sub(1)?).map(|name| &**name)
+        match self.0.get(number.checked_sub(1)?)? {
+            Name::Of(_) => None,
+            Name::Text(name) => Some(name),
+        }
     }
 
     /// The name in a report.
@@ -82,7 +105,11 @@ impl Names {
     }
 
     fn state_bytes(&self) -> usize {
-        self.0.capacity() * size_of::<Box<str>>() + self.0.iter().map(|name| name.len()).sum::<usize>()
+        let bytes = |name: &Name| match name {
+            Name::Of(_) => size_of::<Passage>(),
+            Name::Text(name) => name.len(),
+        };
+        self.0.capacity() * size_of::<Name>() + self.0.iter().map(bytes).sum::<usize>()
     }
 }
 
@@ -172,7 +199,7 @@ impl Comparer for Packets<'_> {
         let named = arguments.wants_flows().then_some(&*names);
         let keep = |passed: &Passed, is_reverse| keep(samples, passed, is_reverse, named);
         if let Some(number) = meters.update(side, seen.is_reverse, &seen.crossing, keep) {
-            names.set(number, point.flow_name().into());
+            names.set(number, point, samples.is_some());
         }
         self.meters.forward().has_intervals() || self.samples.as_ref().is_some_and(|samples| !samples.is_empty())
     }
@@ -189,7 +216,8 @@ impl Comparer for Packets<'_> {
         self.samples.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    fn answer(&mut self) -> Answer {
+    fn answer(&mut self, sender: &Point) -> Answer {
+        self.names.write(sender);
         let Self { meters, names, samples, arguments, .. } = self;
         let names = arguments.wants_flows().then_some(&*names);
         meters.end_each(|passed, is_reverse| keep(samples, passed, is_reverse, names));

@@ -189,7 +189,7 @@ impl Comparer for Sketches<'_> {
         std::mem::take(&mut self.done)
     }
 
-    fn answer(&mut self) -> Answer {
+    fn answer(&mut self, _: &Point) -> Answer {
         self.join.end();
         self.take();
         let mut parameters = describe_pair(self.arguments, &self.directions);

@@ -36,8 +36,13 @@ enum Whose {
 impl Packet {
     /// Its addresses and ports; `None` in a log.
     pub(super) fn key(&self) -> Option<FlowKey> {
+        self.flow().map(|flow| flow.key)
+    }
+
+    /// The same, and what else may name its flow.
+    pub(super) const fn flow(&self) -> Option<&Flow> {
         match &self.whose {
-            Whose::Flow(flow) => Some(flow.key),
+            Whose::Flow(flow) => Some(flow),
             Whose::Named(_) => None,
         }
     }
@@ -158,10 +163,18 @@ impl Source {
 
     /// The name of a packet's flow.
     pub(super) fn flow_name(&self, packet: &Packet) -> String {
-        match (&packet.whose, &self.opened) {
-            (Whose::Flow(flow), Opened::Capture { crossings, .. }) => shortened(&crossings.name(flow)).into_owned(),
-            (Whose::Named(Some(name)), _) => name.to_string(),
-            _ => Series::ALL.to_owned(),
+        match &packet.whose {
+            Whose::Flow(flow) => self.name(flow),
+            Whose::Named(Some(name)) => name.to_string(),
+            Whose::Named(None) => Series::ALL.to_owned(),
+        }
+    }
+
+    /// The name of the flow of a packet in a capture, of this point or another one that is read alike.
+    pub(super) fn name(&self, flow: &Flow) -> String {
+        match &self.opened {
+            Opened::Capture { crossings, .. } => shortened(&crossings.name(flow)).into_owned(),
+            Opened::Log(_) => Series::ALL.to_owned(),
         }
     }
 

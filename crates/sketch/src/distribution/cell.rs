@@ -48,6 +48,23 @@ pub(super) fn range_of(sorted: &[impl Keyed], series: usize) -> Range<usize> {
     start..start + length
 }
 
+/// The same of a series that is nowhere before `from`, and found the sooner the nearer it is.
+pub(super) fn range_from(sorted: &[impl Keyed], from: usize, series: usize) -> Range<usize> {
+    let start = end_from(sorted, from, |number| number < series);
+    start..end_from(sorted, start, |number| number == series)
+}
+
+/// Where those items end that begin at `from`, and whose series are like this.
+fn end_from(sorted: &[impl Keyed], from: usize, is_like: impl Fn(usize) -> bool) -> usize {
+    let (mut start, mut step) = (from, 1);
+    while sorted.get(start + step - 1).is_some_and(|item| is_like(series_of(item.key()))) {
+        start += step;
+        step *= 2;
+    }
+    let end = sorted.len().min(start + step - 1);
+    start + sorted[start..end].partition_point(|item| is_like(series_of(item.key())))
+}
+
 #[inline]
 fn series_of(key: u64) -> usize {
     (key >> BIN_BITS) as usize
@@ -255,6 +272,19 @@ mod tests {
             keys.iter().for_each(|&key| expected.entry(key).or_default().0 += 1.0);
             let found: Vec<_> = added.iter().map(|bin| (bin.key, (bin.weight(), bin.excess()))).collect();
             prop_assert_eq!(found, expected.into_iter().collect::<Vec<_>>());
+        }
+    }
+
+    proptest! {
+        /// From wherever a series is searched, if not from behind it, it is found.
+        #[test]
+        fn a_series_is_found_from_before(numbers in prop::collection::vec(0usize..12, 0..80), from in any::<prop::sample::Index>()) {
+            let mut keys: Vec<u64> = numbers.into_iter().map(|number| Cell::key(number, 0, 0, 0)).collect();
+            keys.sort_unstable();
+            for series in 0..13 {
+                let range = range_of(&keys, series);
+                prop_assert_eq!(range_from(&keys, from.index(range.start + 1), series), range);
+            }
         }
     }
 

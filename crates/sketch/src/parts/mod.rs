@@ -18,6 +18,7 @@ pub(crate) mod scouts;
 pub(crate) mod smallest;
 pub(crate) mod steps;
 pub(crate) mod targets;
-// Flows between two points: the cells of sketches, and a sample of the flows themselves.
+// Flows: in the order of ranks; between two points the cells of sketches, and a sample of the flows themselves.
 pub(crate) mod cell;
 pub(crate) mod flow_sample;
+pub(crate) mod ranked;

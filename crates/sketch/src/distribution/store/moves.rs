@@ -1,6 +1,6 @@
 //! Samples that move: to other bands, to another series, or from another store.
 
-use super::super::cell::{Cell, range_of};
+use super::super::cell::{Cell, range_from, range_of};
 use super::super::code::{self, FINEST, SINCE_FIRST};
 use super::{DelayStore, PerSeries, band_at, combine};
 use crate::NewBands;
@@ -90,11 +90,13 @@ impl DelayStore {
             self.series[to].add(&parts);
         }
         let (series, target) = (&self.series, self.series[to]);
+        let mut is_moved = vec![false; series.len()];
+        from.iter().for_each(|&series| is_moved[series] = true);
         let moved = |key: u64| {
             let cell = Cell::one(key);
-            let number = from.binary_search(&cell.series()).ok().map(|at| from[at])?;
-            let low = code::range(cell.code(), series[number].bits).0;
-            Some(target.key(to, cell.part(), cell.band(), low))
+            let number = cell.series();
+            let low = || code::range(cell.code(), series[number].bits).0;
+            is_moved[number].then(|| target.key(to, cell.part(), cell.band(), low()))
         };
         let rekey = |cell: &mut Cell| cell.key = moved(cell.key).unwrap_or(cell.key);
         self.recent.iter_mut().for_each(rekey);
@@ -102,13 +104,18 @@ impl DelayStore {
             ones.gather(from, to, moved);
         }
         let bins = Arc::make_mut(&mut self.bins);
-        let cells: usize = from.iter().map(|&series| range_of(bins, series).len()).sum();
+        let mut end = 0;
+        let mut length = |&series: &usize| {
+            let range = range_from(bins, end, series);
+            end = range.end;
+            range.len()
+        };
+        let cells: usize = from.iter().map(&mut length).sum();
         if self.recent.len() + cells < self.batch as usize {
             // They become recent cells again: to sort them in at once would take as long as to sort in a whole batch.
             let (mut kept, mut done) = (0, 0);
             for &series in from {
-                let range = range_of(&bins[done..], series);
-                let (start, end) = (done + range.start, done + range.end);
+                let Range { start, end } = range_from(bins, done, series);
                 self.recent.extend_from_slice(&bins[start..end]);
                 bins.copy_within(done..start, kept);
                 (kept, done) = (kept + start - done, end);
