@@ -194,6 +194,15 @@ impl RttMeter {
         })
     }
 
+    /// The door of a series, and its tag.
+    #[inline(always)]
+    fn door(&mut self, series: Series) -> (&mut Door, u16) {
+        let door = &mut self.doors[series.matching as usize];
+        let group = if series.group < self.groups { series.group } else { OTHER };
+        let tag = door.first_tag[series.leg as usize] + group;
+        (door, tag)
+    }
+
     /// Queues an event, or processes it if its meter takes each at once. Its fields are passed one by one: assembled before the
     /// call, they would be read back from memory before the stores have completed.
     #[inline(never)]
@@ -458,17 +467,6 @@ impl Sink for RttMeter {
             door.turn_away(true, tag, false);
         }
         takes
-    }
-}
-
-impl RttMeter {
-    /// The door of a series, and its tag.
-    #[inline(always)]
-    fn door(&mut self, series: Series) -> (&mut Door, u16) {
-        let door = &mut self.doors[series.matching as usize];
-        let group = if series.group < self.groups { series.group } else { OTHER };
-        let tag = door.first_tag[series.leg as usize] + group;
-        (door, tag)
     }
 }
 
