@@ -160,10 +160,7 @@ fn exchanges(arguments: &Arguments, write: &Path) -> Result<ExitCode, Failure> {
             }
         }
     }
-    capture.finish()?.finish()?;
-    if let Some(truth) = truth {
-        truth.finish()?.finish()?;
-    }
+    sides::complete([Some(capture), None], truth)?;
     let seen = workload.truth();
     messages::say(&format!("{} frames, {} connections, {} queries", seen.frames, seen.flows, seen.queries));
     Ok(ExitCode::SUCCESS)

@@ -7,7 +7,7 @@
 mod common;
 
 use common::times;
-use dwell_sketch::lda::{Bank, CellSize, Lda, Params};
+use dwell_sketch::lda::{Bank, CellSize, Expected, Lda, Params};
 use dwell_sketch::moments::{Level, Moments};
 use dwell_sketch::rivals::trajectory::Trajectory;
 use dwell_types::{PacketId, Timestamp, hash};
@@ -77,7 +77,7 @@ fn main() {
     let streams = streams();
     let floor = walk(&streams);
     for bytes in [9216, 1 << 18] {
-        let params = Params::budget(bytes).expect("enough bytes");
+        let params = Params::budget_for(bytes, &Expected::default()).expect("enough bytes");
         measure_lda("default", floor, &streams, &params);
     }
     for cell in CellSize::ALL {

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Coverage, assert_unbiased, coverage, estimate, exchanges, is_unbiased, nearest_rank, run};
+use common::{Coverage, assert_unbiased, coverage, estimate, exchanges, is_unbiased, means, nearest_rank, run};
 use dwell_simulate::Distribution;
 use dwell_simulate::exchange::{End, Settings};
 use dwell_sketch::distribution::{Ambiguous, DelayStore};
@@ -23,14 +23,12 @@ fn bin(delay: i64) -> Option<usize> {
 }
 
 /// For each bin of delays, the mean over runs of estimated over true number of exchanges, and its standard error.
-fn ratios(weight: impl Fn(&Sample) -> f64) -> [(f64, f64); 6] {
-    const RUNS: u64 = 200;
+fn ratios(weight: impl Fn(&Sample) -> f64) -> Vec<(f64, f64)> {
     let settings = Settings {
         delays: Distribution::LogUniform { low: Nanos::new(61_200), high: Nanos::new(61_200_000) },
         ..Settings::fridge_synthetic(Nanos::new(0)).with_span(Nanos::new(200_000_000))
     };
-    let mut sums = [(0.0, 0.0); 6];
-    for seed in 0..RUNS {
+    means(200, |seed| {
         let (samples, truth) = run(&mut fridge(SLOTS, Some(P), seed), &settings, seed);
         let (mut estimated, mut true_counts) = ([0.0; 6], [0.0; 6]);
         for sample in &samples {
@@ -39,13 +37,8 @@ fn ratios(weight: impl Fn(&Sample) -> f64) -> [(f64, f64); 6] {
             }
         }
         truth.iter().filter_map(|&d| bin(d)).for_each(|bin| true_counts[bin] += 1.0);
-        for ((sum, squares), (e, t)) in sums.iter_mut().zip(estimated.iter().zip(true_counts)) {
-            *sum += e / t;
-            *squares += (e / t) * (e / t);
-        }
-    }
-    let n = RUNS as f64;
-    sums.map(|(sum, squares)| (sum / n, ((squares / n - (sum / n) * (sum / n)) / n).sqrt()))
+        estimated.iter().zip(true_counts).map(|(estimated, count)| estimated / count).collect()
+    })
 }
 
 const SLOTS: u32 = 1 << 10;
@@ -124,7 +117,7 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
         ..Settings::fridge_synthetic(Nanos::new(0)).with_requests(110_000)
     };
     let Coverage { shares, halved, doubled, samples } =
-        coverage(|seed| fridge(1 << 11, Some(1.0 / 16.0), seed), &settings, 800);
+        coverage(|seed| estimate(&mut fridge(1 << 11, Some(1.0 / 16.0), seed), &settings, seed), 800);
     assert!(samples >= 1_400, "{samples}");
     let is_right = |shares: &[f64; 6]| shares.iter().all(|share| (0.93..=0.97).contains(share));
     assert!(is_right(&shares), "{shares:.4?}");

@@ -4,8 +4,8 @@
 mod common;
 
 use common::{
-    answered_twice, assert_covered, assert_unbiased, estimate, exchanges, is_unbiased, log_uniform, nearest_rank,
-    ratios, rearrange,
+    Run, answered_twice, assert_covered, assert_unbiased, coverage, estimate, exchanges, is_covered, is_unbiased,
+    log_uniform, means, nearest_rank, numbers, ratios, rearrange,
 };
 use dwell_simulate::exchange::Settings;
 use dwell_sketch::distribution::{Ambiguous, DelayStore};
@@ -15,7 +15,6 @@ use dwell_sketch::rivals::hash_sample::{HashSample, Lifetime};
 use dwell_sketch::rivals::simple::{self, Overwrite, Simple};
 use dwell_sketch::{Event, Exchanges, Meter, Sample};
 use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp, hash};
-use std::ops::Range;
 
 /// Room for 2,550 of the 30,000 requests that wait for 64 ms or less at any time, and of the orphans besides.
 fn small(seed: u64) -> Horizon {
@@ -71,7 +70,7 @@ fn intervals_hold_the_truth_nearly_as_often_as_they_say() {
 fn retried(seed: u64) -> (Vec<Event>, Vec<i64>) {
     let (mut events, mut truth) = (Vec::new(), Vec::new());
     for n in 0..30_000u64 {
-        let random = |draw: u64| (hash::finish(seed << 32 | n << 2 | draw) >> 11) as f64 * 2f64.powi(-53);
+        let random = |draw: u64| hash::unit(hash::finish(seed << 32 | n << 2 | draw));
         let milliseconds = if random(1) < 0.75 { 20f64.powf(random(2)) } else { 20.0 * 20f64.powf(random(2)) };
         let answered = (random(3) > 0.2).then_some((1e6 * milliseconds) as i64);
         let mut add = |after: i64, is_request: bool| {
@@ -89,50 +88,23 @@ fn retried(seed: u64) -> (Vec<Event>, Vec<i64>) {
     (events, truth)
 }
 
-/// Estimates of the exchanges of [`retried`] that were requested once, in 8 KiB, over many seeds: how often the
-/// intervals of p50, p90, p95, p99, mean and number contain the true value, and means of estimates over true values, with
-/// standard errors, of the numbers up to 5, 20, 50 and 100 ms, and of the mean. `is_told`: whether repeats that are
-/// recognised stand for the others.
-fn once(is_told: bool, seeds: Range<u64>) -> ([f64; 6], Vec<(f64, f64)>) {
-    const EDGES: [i64; 5] = [0, 5_000_000, 20_000_000, 50_000_000, 100_000_000];
-    let runs = (seeds.end - seeds.start) as f64;
-    let (mut covered, mut sums) = ([0.0; 6], [(0.0, 0.0); 5]);
-    for seed in seeds {
-        let (events, truth) = retried(seed);
-        let mut meter = Horizon::new(1 << 13, false, exchanges(seed)).expect("8 KiB are enough");
-        let mut samples = Vec::new();
-        for events in events.chunks(64) {
-            meter.update(events, &mut samples);
-            rearrange(&mut meter, &mut samples);
-        }
-        let mut store = DelayStore::bounded(1, 1 << 20).expect("a megabyte is enough for one series");
-        for sample in &samples {
-            let repeat_weight = if is_told { sample.repeat_weight } else { sample.weight };
-            store.update_for(Ambiguous::Drop, 0, &Sample { repeat_weight, ..*sample });
-        }
-        let risk = meter.risk(0).expect("memory is full");
-        let distribution = store.distribution_at_risk(0, Ambiguous::Drop, &risk);
-        let mut update = |of: usize, low: f64, high: f64, truth: f64| {
-            covered[of] += f64::from(u8::from((low..=high).contains(&truth))) / runs;
-        };
-        for (of, q) in [0.5, 0.9, 0.95, 0.99].into_iter().enumerate() {
-            let quantile = distribution.quantile(q).expect("samples are many");
-            update(of, quantile.low as f64, quantile.high as f64, nearest_rank(&truth, q) as f64);
-        }
-        let (mean, true_mean) =
-            (distribution.mean().expect("samples are many"), truth.iter().sum::<i64>() / truth.len() as i64);
-        update(4, mean.low as f64, mean.high as f64, true_mean as f64);
-        let number = distribution.exchanges().expect("samples are many");
-        update(5, number.low, number.high, truth.len() as f64);
-        let rank = |edge: i64| truth.partition_point(|&delay| delay < edge) as f64;
-        let numbers = distribution.histogram(&EDGES).into_iter().zip(EDGES.windows(2));
-        let ratios = numbers.map(|(number, edges)| number.value / (rank(edges[1]) - rank(edges[0])));
-        for ((sum, squares), ratio) in sums.iter_mut().zip(ratios.chain([mean.value as f64 / true_mean as f64])) {
-            (*sum, *squares) = (*sum + ratio, *squares + ratio * ratio);
-        }
+/// What is estimated, in 8 KiB, of the exchanges of [`retried`] that were requested once. `is_told`: whether repeats
+/// that are recognised stand for the others.
+fn once(is_told: bool, seed: u64) -> Run {
+    let (events, truth) = retried(seed);
+    let mut meter = Horizon::new(1 << 13, false, exchanges(seed)).expect("8 KiB are enough");
+    let mut samples = Vec::new();
+    for events in events.chunks(64) {
+        meter.update(events, &mut samples);
+        rearrange(&mut meter, &mut samples);
     }
-    let of = |&(sum, squares): &(f64, f64)| (sum / runs, ((squares / runs - (sum / runs).powi(2)) / runs).sqrt());
-    (covered, sums.iter().map(of).collect())
+    let mut store = DelayStore::bounded(1, 1 << 20).expect("a megabyte is enough for one series");
+    for sample in &samples {
+        let repeat_weight = if is_told { sample.repeat_weight } else { sample.weight };
+        store.update_for(Ambiguous::Drop, 0, &Sample { repeat_weight, ..*sample });
+    }
+    let risk = meter.risk(0).expect("memory is full");
+    (store.distribution_at_risk(0, Ambiguous::Drop, &risk), truth)
 }
 
 /// With `drop` a repeated request whose first copy was dropped must not count as one that was sent once. Five means
@@ -142,14 +114,22 @@ fn once(is_told: bool, seeds: Range<u64>) -> ([f64; 6], Vec<(f64, f64)>) {
 /// intervals contain the true one.
 #[test]
 fn exchanges_that_were_requested_once_are_told_from_the_others() {
-    let is_right = |shares: &[f64; 6]| {
-        shares.iter().all(|&share| share >= 0.8) && shares.iter().sum::<f64>() / shares.len() as f64 <= 0.993
+    // How often intervals contain the true value; and estimates over true values: numbers by delay, and the mean.
+    let measured = |is_told, seeds| {
+        let runs: Vec<Run> = (0..seeds).map(|seed| once(is_told, seed)).collect();
+        let ratios = means(seeds, |seed| {
+            let run = &runs[seed as usize];
+            let mean = run.0.mean().expect("samples are many").value as f64;
+            let true_mean = (run.1.iter().sum::<i64>() / run.1.len() as i64) as f64;
+            [numbers(run, &[0, 5_000_000, 20_000_000, 50_000_000, 100_000_000]), vec![mean / true_mean]].concat()
+        });
+        (coverage(|seed| runs[seed as usize].clone(), seeds).shares, ratios)
     };
-    let (covered, ratios) = once(true, 0..250);
+    let (covered, ratios) = measured(true, 250);
     println!("{covered:.3?} {ratios:.4?}");
-    assert!(is_right(&covered) && is_unbiased(&ratios), "{covered:.3?} {ratios:.4?}");
-    let (covered, ratios) = once(false, 0..100);
-    assert!(!is_right(&covered) && !is_unbiased(&ratios), "{covered:.3?} {ratios:.4?}");
+    assert!(is_covered(&covered, 0.8) && is_unbiased(&ratios), "{covered:.3?} {ratios:.4?}");
+    let (covered, ratios) = measured(false, 100);
+    assert!(!is_covered(&covered, 0.8) && !is_unbiased(&ratios), "{covered:.3?} {ratios:.4?}");
 }
 
 /// Root mean square of the largest error in octaves between p5 and p95.

@@ -254,7 +254,7 @@ fn sums_that_are_near_each_other_by_chance_say_nothing() {
         }
         (answered, wrong)
     };
-    let narrow = answers(Params::budget(500).unwrap());
+    let narrow = answers(Params::budget_for(500, &Expected::default()).unwrap());
     let wide = answers(Params::budget_for(1_000, &Expected::within(Nanos::new(50_000_000))).unwrap());
     assert!(narrow.1 <= 1 && wide.0 == 40, "{narrow:?} {wide:?}");
 }
@@ -296,7 +296,7 @@ fn exchanged_packets_do_not_count_as_delay() {
 /// A sketch that saw both streams equals two merged sketches bit for bit, at both points and in the answer.
 #[test]
 fn merging_is_seeing_both() {
-    let params = Params::budget(4096).unwrap();
+    let params = Params::budget_for(4096, &Expected::default()).unwrap();
     let passages: Vec<_> = Passages::new(&settings(20_000, Loss::Uniform(0.01)), 2).unwrap().collect();
     let feed = |part: &[dwell_simulate::crossing::Passage]| {
         let mut sketch = Lda::new(params.clone()).unwrap();
@@ -337,21 +337,21 @@ fn banks_are_disjoint() {
 #[test]
 fn budgets_are_used_up() {
     for bytes in [1 << 10, 9216, 1 << 16, 1 << 20] {
-        let params = Params::budget(bytes).unwrap();
+        let params = Params::budget_for(bytes, &Expected::default()).unwrap();
         assert!((bytes - 16..=bytes).contains(&params.state_bytes()), "{bytes}: {params:?}");
         let sketch = Lda::new(params.clone()).unwrap();
         assert_eq!(sketch.state_bytes(), params.state_bytes());
         let sum: f64 = params.banks.iter().map(|bank| bank.probability).sum();
         assert!(sum > 0.05 && sum <= 1.0 + 1e-9, "{params:?}");
     }
-    assert_eq!(Params::budget(9216).unwrap().cell, CellSize::Bits48);
+    assert_eq!(Params::budget_for(9216, &Expected::default()).unwrap().cell, CellSize::Bits48);
     let cell = |ms: i64| {
         let far =
             Expected { mean: Nanos::new(ms * 1_000_000), deviation: Nanos::new(ms * 100_000), ..Expected::default() };
         Params::budget_for(9216, &far).unwrap().cell
     };
     assert_eq!([10, 1_000, 1_000_000].map(cell), [CellSize::Bits56, CellSize::Bits72, CellSize::Bits128]);
-    assert!(matches!(Params::budget(100), Err(LdaError::Bytes { given: 100, .. })));
+    assert!(matches!(Params::budget_for(100, &Expected::default()), Err(LdaError::Bytes { given: 100, .. })));
     let nothing = Expected { packets: 0, ..Expected::default() };
     assert_eq!(Params::budget_for(9216, &nothing), Err(LdaError::Expected));
 }
@@ -371,7 +371,7 @@ fn the_default_serves_every_loss() {
         };
         (0..=30).map(ratio).fold(0.0, f64::max)
     };
-    let default = worst(&Params::budget(9216).unwrap().banks);
+    let default = worst(&Params::budget_for(9216, &Expected::default()).unwrap().banks);
     assert!(default < 1.6, "{default}");
     let paper = worst(&[Bank::tuned(512, 25_000.0, 0.5), Bank::tuned(512, 500_000.0, 0.5)]);
     assert!((11.0..13.0).contains(&paper), "{paper}");

@@ -91,7 +91,7 @@ impl Outputs {
     }
 
     /// Whether the reports of intervals are still needed at the end.
-    pub(super) fn keep_reports(&self) -> bool {
+    pub(super) fn needs_reports(&self) -> bool {
         self.plot.is_some() || self.format.writing() == Writing::AtEnd
     }
 

@@ -111,7 +111,7 @@ impl<'a> Reports<'a> {
         self.span = NOTHING;
         self.frames_before = observed.frames();
         outputs.report(&report)?;
-        if outputs.keep_reports() {
+        if outputs.needs_reports() {
             self.done.push(report);
         }
         Ok(())

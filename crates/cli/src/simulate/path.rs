@@ -267,17 +267,11 @@ impl Outputs {
     }
 
     fn finish(self) -> Result<()> {
-        let Self { sender, receiver, truth, sent, lost, doubled, .. } = self;
-        if let Some(writer) = sender {
-            writer.finish()?.finish()?;
-        }
-        if let Some(mut receiver) = receiver {
+        let Self { sender, mut receiver, truth, sent, lost, doubled, .. } = self;
+        if let Some(receiver) = &mut receiver {
             receiver.write(None)?;
-            receiver.writer.finish()?.finish()?;
         }
-        if let Some(truth) = truth {
-            truth.finish()?.finish()?;
-        }
+        sides::complete([sender, receiver.map(|receiver| receiver.writer)], truth)?;
         messages::say(&format!("{sent} packets sent, {lost} lost, {doubled} doubled"));
         Ok(())
     }

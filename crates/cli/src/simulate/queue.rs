@@ -224,13 +224,8 @@ impl Outputs {
     }
 
     fn finish(self) -> Result<()> {
-        for writer in self.ingress.into_iter().chain(self.egress) {
-            writer.finish()?.finish()?;
-        }
-        if let Some(truth) = self.truth {
-            truth.finish()?.finish()?;
-        }
-        let Self { arrived, departed, dropped, .. } = self;
+        let Self { ingress, egress, truth, arrived, departed, dropped, .. } = self;
+        sides::complete([ingress, egress], truth)?;
         messages::say(&format!("{arrived} packets arrived, {departed} departed, {dropped} dropped"));
         Ok(())
     }

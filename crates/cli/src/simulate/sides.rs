@@ -1,7 +1,11 @@
 //! What a queue and a path have in common: arriving packets, and the capture behind.
 
+use crate::output::Output;
 use crate::units;
+use anyhow::Result;
 use clap::Args;
+use dwell_capture::PcapWriter;
+use dwell_report::csv::Rows;
 use dwell_simulate::Clock;
 use dwell_types::{Nanos, Timestamp};
 use std::path::PathBuf;
@@ -36,6 +40,14 @@ impl SidesArguments {
     pub(super) const fn clock(&self) -> Clock {
         Clock { offset: self.clock_offset, drift: self.clock_drift }
     }
+}
+
+/// Completes the captures and the truth that were asked for.
+pub(super) fn complete(captures: [Option<PcapWriter<Output>>; 2], truth: Option<Rows<Output>>) -> Result<()> {
+    for capture in captures.into_iter().flatten() {
+        capture.finish()?.finish()?;
+    }
+    truth.map_or(Ok(()), |truth| truth.finish()?.finish())
 }
 
 /// Limited so that a capture can still represent the times.

@@ -93,7 +93,7 @@ pub(super) fn answer(arguments: &Arguments) -> Result<SizeReport, Failure> {
 fn command(params: &Params, bytes: usize, flows: u64) -> Result<Option<String>, Failure> {
     let is_of_command =
         flows <= Shares::MOST_LISTED as u64 && Params::budget(bytes, LOST, 0).is_ok_and(|command| command == *params);
-    let lda = lda::Params::budget(SKETCH_BYTES).map_err(Failure::usage)?;
+    let lda = lda::Params::budget_for(SKETCH_BYTES, &lda::Expected::default()).map_err(Failure::usage)?;
     let command = || format!("dwell owd --method lda --flows --flow-bytes {bytes}{}", memory_flag(lda, Some(bytes)));
     Ok(is_of_command.then(command))
 }

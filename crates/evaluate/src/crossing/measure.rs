@@ -2,7 +2,7 @@ use super::method::{Configuration, Pair};
 use super::workload::Stream;
 use crate::case::{Measurement, Quantity, STATE_BYTES, Scale, compared, plain, values};
 use crate::experiment::Problem;
-use crate::grid::Measured;
+use crate::grid::{Measured, WriteTable};
 use crate::run::{in_blocks, methods_seed};
 use dwell_simulate::crossing::{Passages, Truth};
 use dwell_sketch::moments::{Level, Moments};
@@ -20,7 +20,7 @@ pub(super) const STD_BY_PAPER: &str = "std_paper";
 /// Share of the packets lost.
 pub(crate) const LOSS: &str = "loss";
 /// Number of packets that the estimates are based on.
-pub(crate) const PACKETS: &str = "packets";
+pub(super) const PACKETS: &str = "packets";
 /// The same, relative to its expected value.
 const PACKETS_OF_EXPECTED: &str = "packets_of_expected";
 /// Cells without a lost packet.
@@ -28,6 +28,7 @@ const USABLE_CELLS: &str = "usable_cells";
 
 impl Measured for Configuration {
     type Stream = Stream;
+    const WRITE_TABLE: WriteTable = super::table::write_table;
 
     fn suits(&self, stream: &Stream) -> Result<(), Problem> {
         self.check_probes(&stream.settings)?;
@@ -67,13 +68,14 @@ impl Measured for Configuration {
 }
 
 /// Compares the estimates of a pair with the truth.
-pub(crate) fn compare(pair: &Pair, truth: &Truth) -> Result<Vec<Measurement>, Problem> {
+fn compare(pair: &Pair, truth: &Truth) -> Result<Vec<Measurement>, Problem> {
+    let found = pair.moments()?;
+    let mut measurements = delays(found, truth);
     match pair {
         Pair::Lda { params, sender, receiver } => {
             let answer = receiver.since(sender)?;
-            let mut measurements = delays(answer.delays, truth);
             let loss = truth.lost as f64 / truth.sent.max(1) as f64;
-            let packets = answer.delays.map_or(0, |delays| delays.packets) as f64;
+            let packets = found.map_or(0, |delays| delays.packets) as f64;
             let expected = params.expected_packets(truth.both as f64, (truth.sent - truth.both) as f64);
             measurements.extend([
                 Measurement::plain(STD_BY_PAPER, Scale::Relative, truth.std(), answer.std_by_paper()),
@@ -82,15 +84,13 @@ pub(crate) fn compare(pair: &Pair, truth: &Truth) -> Result<Vec<Measurement>, Pr
                 Measurement::value(USABLE_CELLS, answer.usable_cells as f64),
                 Measurement::value(STATE_BYTES, receiver.state_bytes() as f64),
             ]);
-            Ok(measurements)
         }
-        Pair::Trajectory { sender, receiver } => {
-            let mut measurements = delays(receiver.since(sender)?, truth);
+        Pair::Trajectory { receiver, .. } => {
             measurements.push(Measurement::value(STATE_BYTES, receiver.state_bytes() as f64));
-            Ok(measurements)
         }
-        Pair::Probes { probes, .. } => Ok(delays(probes.estimate(), truth)),
+        Pair::Probes { .. } => (),
     }
+    Ok(measurements)
 }
 
 /// Mean and standard deviation, with intervals of both levels.

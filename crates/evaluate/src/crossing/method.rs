@@ -5,6 +5,7 @@ use crate::value::{Invalid, RATES, above_zero, all_within, available, memory, on
 use dwell_simulate::crossing::ProbeTimes;
 use dwell_simulate::crossing::{Passage, Settings, SettingsError};
 use dwell_sketch::lda::{Bank, CellSize, Lda, LdaError, Params};
+use dwell_sketch::moments::Moments;
 use dwell_sketch::rivals::probes::Probes;
 use dwell_sketch::rivals::trajectory::{Trajectory, TrajectoryError};
 use dwell_types::{PacketId, Timestamp};
@@ -190,6 +191,15 @@ impl Pair {
     /// This many probes per second, from a start time.
     pub(crate) fn probes(rate: f64, start: Timestamp, seed: u64) -> Result<Self, SettingsError> {
         Ok(Self::Probes { times: ProbeTimes::new(rate, start, seed)?, probes: Probes::default() })
+    }
+
+    /// The delays from one point to the other; `None` if too few packets show them.
+    pub(crate) fn moments(&self) -> Result<Option<Moments>, Problem> {
+        Ok(match self {
+            Self::Lda { sender, receiver, .. } => receiver.since(sender)?.delays,
+            Self::Trajectory { sender, receiver } => receiver.since(sender)?,
+            Self::Probes { probes, .. } => probes.estimate(),
+        })
     }
 
     /// The share of the packets, or probes, that were lost; `None` if none were sent, or more were received than sent.

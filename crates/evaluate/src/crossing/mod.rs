@@ -10,7 +10,7 @@ pub(crate) use method::MethodEntry;
 pub(crate) use method::{ALPHA, Pair, tuned};
 // Runs one stream through many pairs of sketches.
 mod measure;
-pub(crate) use measure::{LOSS, MEAN, PACKETS, STD, compare};
+pub(crate) use measure::{LOSS, MEAN, STD};
 // The table of its results.
 mod table;
 

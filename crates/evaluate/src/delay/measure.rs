@@ -1,10 +1,10 @@
-use super::meter::AnyMeter;
+use super::meter::GroupMeter;
 use super::method::Configuration;
 use super::workload::Stream;
 use super::{LARGEST, QUANTILES, SHOWN};
 use crate::case::{Measurement, Quantity, STATE_BYTES, Scale, Shown, compared, numbered, values};
 use crate::experiment::Problem;
-use crate::grid::Measured;
+use crate::grid::{Measured, WriteTable};
 use crate::run::{in_blocks, methods_seed};
 use dwell_simulate::Delays;
 use dwell_simulate::exchange::ExchangeWorkload;
@@ -24,6 +24,7 @@ const MEASURED: u16 = 1;
 
 impl Measured for Configuration {
     type Stream = Stream;
+    const WRITE_TABLE: WriteTable = super::table::write_table;
     const SHOWN: Shown = SHOWN;
 
     fn quantities(&self, _: &Stream) -> Vec<Quantity> {
@@ -38,7 +39,7 @@ impl Measured for Configuration {
         let mut workload = ExchangeWorkload::new(&stream.settings, seed)?;
         let groups = if stream.measured.is_some() { MEASURED + 1 } else { 1 };
         let meters = configurations.iter().map(|c| c.meter(methods_seed(seed), groups));
-        let mut meters: Vec<AnyMeter> = meters.collect::<Result<_, _>>()?;
+        let mut meters: Vec<GroupMeter> = meters.collect::<Result<_, _>>()?;
         let mut delays = Delays::default();
         let seen = std::iter::from_fn(|| {
             let seen = workload.next()?;
@@ -98,7 +99,7 @@ impl Truth {
     }
 
     /// Compares a meter's estimates for the measured group with the truth.
-    fn compare(&self, meter: &mut AnyMeter, group: u16) -> Vec<Measurement> {
+    fn compare(&self, meter: &mut GroupMeter, group: u16) -> Vec<Measurement> {
         let found = meter.distribution(group);
         let found = found.as_ref();
         let mut measurements = compare_quantiles(&self.quantiles, found);

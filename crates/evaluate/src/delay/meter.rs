@@ -46,7 +46,7 @@ impl MethodName {
 
 /// A meter of simulated exchanges, whose series is the group.
 #[derive(Debug)]
-pub(super) enum AnyMeter {
+pub(super) enum GroupMeter {
     Rtt(Box<RttMeter>),
     /// Keeps its samples, which are weighted by the table instead.
     Table(Box<RttMeter>, WeightTable, DelayStore),
@@ -55,7 +55,7 @@ pub(super) enum AnyMeter {
     Ivw(Vec<RttMeter>),
 }
 
-impl AnyMeter {
+impl GroupMeter {
     /// Takes the next observations.
     pub(super) fn take_all(&mut self, block: &[Observation]) {
         match self {

@@ -1,4 +1,4 @@
-use super::meter::{AnyMeter, MethodName};
+use super::meter::{GroupMeter, MethodName};
 use crate::experiment::Problem;
 use crate::grid::{Configured, Entry};
 use crate::value::{Invalid, Number, RATES, above_zero, available, memory, some, span, within};
@@ -208,14 +208,14 @@ impl Configured for Configuration {
 
 impl Configuration {
     /// Builds a meter for simulated exchanges.
-    pub(super) fn meter(&self, seed: u64, groups: u16) -> Result<AnyMeter, Problem> {
+    pub(super) fn meter(&self, seed: u64, groups: u16) -> Result<GroupMeter, Problem> {
         let store = || DelayStore::unbounded(groups.into());
         match self.name {
-            MethodName::Rtt(_) => Ok(AnyMeter::Rtt(Box::new(self.rtt_meter(false, seed, groups)?))),
+            MethodName::Rtt(_) => Ok(GroupMeter::Rtt(Box::new(self.rtt_meter(false, seed, groups)?))),
             MethodName::Table => {
                 let (slots, p) = self.slots_and_probability()?;
                 let table = WeightTable::new(slots, p)?;
-                Ok(AnyMeter::Table(Box::new(self.rtt_meter(true, seed, groups)?), table, store()))
+                Ok(GroupMeter::Table(Box::new(self.rtt_meter(true, seed, groups)?), table, store()))
             }
             MethodName::Staged => {
                 let (slots, entry_probability) = self.slots_and_probability()?;
@@ -224,7 +224,7 @@ impl Configuration {
                     return Err(Problem("has no fingerprint_bits, expiry_ms, longest_ms or rate".to_owned()));
                 };
                 let fridge = Staged::new(staged::Params { slots, stages, entry_probability }, seed);
-                Ok(AnyMeter::Staged(fridge?, store()))
+                Ok(GroupMeter::Staged(fridge?, store()))
             }
             MethodName::Ivw => {
                 let (Size::Slots(slots), Entering::Lifetimes(lifetimes)) = (self.size, &self.entering) else {
@@ -242,7 +242,7 @@ impl Configuration {
                 };
                 // Fridges of their own, with hashes of their own.
                 let seeds = (0..).map(|k| hash::word(seed, k));
-                Ok(AnyMeter::Ivw(seeds.zip(lifetimes).map(fridge).collect::<Result<_, _>>()?))
+                Ok(GroupMeter::Ivw(seeds.zip(lifetimes).map(fridge).collect::<Result<_, _>>()?))
             }
         }
     }

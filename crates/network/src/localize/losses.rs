@@ -202,23 +202,14 @@ fn ln_odds(before: &Tally, now: &Tally, assumed: Bursts) -> f64 {
 }
 
 impl LossVerdict {
-    /// Judges the last interval of the readings of a segment, whose baseline is the readings before `from`; `None` if
-    /// too few of them have packets.
+    /// Judges the last interval of the readings of a segment, whose baseline, before `from`, has these losses; `None`
+    /// if no window has packets.
     ///
     /// Losses are taken to come in bursts, each within one interval. Given the total number of bursts, those in the
     /// window are hypergeometric with the window's share of the packets. The length of bursts is estimated from the
     /// scatter of losses in the baseline and in the window; the p-value is averaged over the uncertainty of this
     /// estimate. It is never larger than the probability of so many intervals with losses, since each of these has a
     /// burst of its own: so a segment with few packets that has died is found after four intervals.
-    pub fn new(readings: &[Option<Reading>], from: usize, assumed: Bursts) -> Option<Self> {
-        let before = Tally::of(readings.get(..from)?);
-        if !before.is_baseline() {
-            return None;
-        }
-        Self::after(&before, readings, from, assumed)
-    }
-
-    /// The same with the losses of the baseline, which are those of any later interval.
     pub(super) fn after(before: &Tally, readings: &[Option<Reading>], from: usize, assumed: Bursts) -> Option<Self> {
         let windows: Vec<(usize, Tally)> = windows(readings, from).collect();
         let ln_odds = windows.iter().map(|(_, now)| ln_odds(before, now, assumed)).fold(0.0, f64::max);
@@ -256,6 +247,14 @@ mod tests {
     use super::*;
     use rand::{RngExt, SeedableRng};
     use rand_pcg::Pcg64Mcg;
+
+    impl LossVerdict {
+        /// The verdict on readings whose baseline is those before `from`; `None` if too few of them have packets.
+        fn new(readings: &[Option<Reading>], from: usize, assumed: Bursts) -> Option<Self> {
+            let before = Tally::of(&readings[..from]);
+            before.is_baseline().then(|| Self::after(&before, readings, from, assumed))?
+        }
+    }
 
     fn reading(packets: u64, lost: u64) -> Option<Reading> {
         Some(Reading { start_ns: 0, received: packets - lost, lost, delay: None })

@@ -24,7 +24,7 @@
 //! the delays of all judged paths. By Bonferroni's inequality, the rate of intervals with any false alarm is at most
 //! the stated one, whatever the dependencies; it is an average over baselines.
 //!
-//! Losses are judged by their number in the same windows, with an uncertain length of bursts ([`LossVerdict::new`]).
+//! Losses are judged by their number in the same windows, with an uncertain length of bursts ([`LossVerdict`]).
 //!
 //! Segments are ranked by likelihood ratio, with the size of the change uniform in units of the segment's own spread
 //! and its beginning uniform over the windows. The probability that a segment is to blame, given that exactly one has

@@ -44,9 +44,6 @@ const TAILS: usize = SHAPES.len() * SCALES.len();
 const NEGLIGIBLE: f64 = 1e-6;
 
 impl Null {
-    /// Of normal values.
-    pub const NORMAL: Self = Self { student: 1.0, heavy: Vec::new(), above: 0.0 };
-
     /// As these baselines show it.
     pub fn of<S: AsRef<[Option<Value>]>>(baselines: impl IntoIterator<Item = S>) -> Self {
         let tail = |shape| SCALES.map(|scale| Tail { probability: (1.0 - PRIOR) / TAILS as f64, shape, scale });
@@ -117,6 +114,11 @@ mod tests {
     use crate::localize::test_support::normal;
     use rand::{RngExt, SeedableRng};
     use rand_pcg::Pcg64Mcg;
+
+    impl Null {
+        /// Of normal values.
+        pub(in crate::localize) const NORMAL: Self = Self { student: 1.0, heavy: Vec::new(), above: 0.0 };
+    }
 
     const BASELINE: usize = 20;
 

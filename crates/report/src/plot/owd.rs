@@ -39,7 +39,7 @@ pub(super) fn picture(report: &OwdReport) -> Picture {
     let top = TOP + BETWEEN;
     delay(intervals, &time, (top, top + tall * DELAY_SHARE), &mut picture);
     loss(intervals, &time, (top + tall * DELAY_SHARE + BETWEEN, BOTTOM), &mut picture);
-    steps::times(&time, BOTTOM, &mut picture);
+    steps::labels(&time.ticks(), BOTTOM, &mut picture);
     picture
 }
 
@@ -61,7 +61,7 @@ fn delay(intervals: &[Interval], time: &TimeScale, (top, bottom): (f64, f64), pi
     // The axis starts at zero where the smallest delay is close to it.
     let least = if least > 0.0 && least < greatest / 2.0 { 0.0 } else { least };
     let scale = LinearScale::new(least, greatest, bottom, top);
-    steps::axes(&scale.delay_ticks(), time, (top, bottom), picture);
+    steps::grid(&scale.delay_ticks(), &time.ticks(), (top, bottom), picture);
     for (_, statistic, look) in CURVES {
         steps::draw(&course(intervals, |line| statistic(&line.delay_ns)), time, |ns| scale.place(ns), look, picture);
     }
@@ -79,7 +79,7 @@ fn loss(intervals: &[Interval], time: &TimeScale, (top, bottom): (f64, f64), pic
     let rates = || intervals.iter().filter_map(|i| i.line.loss_rate);
     let greatest = rates().map(|e| e.high).fold(0.0, f64::max);
     let scale = LinearScale::new(0.0, if greatest > 0.0 { greatest } else { 0.01 }, bottom, top);
-    steps::axes(&scale.ticks(percent), time, (top, bottom), picture);
+    steps::grid(&scale.ticks(percent), &time.ticks(), (top, bottom), picture);
     steps::draw(&course(intervals, |line| line.loss_rate), time, |rate| scale.place(rate), LOSS, picture);
 }
 

@@ -42,9 +42,9 @@ pub(super) fn picture(report: &QueueReport) -> Picture {
     queue(report, &time, (top, bottom), &mut picture);
     if report.pairs.is_empty() {
         delay(report, &time, (below, BOTTOM), &mut picture);
-        steps::times(&time, BOTTOM, &mut picture);
+        steps::labels(&time.ticks(), BOTTOM, &mut picture);
     } else {
-        steps::times(&time, bottom, &mut picture);
+        steps::labels(&time.ticks(), bottom, &mut picture);
         pairs(report, (below, BOTTOM), &mut picture);
     }
     picture
@@ -70,7 +70,7 @@ fn queue(report: &QueueReport, time: &TimeScale, (top, bottom): Place, picture: 
     let deepest = report.timeline.iter().map(|stretch| stretch.deepest).max().unwrap_or(0);
     let scale = LinearScale::new(0.0, deepest.max(1) as f64, bottom, top);
     picture.heading((LEFT, top - 16.0), format!("deepest queue in {}", report.unit.name()), 13.0);
-    steps::axes(&scale.ticks(amount), time, (top, bottom), picture);
+    steps::grid(&scale.ticks(amount), &time.ticks(), (top, bottom), picture);
     let height = |of: fn(&Stretch) -> u64| move |stretch: &Stretch| scale.place(of(stretch) as f64);
     picture.area(outline(report, time, bottom, height(|stretch| stretch.deepest)), QUEUE, 0.6);
     let largest = height(|stretch| stretch.largest_flow.min(stretch.deepest));
@@ -86,7 +86,7 @@ fn delay(report: &QueueReport, time: &TimeScale, (top, bottom): Place, picture: 
     let longest = report.timeline.iter().map(|stretch| stretch.longest_delay.get()).max().unwrap_or(0);
     let scale = LinearScale::new(0.0, longest.max(1) as f64, bottom, top);
     picture.heading((LEFT, top - 12.0), "longest delay", 13.0);
-    steps::axes(&scale.delay_ticks(), time, (top, bottom), picture);
+    steps::grid(&scale.delay_ticks(), &time.ticks(), (top, bottom), picture);
     let height = |stretch: &Stretch| scale.place(stretch.longest_delay.get() as f64);
     picture.area(outline(report, time, bottom, height), DELAY, 0.75);
 }

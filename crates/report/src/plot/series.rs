@@ -46,7 +46,7 @@ pub(super) fn picture(reports: &[RttReport]) -> Picture {
         picture.heading((LEFT, top - 12.0), shortened(&result.first().name(), LONGEST_NAME, NAME, RIGHT - LEFT), NAME);
         panel(result, reports, &time, (top, top + tall), &mut picture);
     }
-    steps::times(&time, BOTTOM, &mut picture);
+    steps::labels(&time.ticks(), BOTTOM, &mut picture);
     picture
 }
 
@@ -62,7 +62,7 @@ fn panel(result: &Course<'_>, reports: &[RttReport], time: &TimeScale, (top, bot
     let Some(greatest) = values().map(|q| q.high).max() else { return };
     let least = lows.min().unwrap_or(1);
     let scale = DelayScale::new(least, greatest, bottom, top);
-    steps::axes(&scale.ticks(steps::APART), time, (top, bottom), picture);
+    steps::grid(&scale.ticks(steps::APART), &time.ticks(), (top, bottom), picture);
     for (q, look) in CURVES {
         let course: Vec<_> =
             intervals.iter().map(|(span, line)| (*span, line.and_then(|l| l.delay_ns.quantiles[q]))).collect();

@@ -27,7 +27,7 @@ pub(super) const CURVES: [Look; 3] = [
 ];
 
 /// A value in each interval; `None` where nothing was measured.
-pub(super) type Course<T> = [(Span, Option<Estimate<T>>)];
+pub(super) type Values<T> = [(Span, Option<Estimate<T>>)];
 
 /// Least width of what is drawn of an interval; curves of narrower runs of intervals could not be seen.
 const NARROW: f64 = 3.0;
@@ -35,13 +35,13 @@ const NARROW: f64 = 3.0;
 /// Draws the values as steps, with a band where they are estimated. Where too few intervals follow one another for a
 /// step to be seen, each value is a dot.
 pub(super) fn draw<T: Copy + PartialEq>(
-    course: &Course<T>,
+    values: &Values<T>,
     time: &TimeScale,
     height: impl Fn(T) -> f64,
     look: Look,
     picture: &mut Picture,
 ) {
-    for run in runs(course) {
+    for run in runs(values) {
         let ends = |span: &Span| (time.place(span.start), time.place(span.end));
         let (Some((first, _)), Some((last, _))) = (run.first(), run.last()) else { continue };
         let (left, right) = (ends(first).0, ends(last).1);
@@ -71,10 +71,10 @@ pub(super) fn draw<T: Copy + PartialEq>(
 }
 
 /// Runs of intervals in which the value is known, each of which begins where the one before ends.
-fn runs<T: Copy>(course: &Course<T>) -> Vec<Vec<(Span, Estimate<T>)>> {
+fn runs<T: Copy>(values: &Values<T>) -> Vec<Vec<(Span, Estimate<T>)>> {
     let mut runs: Vec<Vec<(Span, Estimate<T>)>> = Vec::new();
     let mut last: Option<i64> = None;
-    for &(span, value) in course {
+    for &(span, value) in values {
         let is_next = last == Some(span.start);
         last = value.map(|_| span.end);
         match (value, runs.last_mut()) {
@@ -84,11 +84,6 @@ fn runs<T: Copy>(course: &Course<T>) -> Vec<Vec<(Span, Estimate<T>)>> {
         }
     }
     runs
-}
-
-/// The grid of a panel with a time axis, and the labels of its y-axis.
-pub(super) fn axes(ticks: &[Tick], time: &TimeScale, ends: Place, picture: &mut Picture) {
-    grid(ticks, &time.ticks(), ends, picture);
 }
 
 /// The grid of a panel, and the labels of its y-axis: in smaller letters where clocks are so far apart that delays have many
@@ -112,11 +107,6 @@ pub(super) fn grid(ticks: &[Tick], across: &[Tick], (top, bottom): Place, pictur
         }
     }
     picture.line((LEFT, bottom), (RIGHT, bottom), QUIET, 1.25);
-}
-
-/// The labels of the time axis, below a panel.
-pub(super) fn times(time: &TimeScale, bottom: f64, picture: &mut Picture) {
-    labels(&time.ticks(), bottom, picture);
 }
 
 /// The labels of an axis below a panel.

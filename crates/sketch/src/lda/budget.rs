@@ -41,13 +41,6 @@ const BANKS: usize = 4;
 const LEAST_CELLS: usize = 64;
 
 impl Params {
-    /// The best sketch of at most this many bytes for [`Expected::default`], that is, for mean delays of up to 100 µs that
-    /// deviate by up to 10 µs. Sums of longer ones may have too few bits, so that no delay is known: use
-    /// [`Params::budget_for`].
-    pub fn budget(bytes: usize) -> Result<Self, LdaError> {
-        Self::budget_for(bytes, &Expected::default())
-    }
-
     /// The best sketch of at most this many bytes, with seed 0: the smallest cells that can represent these delays, and
     /// the rows and probabilities that minimise, over the range of losses, the largest standard error relative to that
     /// of the best single bank for each loss.

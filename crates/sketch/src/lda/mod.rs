@@ -36,9 +36,9 @@
 //! **Merge**: cell by cell; exactly the sketch that would have seen both streams.
 //!
 //! **Differs from the paper**: digests, so that reordering at the edges of the interval does not count as delay; any
-//! probabilities, not only powers of two; any number of rows per bank; [`Params::budget`] chooses both, where the paper
-//! uses two banks of equal size; sums narrower than their values, which leaves more cells in the same bytes; the number
-//! of lost packets is counted, not estimated, unless packets are duplicated.
+//! probabilities, not only powers of two; any number of rows per bank; [`Params::budget_for`] chooses both, where the
+//! paper uses two banks of equal size; sums narrower than their values, which leaves more cells in the same bytes; the
+//! number of lost packets is counted, not estimated, unless packets are duplicated.
 //!
 //! **Source**: kompella12 §III (`docs/papers/kompella12-lda-mplane.md`); digests: sanjuas11 §2.3.2.
 

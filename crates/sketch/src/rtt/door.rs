@@ -1,7 +1,8 @@
 //! Filters every observation of a rule: most concern nothing that the rule's meter holds.
 
-use crate::{Gate, Meter};
-use dwell_types::{ExchangeId, Leg, Match, Nanos, Repeat, Sighting, Timestamp};
+use super::Settings;
+use crate::{Exchanges, Gate, Meter};
+use dwell_types::{ExchangeId, Leg, Match, Repeat, Sighting, Timestamp};
 
 // Responses without a recent request.
 mod asked;
@@ -54,12 +55,22 @@ impl Door {
         Self { gate: Gate::OPEN, first_tag: [0; Leg::ALL.len()], turned_away: Box::default(), futile: None }
     }
 
+    /// For the observations of this rule and its meter, which is empty.
+    ///
     /// Turns away responses that cannot match, as long as the meter remembers every request that came within the
-    /// expiry. Does nothing if that takes more than `bytes`.
-    pub(super) fn know_futile(&mut self, matching: Match, expiry: Nanos, bytes: usize) {
+    /// expiry, if there is memory for that; and repeated requests, where equal ones are one exchange, once it does not:
+    /// where it has dropped the first copy it would take the next one for another exchange, with a shorter delay.
+    pub(super) fn new(settings: &Settings, matching: Match, meter: &dyn Meter) -> Self {
+        let Exchanges { tags, expiry, .. } = settings.exchanges(matching);
+        let (is_bounded, remembers_all) = (settings.method.is_bounded(), meter.remembers_all());
+        let asked = || Asked::within(settings.door_bytes(), expiry).filter(|_| remembers_all);
+        let answered = || Answered::within(settings.door_bytes()).filter(|_| remembers_all);
+        let recent = || Recent::within(settings.repeat_bytes(), expiry);
         let known = match matching {
-            Match::TcpHandshake | Match::TcpResponse => Asked::within(bytes, expiry).map(Known::Asked),
-            Match::TcpAck | Match::TcpTs => Answered::within(bytes).map(Known::Answered),
+            Match::TcpHandshake | Match::TcpResponse => asked().map(Known::Asked),
+            Match::TcpTs if is_bounded => Some(Known::Recent { asked: recent(), answered: answered(), remembers_all }),
+            Match::TcpAck | Match::TcpTs => answered().map(Known::Answered),
+            Match::QuicSpin if is_bounded => Some(Known::Recent { asked: recent(), answered: None, remembers_all }),
             Match::TcpFlow
             | Match::Dns
             | Match::Ntp
@@ -68,24 +79,21 @@ impl Door {
             | Match::QuicSpin
             | Match::Events => None,
         };
-        let told = vec![0; self.turned_away.len()];
-        self.futile = known.map(|known| Box::new(Futile { known, told }));
-    }
-
-    /// Also turns away repeated requests, in this many bytes, once the meter does not remember all: where it has
-    /// dropped the first copy it would take the next one for another exchange, with a shorter delay.
-    pub(super) fn know_repeats(&mut self, remembers_all: bool, expiry: Nanos, bytes: usize) {
-        let asked = Recent::within(bytes, expiry);
-        let (answered, told) = match self.futile.take().map(|futile| *futile) {
-            Some(Futile { known: Known::Answered(answered), told }) => (Some(answered), told),
-            _ => (None, Vec::new()),
-        };
-        self.futile = Some(Box::new(Futile { known: Known::Recent { asked, answered, remembers_all }, told }));
+        let futile = known.map(|known| {
+            let told = vec![0; if known.turns_responses_away() { tags.into() } else { 0 }];
+            Box::new(Futile { known, told })
+        });
+        let mut door =
+            Self { gate: meter.gate(), turned_away: vec![[0; 2]; tags.into()].into(), futile, ..Self::none() };
+        for (i, &leg) in matching.legs(settings.has_inside).iter().enumerate() {
+            door.first_tag[leg as usize] = i as u16 * settings.distinct_groups();
+        }
+        door
     }
 
     /// Whether unmatched responses are turned away.
-    pub(super) fn knows_futile(&self) -> bool {
-        self.futile.as_ref().is_some_and(|futile| !matches!(futile.known, Known::Recent { answered: None, .. }))
+    pub(super) fn turns_responses_away(&self) -> bool {
+        self.futile.as_ref().is_some_and(|futile| futile.known.turns_responses_away())
     }
 
     /// Rebuilds the set of awaited ids when it is full, from a meter that was given everything admitted so far.
@@ -192,6 +200,12 @@ impl Door {
     }
 }
 
+impl Known {
+    fn turns_responses_away(&self) -> bool {
+        !matches!(self, Self::Recent { answered: None, .. })
+    }
+}
+
 impl Futile {
     fn bytes(&self) -> usize {
         let known = match &self.known {
@@ -212,21 +226,25 @@ const fn upper(id: ExchangeId) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rtt::{Method, RttMeter, Settings};
+    use crate::exact::Exact;
+    use crate::rtt::{Method, RttMeter};
     use dwell_types::{Observation, Series, Sink, hash};
 
     /// What a door holds is counted, while it comes and goes.
     #[test]
     fn all_bytes_are_counted() {
-        let mut door = Door { turned_away: vec![[0; 2]; 3].into(), ..Door::none() };
+        let door = |method, matching| {
+            let settings = Settings { groups: 3, ..Settings::new(method, vec![matching], 2 << 20) };
+            Door::new(&settings, matching, &Exact::new(settings.exchanges(matching)))
+        };
         let (counts, told, own) = (3 * 16, 3 * 8, size_of::<Futile>());
-        assert_eq!(door.bytes(), counts);
-        door.know_futile(Match::TcpTs, Nanos::new(1), 1 << 14);
-        assert_eq!(door.bytes(), counts + own + told + (1 << 14));
-        door.know_repeats(true, Nanos::new(1), 1 << 10);
-        assert_eq!(door.bytes(), counts + own + told + (1 << 14) + (1 << 10));
-        door.forget_futile();
-        assert_eq!(door.bytes(), counts + own + (1 << 10));
+        assert_eq!(door(Method::Auto, Match::Dns).bytes(), counts);
+        assert_eq!(door(Method::Exact, Match::TcpTs).bytes(), counts + own + told + (1 << 14));
+        assert_eq!(door(Method::Auto, Match::QuicSpin).bytes(), counts + own + (1 << 14));
+        let mut both = door(Method::Auto, Match::TcpTs);
+        assert_eq!(both.bytes(), counts + own + told + (1 << 14) + (1 << 14));
+        both.forget_futile();
+        assert_eq!(both.bytes(), counts + own + (1 << 14));
     }
 
     /// Two of three responses only repeat one and are turned away, until requests that are never answered fill the
@@ -234,7 +252,7 @@ mod tests {
     #[test]
     fn who_was_turned_away_was_at_risk() {
         let mut meter = RttMeter::new(&Settings::new(Method::Auto, vec![Match::TcpAck], 2 << 20)).unwrap();
-        assert!(meter.doors[Match::TcpAck as usize].knows_futile());
+        assert!(meter.doors[Match::TcpAck as usize].turns_responses_away());
         let series = Series { matching: Match::TcpAck, leg: Leg::Both, group: 0 };
         let requests = 300_000;
         for i in 0..requests {

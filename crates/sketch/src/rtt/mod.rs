@@ -26,7 +26,7 @@ mod loans;
 use crate::distribution::{Ambiguous, DelayStore, Distribution};
 use crate::parts::batch::begin;
 use crate::{Event, Fates, Sample, Structure};
-use dwell_types::{ExchangeId, Leg, Match, Nanos, Observation, Repeat, Series, Sighting, Sink, Timestamp};
+use dwell_types::{ExchangeId, Leg, Match, Nanos, Observation, Series, Sighting, Sink, Timestamp};
 use std::ops::Range;
 
 /// Takes observations and estimates the distributions of delays per match, leg and group.
@@ -162,28 +162,16 @@ impl RttMeter {
         let mut rules = Vec::with_capacity(settings.matches.len());
         let mut first_series = 0;
         for &matching in &settings.matches {
-            let legs = matching.legs(settings.has_inside);
             let exchanges = settings.exchanges(matching);
             let tags = usize::from(exchanges.tags);
             let bytes = split.table(matching);
             let meter = AnyMeter::new(settings, matching, bytes, exchanges)?;
-            let door = &mut doors[matching as usize];
-            door.gate = meter.gate();
-            door.turned_away = vec![[0; 2]; tags].into();
-            if meter.remembers_all() {
-                door.know_futile(matching, exchanges.expiry, settings.door_bytes());
-            }
-            if exchanges.repeat != Repeat::Ambiguous && settings.method.is_bounded() {
-                door.know_repeats(meter.remembers_all(), exchanges.expiry, settings.repeat_bytes());
-            }
-            for (i, &leg) in legs.iter().enumerate() {
-                door.first_tag[leg as usize] = i as u16 * groups;
-            }
+            doors[matching as usize] = Door::new(settings, matching, &*meter);
             rule_of[matching as usize] = rules.len() as u8;
             rules.push(Rule {
                 matching,
                 meter,
-                legs,
+                legs: matching.legs(settings.has_inside),
                 first_series,
                 expiry: exchanges.expiry,
                 queue: vec![Event::NONE; split.batch].into(),
@@ -204,6 +192,15 @@ impl RttMeter {
             kept: settings.keeps_samples.then(Vec::new),
             mark: 0,
         })
+    }
+
+    /// The door of a series, and its tag.
+    #[inline(always)]
+    fn door(&mut self, series: Series) -> (&mut Door, u16) {
+        let door = &mut self.doors[series.matching as usize];
+        let group = if series.group < self.groups { series.group } else { OTHER };
+        let tag = door.first_tag[series.leg as usize] + group;
+        (door, tag)
     }
 
     /// Queues an event, or processes it if its meter takes each at once. Its fields are passed one by one: assembled before the
@@ -271,7 +268,7 @@ impl RttMeter {
     fn update(&mut self, number: usize) {
         let rule = &mut self.rules[number];
         let door = &mut self.doors[rule.matching as usize];
-        if door.knows_futile() && rule.meter.is_filling() {
+        if door.turns_responses_away() && rule.meter.is_filling() {
             door.tell(|tag, responses| rule.meter.pass_by(tag, responses));
         }
         match &mut rule.meter {
@@ -470,17 +467,6 @@ impl Sink for RttMeter {
             door.turn_away(true, tag, false);
         }
         takes
-    }
-}
-
-impl RttMeter {
-    /// The door of a series, and its tag.
-    #[inline(always)]
-    fn door(&mut self, series: Series) -> (&mut Door, u16) {
-        let door = &mut self.doors[series.matching as usize];
-        let group = if series.group < self.groups { series.group } else { OTHER };
-        let tag = door.first_tag[series.leg as usize] + group;
-        (door, tag)
     }
 }
 

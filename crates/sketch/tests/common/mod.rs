@@ -48,12 +48,11 @@ pub(crate) fn nearest_rank(sorted: &[i64], q: f64) -> i64 {
     sorted[(q * sorted.len() as f64).ceil() as usize - 1]
 }
 
-/// The distribution that a meter estimates, and the true delays in ascending order.
-pub(crate) fn estimate(
-    meter: &mut impl Meter,
-    settings: &Settings,
-    seed: u64,
-) -> (distribution::Distribution, Vec<i64>) {
+/// An estimated distribution, and the true delays in ascending order.
+pub(crate) type Run = (distribution::Distribution, Vec<i64>);
+
+/// What a meter estimates.
+pub(crate) fn estimate(meter: &mut impl Meter, settings: &Settings, seed: u64) -> Run {
     let (samples, mut truth) = run(meter, settings, seed);
     let mut store = DelayStore::bounded(1, 1 << 20).expect("a megabyte is enough for one series");
     samples.iter().for_each(|sample| store.update(0, &sample.limited()));
@@ -75,20 +74,28 @@ pub(crate) fn log_uniform() -> Settings {
 
 /// For each octave of delay, the mean over runs of estimated over true number of exchanges, and its standard error.
 pub(crate) fn ratios<M: Meter>(make: impl Fn(u64) -> M, settings: &Settings) -> Vec<(f64, f64)> {
-    const RUNS: u64 = 100;
     let edges: Vec<i64> = (0..=6).map(|octave| 1_000_000 << octave).collect();
-    let mut sums = vec![(0.0, 0.0); edges.len() - 1];
-    for seed in 0..RUNS {
-        let (distribution, truth) = estimate(&mut make(seed), settings, seed);
-        let rank = |edge: i64| truth.partition_point(|&delay| delay < edge) as f64;
-        for ((sum, squares), (estimate, edges)) in
-            sums.iter_mut().zip(distribution.histogram(&edges).iter().zip(edges.windows(2)))
-        {
-            let ratio = estimate.value / (rank(edges[1]) - rank(edges[0]));
-            (*sum, *squares) = (*sum + ratio, *squares + ratio * ratio);
+    means(100, |seed| numbers(&estimate(&mut make(seed), settings, seed), &edges))
+}
+
+/// Estimated over true numbers of exchanges between these delays.
+pub(crate) fn numbers((distribution, truth): &Run, edges: &[i64]) -> Vec<f64> {
+    let rank = |edge: i64| truth.partition_point(|&delay| delay < edge) as f64;
+    let numbers = distribution.histogram(edges).into_iter().zip(edges.windows(2));
+    numbers.map(|(estimate, edges)| estimate.value / (rank(edges[1]) - rank(edges[0]))).collect()
+}
+
+/// The means of several values over so many seeds, and their standard errors.
+pub(crate) fn means(runs: u64, values: impl Fn(u64) -> Vec<f64>) -> Vec<(f64, f64)> {
+    let mut sums = Vec::new();
+    for seed in 0..runs {
+        let values = values(seed);
+        sums.resize(values.len(), (0.0, 0.0));
+        for ((sum, squares), value) in sums.iter_mut().zip(values) {
+            (*sum, *squares) = (*sum + value, *squares + value * value);
         }
     }
-    let n = RUNS as f64;
+    let n = runs as f64;
     sums.iter().map(|&(sum, squares)| (sum / n, ((squares / n - (sum / n).powi(2)) / n).sqrt())).collect()
 }
 
@@ -117,10 +124,10 @@ pub(crate) struct Coverage {
     pub(crate) samples: u64,
 }
 
-pub(crate) fn coverage<M: Meter>(make: impl Fn(u64) -> M, settings: &Settings, runs: u64) -> Coverage {
+pub(crate) fn coverage(run: impl Fn(u64) -> Run, runs: u64) -> Coverage {
     let (mut covered, mut samples) = ([[0.0; 6]; 3], u64::MAX);
     for seed in 0..runs {
-        let (distribution, truth) = estimate(&mut make(seed), settings, seed);
+        let (distribution, truth) = run(seed);
         samples = samples.min(distribution.samples());
         let mut update = |of: usize, low: f64, value: f64, high: f64, truth: f64| {
             for (covered, width) in covered.iter_mut().zip([1.0, 0.5, 2.0]) {
@@ -143,18 +150,20 @@ pub(crate) fn coverage<M: Meter>(make: impl Fn(u64) -> M, settings: &Settings, r
     Coverage { shares, halved, doubled, samples }
 }
 
+/// Whether each share is at least as large as the least, and .993 at most on average.
+pub(crate) fn is_covered(shares: &[f64; 6], least: f64) -> bool {
+    shares.iter().all(|&share| share >= least) && shares.iter().sum::<f64>() / shares.len() as f64 <= 0.993
+}
+
 /// The 95% intervals contain the true value in a share of `least` or more of 250 runs, for each of six quantities, and
 /// in .993 at most on average over these. A share over .993 occurs by chance, if .95 is correct, once in 10⁸ choices of
 /// seeds or less, if three of six are independent. Intervals half as wide must fail the first condition, and twice as
 /// wide the second.
 pub(crate) fn assert_covered<M: Meter>(make: impl Fn(u64) -> M, settings: &Settings, least: f64) {
-    let is_right = |shares: &[f64; 6]| {
-        shares.iter().all(|&share| share >= least) && shares.iter().sum::<f64>() / shares.len() as f64 <= 0.993
-    };
-    let Coverage { shares, halved, doubled, .. } = coverage(make, settings, 250);
+    let Coverage { shares, halved, doubled, .. } = coverage(|seed| estimate(&mut make(seed), settings, seed), 250);
     println!("{shares:.3?}");
-    assert!(is_right(&shares), "{shares:.4?}");
-    assert!(!is_right(&halved) && !is_right(&doubled), "{halved:.4?} {doubled:.4?}");
+    assert!(is_covered(&shares, least), "{shares:.4?}");
+    assert!(!is_covered(&halved, least) && !is_covered(&doubled, least), "{halved:.4?} {doubled:.4?}");
 }
 
 /// Any of 40 ids at any time, mostly within 40 s.

@@ -6,12 +6,13 @@
 //! not covered by both captures, are excluded for all methods.
 
 use super::method_seed;
-use crate::crossing::{self, ALPHA, LOSS, MEAN, PACKETS, Pair, STD};
+use crate::crossing::{self, ALPHA, LOSS, MEAN, Pair, STD};
 use crate::experiment::Problem;
 use crate::metrics;
 use crate::run::BLOCK;
 use dwell_simulate::crossing::{Passage, Truth};
 use dwell_sketch::lda::{Expected, LdaError, Params};
+use dwell_sketch::moments::Level;
 use dwell_sketch::owd::{Fate, OwdMeter, Passed, Side, Totals};
 use dwell_sketch::rivals::trajectory::TrajectoryError;
 use dwell_types::{Crossing, Nanos, Timestamp, hash};
@@ -281,19 +282,19 @@ fn paper(memory: usize, packets: u64) -> Built {
 impl Runs {
     /// Adds the estimates of a pair for an interval.
     fn add(&mut self, pair: &Pair, truth: &Truth) {
-        let found = crossing::compare(pair, truth).unwrap_or_default();
-        for (quantity, truth) in [(MEAN, truth.mean()), (STD, truth.std())] {
-            let found = found.iter().find(|measurement| measurement.quantity == quantity);
-            self.add_error(quantity, truth, found.and_then(|found| found.estimate));
-            if let Some((low, high)) = found.and_then(|found| found.interval) {
-                let is_held = truth.is_some_and(|truth| low <= truth && truth <= high);
+        // Both sketches of a pair have the same parameters, so that there is no error.
+        let delays = pair.moments().ok().flatten();
+        let (mean, std) = delays.map(|delays| (delays.mean(Level::P95), delays.std(Level::P95))).unzip();
+        for (quantity, truth, found) in [(MEAN, truth.mean(), mean), (STD, truth.std(), std)] {
+            self.add_error(quantity, truth, found.map(|found| found.value));
+            if let Some(found) = found {
+                let is_held = truth.is_some_and(|truth| found.low <= truth && truth <= found.high);
                 self.held.entry(quantity).or_default().push(f64::from(u8::from(is_held)));
             }
         }
         let loss = truth.lost as f64 / truth.sent as f64;
         self.add_error(LOSS, Some(loss), pair.loss());
-        let packets = found.iter().find(|measurement| measurement.quantity == PACKETS);
-        self.packets.extend(packets.and_then(|packets| packets.estimate));
+        self.packets.push(delays.map_or(0.0, |delays| delays.packets as f64));
     }
 
     /// A truth of zero has no relative error: an interval without loss contributes no error of the loss.
