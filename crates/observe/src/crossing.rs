@@ -32,8 +32,8 @@
 //! end between the points. If the tunnel's own packet is fragmented, its first fragment is that packet, and the others
 //! are packets that only one point sees.
 //!
-//! **Offloading.** With [`Settings::mtu`], long segments count as those of which they consist on the link (`segments`), so that captures
-//! that hosts take match. Without it they match nothing.
+//! **Offloading.** With [`Settings::mtu`], long segments count as those of which they consist on the link (`segments`), so
+//! that captures taken on hosts match. Without it they match nothing.
 
 // The segments of which long ones consist.
 mod segments;
@@ -65,8 +65,8 @@ pub struct Settings {
     pub nat: bool,
     /// How many bytes of a payload are hashed, at most.
     pub payload_bytes: usize,
-    /// The longest packet of the links between the points, in bytes from the IP header on, if TCP segments that exceed it are
-    /// to be split ([`Crossings::segments`]).
+    /// The longest packet on the links between the points, in bytes from the IP header on, if TCP segments that exceed it
+    /// are to be split ([`Crossings::segments`]).
     pub mtu: Option<u32>,
     /// What the packets of one flow have in common, instead of the addresses, ports and protocol as sent.
     pub group: Option<Grouping>,
@@ -125,8 +125,8 @@ impl Crossings {
         Self { settings, packets, flows, grouping, frames: Frames::default(), unknown_link: None, cut: 0 }
     }
 
-    /// Passes on what a frame holds, in the order of the numbers: a packet, or the segments of which a long one of TCP consists
-    /// ([`Settings::mtu`]); nothing if it cannot be parsed.
+    /// Passes on the packet in a frame, or, in their order, the segments of which a long one consists ([`Settings::mtu`]);
+    /// nothing if it cannot be parsed.
     #[inline]
     pub fn segments(&mut self, frame: &Frame<'_>, mut pass: impl FnMut(Passing)) {
         let Some(passing) = self.observe(frame) else { return };

@@ -1,5 +1,5 @@
-//! Two hosts that leave the splitting of long segments to their network cards, and get them merged (TSO, GRO), captured on the hosts
-//! themselves; a token bucket between them ([`host::bucket`]) splits the segments and drops some.
+//! Two hosts that leave the splitting of long segments to their network cards, and get them merged (TSO, GRO), captured on
+//! the hosts themselves; a token bucket between them ([`host::bucket`]) drops some.
 
 use super::capture::{self, Form, Point, Tcpdump};
 use super::headers::{self, Message};

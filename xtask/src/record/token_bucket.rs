@@ -1,5 +1,5 @@
-//! A real queue: a Linux token bucket between two hosts ([`host::bucket`]), captured on both sides, while one sender occasionally
-//! sends bursts.
+//! A real queue: a Linux token bucket between two hosts ([`host::bucket`]), captured on both sides, while one sender
+//! occasionally sends bursts.
 //!
 //! On its way out, a frame is captured by tcpdump after it has left the bucket. Meanwhile the kernel is polled for the
 //! length of the queue.

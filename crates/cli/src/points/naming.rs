@@ -29,8 +29,8 @@ pub(crate) struct NamingArguments {
     /// Payload bytes used to identify a packet, as far as captured.
     #[arg(long, value_name = "N", default_value_t = Settings::PAYLOAD_BYTES, value_parser = whole::<usize>, help_heading = "What is measured")]
     payload_bytes: usize,
-    /// Split TCP segments that are longer than links carry, with which hosts spare themselves work (TSO, GRO), by the MTU of the path,
-    /// mostly 1500: bytes of its longest packet from the IP header on.
+    /// Split the TCP segments that hosts leave to their network cards to split, or get merged (TSO, GRO), as links carry
+    /// them: the length of the path's longest packets from the IP header on, mostly 1500.
     #[arg(long, value_name = "BYTES", value_parser = between::<u32>(LEAST_MTU..=65_535), help_heading = "What is measured")]
     mtu: Option<u32>,
     /// Seed of all hashes: the same seed gives the same result. Whoever knows it can craft packets that evade or slow

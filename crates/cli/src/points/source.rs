@@ -122,8 +122,8 @@ impl Source {
         Ok(Self { opened, shift, read: Disorder::NONE, counts: Counts::default() })
     }
 
-    /// Adds the next packet that is measured, if there is one, and the other segments of its frame to those that were read `ahead`:
-    /// returned, it would be copied once more.
+    /// Adds the next packet that is measured, if there is one, with the other segments of its frame, to those that were
+    /// read `ahead`: returned, it would be copied once more.
     #[inline]
     pub(super) fn read(&mut self, ahead: &mut VecDeque<Packet>) -> Result<bool> {
         let Self { opened, shift, read, counts } = self;

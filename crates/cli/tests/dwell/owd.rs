@@ -772,8 +772,8 @@ fn merged_segments_are_told() {
     }
 }
 
-/// Two hosts that let their cards split and merge segments, captured on the hosts: with the MTU of the link between them, as many
-/// segments of each connection arrive as the link carried, and as many are lost as the queue in the middle dropped.
+/// Two hosts that let their cards split and merge segments, captured on the hosts: with the MTU of the link between them,
+/// as many segments of each connection arrive as it carried, and as many are lost as the queue in the middle dropped.
 #[test]
 fn offloading_is_undone() {
     let folder = tempfile::tempdir().unwrap();

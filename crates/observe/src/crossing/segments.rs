@@ -1,24 +1,23 @@
-//! Undoes segmentation offload: the segments that links carry, of a long one that a host gave to its network card, or got from it.
+//! Undoes segmentation offload: which segments the link carries, of a long one that a host sees.
 //!
-//! A sending host gives the card up to 64 KiB at once, which the card (TSO), or the kernel behind the point of capture (GSO),
-//! splits: segments of full size and a last one with the rest, all with the long one's acknowledgement number and options. Of a
-//! receiving host, the card (LRO) or the kernel (GRO) merges segments of one flow that follow one another, all of full size but the
-//! last, with equal acknowledgement numbers and options. Both ways, the segments of the link begin where the long one does.
+//! A sending host gives its network card up to 64 KiB at once. The card (TSO), or the kernel behind the point of capture
+//! (GSO), splits it: segments of full size and a last one with the rest, all with its acknowledgement number and options. On
+//! a receiving host the card (LRO) or the kernel (GRO) merges segments of a flow that follow one another, all of full size
+//! but the last, with equal acknowledgement numbers and options. Either way the link's segments begin where the long one
+//! does.
 //!
 //! Full size is the MTU less the headers of this very segment, options included: that is how senders choose it.
 //!
-//! What only one of several merged segments had, or only the last of those that are split, does not identify them: IP's
-//! identification, and PSH.
+//! The long one has a single IP identification, and says PSH for its last segment only. So neither identifies a segment.
 
 use crate::packet::Tcp;
 
-/// The smallest full size, in bytes of payload: headers that leave less of the MTU than this are not those of long segments.
+/// The smallest full size, in bytes of payload: headers that leave less of the MTU are not those of long segments.
 const LEAST_SIZE: u32 = 256;
 /// The longest segment that Linux merges, in bytes: a record that says more is none.
 const LONGEST: u32 = 8 * 65_535;
 
-/// The segments of which the only one in a packet of this length consists, each with the length of its packet. It is longer than
-/// the MTU.
+/// The segments of which this one consists, whose packet has this length: more than the MTU. Each with its packet's length.
 pub(super) fn split<'a>(whole: Tcp<'a>, length: u32, mtu: u32) -> impl Iterator<Item = (Tcp<'a>, u32)> {
     let headers = length.saturating_sub(whole.payload_length);
     let full = mtu.saturating_sub(headers);
