@@ -217,18 +217,21 @@ fn recordings() -> Vec<Recording> {
     ]
 }
 
+/// Makes a recording in this folder.
+type Record = fn(&Path) -> Result<()>;
+
 /// Makes the named recordings, or all.
 pub(crate) fn run(names: &[String]) -> Result<()> {
     let recordings = recordings();
-    let of_bucket: [(&str, fn(&Path) -> Result<()>); 2] =
+    let independent: [(&str, Record); 2] =
         [(token_bucket::NAME, token_bucket::record), (offload::NAME, offload::record)];
-    let independent = of_bucket.iter().map(|&(name, _)| name);
-    check_names(names, recordings.iter().map(|recording| recording.name).chain(independent))?;
+    let known = recordings.iter().map(|recording| recording.name).chain(independent.map(|(name, _)| name));
+    check_names(names, known)?;
     let testdata = root().join("testdata");
     for recording in recordings.iter().filter(|recording| is_asked(names, recording.name)) {
         record(recording, &testdata).with_context(|| format!("recording {}", recording.name))?;
     }
-    for (name, record) in of_bucket.into_iter().filter(|(name, _)| is_asked(names, name)) {
+    for (name, record) in independent.into_iter().filter(|(name, _)| is_asked(names, name)) {
         record(&testdata).with_context(|| format!("recording {name}"))?;
     }
     sums(&testdata)

@@ -65,7 +65,9 @@ fn observe(points: [(Point, &Path); 3]) -> Result<u64> {
     let server = host::join(server)?;
     thread::spawn(move || server.incoming().flatten().for_each(|stream| _ = thread::spawn(move || swallow(stream))));
     let clients = WRITES.map(|(bytes, times)| host::inside(FROM, move || send(bytes, times)));
-    clients.into_iter().map(host::join).collect::<Result<()>>()?;
+    for ended in clients.map(host::join) {
+        ended?;
+    }
     // What waits in the bucket leaves, and is acknowledged.
     thread::sleep(Duration::from_secs(2));
     let statistics = host::output("tc", &["-n", BUCKET, "-s", "qdisc", "show", "dev", "egress"])?;
