@@ -30,12 +30,12 @@ pub fn check(link: LinkType, bytes: &[u8], wire: u32, key: Key) {
         // However long it says to be, it is few segments, each of them a packet.
         const MTU: u32 = 576;
         let mut crossings = Crossings::new(Settings { key, nat, mtu: Some(MTU), ..Settings::default() });
-        let mut segments = Vec::new();
-        crossings.segments(&frame, |passing| segments.push(passing));
-        assert_eq!(segments.is_empty(), seen.is_none());
-        assert!(segments.len() < 2_100 && segments.iter().all(|one| Some(one.flow) == seen.map(|seen| seen.flow)));
-        if let [rest @ .., _] = &segments[..] {
-            assert!(rest.iter().all(|one| one.crossing.bytes == MTU));
+        if let Some(long) = crossings.observe(&frame).map(|long| long.crossing).filter(|long| crossings.is_long(long.bytes)) {
+            let segments = crossings.segments(link, bytes, wire, long);
+            assert!((1..2_100).contains(&segments.len()) && segments.iter().all(|one| one.flow == long.flow));
+            if let [rest @ .., _] = &segments[..] {
+                assert!(rest.iter().all(|one| one.bytes == MTU));
+            }
         }
     }
 

@@ -141,13 +141,20 @@ impl Point {
     #[cold]
     fn plausible(&mut self, at: Timestamp) -> Result<Timestamp> {
         while self.behind().nth(AHEAD - 1).is_none() && !self.has_ended {
-            self.has_ended = !self.source.read(&mut self.ahead)?;
+            self.read()?;
         }
         let Some(instead) = instead(at, self.before, self.behind()) else { return Ok(at) };
         self.wild += 1;
         self.at = Some(instead);
         self.ahead[0].seen.crossing.at = instead;
         Ok(instead)
+    }
+
+    /// Reads ahead by another frame.
+    #[cold]
+    fn read(&mut self) -> Result<()> {
+        self.has_ended = !self.source.read(&mut self.ahead)?;
+        Ok(())
     }
 
     /// The times of the frames behind that of the next packet, as far as they were read.

@@ -125,32 +125,7 @@ impl Crossings {
         Self { settings, packets, flows, grouping, frames: Frames::default(), unknown_link: None, cut: 0 }
     }
 
-    /// Passes on the packet in a frame, or, in their order, the segments of which a long one consists ([`Settings::mtu`]);
-    /// nothing if it cannot be parsed.
-    #[inline]
-    pub fn segments(&mut self, frame: &Frame<'_>, mut pass: impl FnMut(Passing)) {
-        let Some(passing) = self.observe(frame) else { return };
-        match self.settings.mtu {
-            Some(mtu) if passing.crossing.bytes > mtu => self.split(frame, passing, mtu, &mut pass),
-            _ => pass(passing),
-        }
-    }
-
-    #[inline(never)]
-    fn split(&self, frame: &Frame<'_>, whole: Passing, mtu: u32, pass: &mut impl FnMut(Passing)) {
-        let &Frame { link, bytes, wire_length, .. } = frame;
-        let Ok(packet @ Packet { transport: Transport::Tcp(segment), .. }) =
-            parse::any(link, bytes, wire_length, self.settings.key)
-        else {
-            return pass(whole);
-        };
-        for (segment, bytes) in segments::split(segment, packet.length, mtu) {
-            let packet = PacketId(self.segment(self.state(&packet), packet.identification, &segment));
-            pass(Passing { crossing: Crossing { packet, bytes, ..whole.crossing }, ..whole });
-        }
-    }
-
-    /// The packet in a frame, however long; `None` if it cannot be parsed.
+    /// The packet in a frame; `None` if it cannot be parsed. It may be [long](Crossings::is_long).
     #[inline]
     pub fn observe(&mut self, frame: &Frame<'_>) -> Option<Passing> {
         let &Frame { at, link, bytes, wire_length } = frame;
@@ -199,6 +174,28 @@ impl Crossings {
         let flow = FlowId(hash::finish(flow));
         let crossing = Crossing { packet: self.id(packet, is_cut), flow, at, bytes: length };
         Passing { crossing, flow: Flow { key, vlan, dscp } }
+    }
+
+    /// Whether a packet of so many bytes is longer than links carry ([`Settings::mtu`]).
+    #[inline]
+    pub fn is_long(&self, bytes: u32) -> bool {
+        self.settings.mtu.is_some_and(|mtu| bytes > mtu)
+    }
+
+    /// The segments of which a long packet, in these bytes of a frame, consists on the link, in their order; or that packet
+    /// alone, if it is none of TCP.
+    #[cold]
+    pub fn segments(&self, link: LinkType, bytes: &[u8], wire_length: u32, long: Crossing) -> Vec<Crossing> {
+        match (self.settings.mtu, parse::parse(link, bytes, wire_length, self.settings.key)) {
+            (Some(mtu), Ok(packet @ Packet { transport: Transport::Tcp(segment), .. })) => {
+                let one = |(segment, bytes)| {
+                    let packet = PacketId(self.segment(self.state(&packet), packet.identification, &segment));
+                    Crossing { packet, bytes, ..long }
+                };
+                segments::split(segment, packet.length, mtu).map(one).collect()
+            }
+            _ => vec![long],
+        }
     }
 
     /// The name of a flow: `10.0.0.1:443 → 10.0.0.2:51000 tcp`, or that of its group.

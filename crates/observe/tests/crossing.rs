@@ -67,13 +67,14 @@ fn long(identification: u16, sequence: u32, flags: u8, payload: u16) -> Vec<u8> 
 }
 
 fn segments(settings: &Settings, bytes: &[u8]) -> Vec<Crossing> {
-    let mut all = Vec::new();
     let wire_length = u32::from(u16::from_be_bytes([bytes[2], bytes[3]]));
     let frame = Frame { wire_length, ..frame(LinkType::RAW, bytes) };
     let mut crossings = Crossings::new(settings.clone());
-    crossings.segments(&frame, |passing| all.push(passing.crossing));
-    assert_eq!((crossings.frames().total, crossings.frames().decoded()), (1, 1));
-    all
+    let passing = crossings.observe(&frame).unwrap();
+    if !crossings.is_long(passing.crossing.bytes) {
+        return vec![passing.crossing];
+    }
+    crossings.segments(frame.link, frame.bytes, frame.wire_length, passing.crossing)
 }
 
 /// What hosts merge are the segments that the link carries, however they are merged: IP numbers them, and only the last one

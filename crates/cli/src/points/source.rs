@@ -102,6 +102,21 @@ impl Counts {
     }
 }
 
+/// Adds the segments of a long packet to what was read ahead.
+#[cold]
+fn add_segments(
+    segments: &[Crossing],
+    flow: Flow,
+    is_reverse: bool,
+    counts: &mut Counts,
+    ahead: &mut VecDeque<Packet>,
+) {
+    for (number, &crossing) in segments.iter().enumerate() {
+        counts.add(flow.key.protocol, crossing.bytes, is_reverse);
+        ahead.push_back(Packet { seen: Seen { crossing, is_reverse }, is_rest: number > 0, whose: Whose::Flow(flow) });
+    }
+}
+
 impl Source {
     pub(super) fn open(
         path: &Path,
@@ -124,7 +139,7 @@ impl Source {
 
     /// Adds the next packet that is measured, if there is one, with the other segments of its frame, to those that were
     /// read `ahead`: returned, it would be copied once more.
-    #[inline]
+    #[inline(always)]
     pub(super) fn read(&mut self, ahead: &mut VecDeque<Packet>) -> Result<bool> {
         let Self { opened, shift, read, counts } = self;
         let (files, crossings, directions) = match opened {
@@ -139,24 +154,26 @@ impl Source {
             Opened::Capture { files, crossings, directions } => (files, crossings, directions),
         };
         while let Some(frame) = files.next_frame()? {
-            let (mut is_rest, mut is_measured) = (false, false);
-            crossings.segments(&frame, |Passing { crossing, flow }| {
-                let key = &flow.key;
-                let crossing = Crossing { at: crossing.at + *shift, ..crossing };
-                if !is_rest {
-                    read.see(crossing.at);
-                }
-                let is_rest = std::mem::replace(&mut is_rest, true);
-                let Some(is_reverse) = directions.is_reverse(key.source, key.destination) else {
-                    return counts.leave_out(key, directions);
-                };
+            let Some(Passing { crossing, flow }) = crossings.observe(&frame) else { continue };
+            let key = &flow.key;
+            let crossing = Crossing { at: crossing.at + *shift, ..crossing };
+            read.see(crossing.at);
+            let Some(is_reverse) = directions.is_reverse(key.source, key.destination) else {
+                counts.leave_out(key, directions);
+                continue;
+            };
+            if crossings.is_long(crossing.bytes) {
+                let segments = crossings.segments(frame.link, frame.bytes, frame.wire_length, crossing);
+                add_segments(&segments, flow, is_reverse, counts, ahead);
+            } else {
                 counts.add(key.protocol, crossing.bytes, is_reverse);
-                ahead.push_back(Packet { seen: Seen { crossing, is_reverse }, is_rest, whose: Whose::Flow(flow) });
-                is_measured = true;
-            });
-            if is_measured {
-                return Ok(true);
+                ahead.push_back(Packet {
+                    seen: Seen { crossing, is_reverse },
+                    is_rest: false,
+                    whose: Whose::Flow(flow),
+                });
             }
+            return Ok(true);
         }
         Ok(false)
     }
