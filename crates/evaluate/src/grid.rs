@@ -28,16 +28,16 @@ pub(crate) trait Configured: Debug + Send + Sync {
     fn parameters(&self) -> BTreeMap<String, f64>;
 }
 
-/// Writes the cases of an experiment as a table.
-pub(crate) type WriteTable = fn(cases: &[&[Summary]], to: &mut dyn Write) -> io::Result<()>;
+/// What the results of configurations look like for people.
+pub(crate) trait Tabled {
+    /// Writes the cases of an experiment as a table.
+    fn write_table(cases: &[&[Summary]], to: &mut dyn Write) -> io::Result<()>;
+}
 
 /// A method with its parameters that can be run and measured.
-pub(crate) trait Measured: Configured {
+pub(crate) trait Measured: Configured + Tabled {
     /// The kind of stream that it processes.
     type Stream: Debug + Send + Sync;
-
-    /// What its results look like for people.
-    const WRITE_TABLE: WriteTable;
 
     /// Which quantities tables show: by default all, each individually.
     const SHOWN: Shown = Shown { quantities: &[], largest: None };
@@ -174,6 +174,6 @@ impl<C: Measured> Experiment for Grid<C> {
     }
 
     fn write_table(&self, summaries: &[Summary], to: &mut dyn Write) -> io::Result<()> {
-        (C::WRITE_TABLE)(&table::cases(summaries), to)
+        C::write_table(&table::cases(summaries), to)
     }
 }

@@ -2,7 +2,7 @@ use super::method::{Configuration, Pair};
 use super::workload::Stream;
 use crate::case::{Measurement, Quantity, STATE_BYTES, Scale, compared, plain, values};
 use crate::experiment::Problem;
-use crate::grid::{Measured, WriteTable};
+use crate::grid::Measured;
 use crate::run::{in_blocks, methods_seed};
 use dwell_simulate::crossing::{Passages, Truth};
 use dwell_sketch::moments::{Level, Moments};
@@ -28,7 +28,6 @@ const USABLE_CELLS: &str = "usable_cells";
 
 impl Measured for Configuration {
     type Stream = Stream;
-    const WRITE_TABLE: WriteTable = super::table::write_table;
 
     fn suits(&self, stream: &Stream) -> Result<(), Problem> {
         self.check_probes(&stream.settings)?;

@@ -1,18 +1,22 @@
 use super::measure::{MEAN, MEAN_98, PACKETS, STD, STD_BY_PAPER};
+use super::method::Configuration;
+use crate::grid::Tabled;
 use crate::metrics::Summary;
 use crate::table::{self, find, mean, percent};
 use std::io::{self, Write};
 
-/// Writes the cases of an experiment on one-way delays.
-pub(super) fn write_table(cases: &[&[Summary]], to: &mut dyn Write) -> io::Result<()> {
-    table::write(
-        cases,
-        |_| heads(),
-        line,
-        "error: mean of |estimate/truth - 1| over single runs. bias: mean of estimate/truth - 1. in 95%, in 98%: share of\n\
-     intervals that contain the truth. packets: number that an estimate is based on. none: runs without an estimate.",
-        to,
-    )
+impl Tabled for Configuration {
+    /// Writes the cases of an experiment on one-way delays.
+    fn write_table(cases: &[&[Summary]], to: &mut dyn Write) -> io::Result<()> {
+        table::write(
+            cases,
+            |_| heads(),
+            line,
+            "error: mean of |estimate/truth - 1| over single runs. bias: mean of estimate/truth - 1. in 95%, in 98%: share of\n\
+         intervals that contain the truth. packets: number that an estimate is based on. none: runs without an estimate.",
+            to,
+        )
+    }
 }
 
 fn heads() -> Vec<String> {

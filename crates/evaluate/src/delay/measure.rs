@@ -4,7 +4,7 @@ use super::workload::Stream;
 use super::{LARGEST, QUANTILES, SHOWN};
 use crate::case::{Measurement, Quantity, STATE_BYTES, Scale, Shown, compared, numbered, values};
 use crate::experiment::Problem;
-use crate::grid::{Measured, WriteTable};
+use crate::grid::Measured;
 use crate::run::{in_blocks, methods_seed};
 use dwell_simulate::Delays;
 use dwell_simulate::exchange::ExchangeWorkload;
@@ -24,7 +24,6 @@ const MEASURED: u16 = 1;
 
 impl Measured for Configuration {
     type Stream = Stream;
-    const WRITE_TABLE: WriteTable = super::table::write_table;
     const SHOWN: Shown = SHOWN;
 
     fn quantities(&self, _: &Stream) -> Vec<Quantity> {

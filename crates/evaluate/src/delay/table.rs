@@ -1,6 +1,8 @@
 use super::LARGEST;
 use super::measure::OCTAVE;
+use super::method::Configuration;
 use crate::case::Scale;
+use crate::grid::Tabled;
 use crate::metrics::Summary;
 use crate::table::{self, number, percent};
 use std::io::{self, Write};
@@ -8,15 +10,17 @@ use std::io::{self, Write};
 /// Number of standard errors from which on an error counts as bias.
 const BIASED: f64 = 3.0;
 
-/// Writes the cases of an experiment on response times.
-pub(super) fn write_table(cases: &[&[Summary]], to: &mut dyn Write) -> io::Result<()> {
-    let columns = format!(
-        "median, rms: of |log2(estimate/truth)| over single runs; ten: rms after averaging the estimates of ten seeds.\n\
-     bias: mean of log2(estimate/truth). in 95%: share of intervals that contain the truth. none: runs without an\n\
-     estimate. octaves: of all octaves of delay, those whose mean count is {BIASED} or more standard errors from\n\
-     the truth, or that were never sampled."
-    );
-    table::write(cases, heads, line, &columns, to)
+impl Tabled for Configuration {
+    /// Writes the cases of an experiment on response times.
+    fn write_table(cases: &[&[Summary]], to: &mut dyn Write) -> io::Result<()> {
+        let columns = format!(
+            "median, rms: of |log2(estimate/truth)| over single runs; ten: rms after averaging the estimates of ten seeds.\n\
+         bias: mean of log2(estimate/truth). in 95%: share of intervals that contain the truth. none: runs without an\n\
+         estimate. octaves: of all octaves of delay, those whose mean count is {BIASED} or more standard errors from\n\
+         the truth, or that were never sampled."
+        );
+        table::write(cases, heads, line, &columns, to)
+    }
 }
 
 /// The summaries of errors in octaves.

@@ -2,7 +2,7 @@ use super::method::{Arrival, Configuration, MethodName, Pair};
 use super::workload::Stream;
 use crate::case::{Measurement, Quantity, STATE_BYTES, magnitudes, shares, values};
 use crate::experiment::Problem;
-use crate::grid::{Measured, WriteTable};
+use crate::grid::Measured;
 use crate::run::{in_blocks, methods_seed};
 use dwell_simulate::crossing::flows::{FlowPassage, FlowWorkload};
 use dwell_sketch::lds::{Comparison, Figure, Listed, Rule};
@@ -54,7 +54,6 @@ struct Flow {
 
 impl Measured for Configuration {
     type Stream = Stream;
-    const WRITE_TABLE: WriteTable = super::table::write_table;
 
     fn suits(&self, stream: &Stream) -> Result<(), Problem> {
         if self.method == MethodName::Rli && stream.settings.references == 0.0 {

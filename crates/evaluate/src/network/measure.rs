@@ -4,7 +4,7 @@ use super::tomography::Tomography;
 use super::workload::{Stream, Wrong};
 use crate::case::{Measurement, Quantity, shares};
 use crate::experiment::Problem;
-use crate::grid::{Measured, WriteTable};
+use crate::grid::Measured;
 use dwell_network::localize::{Localization, Null, Readings, Settings, Value, Verdict};
 use dwell_simulate::network::Fault;
 use dwell_types::hash;
@@ -37,7 +37,6 @@ struct Answer {
 
 impl Measured for Configuration {
     type Stream = Stream;
-    const WRITE_TABLE: WriteTable = super::table::write_table;
 
     fn quantities(&self, stream: &Stream) -> Vec<Quantity> {
         let of_faults = if stream.faults > 0 { &[FIRST, FIRST_OF_PATH, ALARM][..] } else { &[] };

@@ -1,7 +1,7 @@
 use super::workload::Stream;
 use crate::case::{Measurement, Quantity, shares, values};
 use crate::experiment::Problem;
-use crate::grid::{Configured, Entry, Measured, WriteTable};
+use crate::grid::{Configured, Entry, Measured};
 use crate::run::methods_seed;
 use crate::value::{Invalid, some, whole, written};
 use dwell_network::paths::{Mode, Paths};
@@ -71,7 +71,6 @@ impl Configured for Configuration {
 
 impl Measured for Configuration {
     type Stream = Stream;
-    const WRITE_TABLE: WriteTable = super::table::write_table;
 
     fn suits(&self, stream: &Stream) -> Result<(), Problem> {
         if self.routers > stream.routers as usize {

@@ -2,7 +2,7 @@ use super::method::Configuration;
 use super::workload::Stream;
 use crate::case::{Measurement, Quantity, STATE_BYTES, shares, values};
 use crate::experiment::Problem;
-use crate::grid::{Measured, WriteTable};
+use crate::grid::Measured;
 use crate::run::{in_blocks, methods_seed};
 use dwell_simulate::queue::{Passage, Passages};
 use dwell_sketch::conquest::{Conquest, Exact, Queued, Unit};
@@ -29,7 +29,6 @@ const LONGEST: Nanos = Nanos::from_secs(1);
 
 impl Measured for Configuration {
     type Stream = Stream;
-    const WRITE_TABLE: WriteTable = super::table::write_table;
 
     fn suits(&self, stream: &Stream) -> Result<(), Problem> {
         self.meter(stream, 0).map(drop)

@@ -1,25 +1,29 @@
 use super::measure::facts::{BITS_PER_SECOND, CULPRITS, FLOWS, LONGEST_DELAY, WAITED};
 use super::measure::{INCOMPLETE, MEDIAN_SIZE_ERROR, PRECISION, RECALL, SIZE_ERROR};
+use super::method::Configuration;
 use crate::case::STATE_BYTES;
+use crate::grid::Tabled;
 use crate::metrics::Summary;
 use crate::table::{self, find, mean, percent};
 use dwell_report::text;
 use std::io::{self, Write};
 
-/// Writes the cases of an experiment on queues.
-pub(super) fn write_table(cases: &[&[Summary]], to: &mut dyn Write) -> io::Result<()> {
-    let heads = || {
-        let errors = format!("{:>17}  {:>17}  {:>17}", "precision", "recall", "error of sizes");
-        vec![format!("  {errors}  {:>10}  {:>7}", "incomplete", "bytes")]
-    };
-    table::write(
-        cases,
-        |_| heads(),
-        |case| line(case).unwrap_or_else(|| facts(case)),
-        "precision, recall: over packets that reached the threshold, mean over the runs ± its standard error. error of sizes:\n\
-     of a flow in the queue, mean and median over packets. incomplete: answers for which windows were missing.",
-        to,
-    )
+impl Tabled for Configuration {
+    /// Writes the cases of an experiment on queues.
+    fn write_table(cases: &[&[Summary]], to: &mut dyn Write) -> io::Result<()> {
+        let heads = || {
+            let errors = format!("{:>17}  {:>17}  {:>17}", "precision", "recall", "error of sizes");
+            vec![format!("  {errors}  {:>10}  {:>7}", "incomplete", "bytes")]
+        };
+        table::write(
+            cases,
+            |_| heads(),
+            |case| line(case).unwrap_or_else(|| facts(case)),
+            "precision, recall: over packets that reached the threshold, mean over the runs ± its standard error. error of sizes:\n\
+         of a flow in the queue, mean and median over packets. incomplete: answers for which windows were missing.",
+            to,
+        )
+    }
 }
 
 /// The accuracy of a sketch.

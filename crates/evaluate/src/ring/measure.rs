@@ -2,7 +2,7 @@ use super::method::Configuration;
 use super::workload::Stream;
 use crate::case::{Measurement, Quantity, STATE_BYTES, Scale, magnitudes, numbered, plain, shares, values};
 use crate::experiment::Problem;
-use crate::grid::{Measured, WriteTable};
+use crate::grid::Measured;
 use crate::run::methods_seed;
 use dwell_simulate::exchange::ExchangeWorkload;
 use dwell_sketch::rivals::timebloom::{TimeBloom, false_positive_probability};
@@ -33,7 +33,6 @@ const OCCUPANCY_AT: &str = "occupancy_";
 
 impl Measured for Configuration {
     type Stream = Stream;
-    const WRITE_TABLE: WriteTable = super::table::write_table;
 
     fn suits(&self, stream: &Stream) -> Result<(), Problem> {
         self.ring(stream, 0).map(drop)

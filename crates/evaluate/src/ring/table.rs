@@ -1,19 +1,23 @@
 use super::measure::{ERROR, FALSE_SHARE, WRONG_SHARE};
+use super::method::Configuration;
+use crate::grid::Tabled;
 use crate::metrics::Summary;
 use crate::table::{self, find, mean, percent};
 use dwell_report::text;
 use std::io::{self, Write};
 
-/// Writes the cases of an experiment on rings of Bloom filters.
-pub(super) fn write_table(cases: &[&[Summary]], to: &mut dyn Write) -> io::Result<()> {
-    table::write(
-        cases,
-        |_| vec![format!("  {:>17}  {:>8}  {:>8}", "error, ms", "wrong", "false")],
-        line,
-        "error: mean of |estimate - truth| of the responses, mean over the runs ± its standard error. wrong: responses whose\n\
-     request was looked for in another time slot. false: share of responses without a request that matched one.",
-        to,
-    )
+impl Tabled for Configuration {
+    /// Writes the cases of an experiment on rings of Bloom filters.
+    fn write_table(cases: &[&[Summary]], to: &mut dyn Write) -> io::Result<()> {
+        table::write(
+            cases,
+            |_| vec![format!("  {:>17}  {:>8}  {:>8}", "error, ms", "wrong", "false")],
+            line,
+            "error: mean of |estimate - truth| of the responses, mean over the runs ± its standard error. wrong: responses whose\n\
+         request was looked for in another time slot. false: share of responses without a request that matched one.",
+            to,
+        )
+    }
 }
 
 fn line(case: &[Summary]) -> String {

@@ -2,7 +2,7 @@ use super::action::{Action, Verdict};
 use super::method::Configuration;
 use crate::case::{Measurement, Quantity, numbered, shares, values};
 use crate::experiment::Problem;
-use crate::grid::{Measured, WriteTable};
+use crate::grid::Measured;
 use crate::queue::measure::share;
 use crate::queue::workload::Stream;
 use crate::run::methods_seed;
@@ -51,7 +51,6 @@ struct Tally {
 
 impl Measured for Configuration {
     type Stream = Stream;
-    const WRITE_TABLE: WriteTable = super::table::write_table;
 
     fn suits(&self, stream: &Stream) -> Result<(), Problem> {
         Action::new(stream, self, 0).map(drop)

@@ -1,17 +1,21 @@
 use super::measure::{LARGE_DROPPED, LARGE_MARKED, PEAK, SMALL_DELAY, SMALL_DROPPED, SMALL_MARKED};
+use super::method::Configuration;
+use crate::grid::Tabled;
 use crate::metrics::Summary;
 use crate::table::{self, find, mean};
 use std::io::{self, Write};
 
-/// Writes the cases of an experiment on actions at a queue.
-pub(super) fn write_table(cases: &[&[Summary]], to: &mut dyn Write) -> io::Result<()> {
-    table::write(
-        cases,
-        |_| heads(),
-        line,
-        "longest queue: mean of the runs' ± its standard error. dropped, marked: shares of bytes. small delay: mean over packets.",
-        to,
-    )
+impl Tabled for Configuration {
+    /// Writes the cases of an experiment on actions at a queue.
+    fn write_table(cases: &[&[Summary]], to: &mut dyn Write) -> io::Result<()> {
+        table::write(
+            cases,
+            |_| heads(),
+            line,
+            "longest queue: mean of the runs' ± its standard error. dropped, marked: shares of bytes. small delay: mean over packets.",
+            to,
+        )
+    }
 }
 
 fn heads() -> Vec<String> {
