@@ -51,8 +51,8 @@ pub use sightings::{Sightings, Unreached};
 use crate::group::{Extractor, Group, Grouping};
 use crate::observer::Frames;
 use crate::packet::{Packet, Tcp, Transport, port};
-use crate::pair::Role;
 use crate::parse::{self, Key, Reject};
+use crate::role::Role;
 use dwell_types::{Crossing, FlowId, FlowKey, Frame, LinkType, PacketId, Timestamp, hash, protocol};
 use std::ops::Range;
 

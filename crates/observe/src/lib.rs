@@ -22,6 +22,8 @@
 
 // The parsed headers of one packet.
 pub mod packet;
+// Clients and servers.
+mod role;
 // From bytes to headers.
 pub mod parse;
 // From headers to requests and responses that share an id.

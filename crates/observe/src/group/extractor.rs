@@ -1,7 +1,7 @@
 use super::fields::{FIELDS, Field, Group};
 use super::grouping::{Grouping, Lengths};
 use crate::packet::Packet;
-use crate::pair::Role;
+use crate::role::Role;
 use dwell_types::{Address, Prefix, hash};
 
 /// Extracts the groups of packets: a grouping in the form used for each packet, computed in advance.

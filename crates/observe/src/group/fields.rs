@@ -1,7 +1,7 @@
 //! The fields of packets that define groups, and where a group has them.
 
 use crate::packet::Packet;
-use crate::pair::Role;
+use crate::role::Role;
 use dwell_types::{Address, FlowKey, protocol};
 
 /// The fields that the packets of one group share, as words; zero where the grouping does not include a field:

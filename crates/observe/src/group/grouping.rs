@@ -1,5 +1,5 @@
 use super::fields::{FIELDS, PORT};
-use crate::pair::Role;
+use crate::role::Role;
 use dwell_types::Address;
 use std::fmt;
 use std::str::FromStr;

@@ -11,7 +11,7 @@ mod extractor;
 pub(crate) use extractor::Extractor;
 
 use crate::packet::Packet;
-use crate::pair::Role;
+use crate::role::Role;
 use dwell_types::{Series, hash};
 
 /// The groups of the requests seen so far, in a table of fixed size.

@@ -36,7 +36,6 @@ mod wraps;
 mod timestamps;
 // Which end of a connection serves.
 mod roles;
-pub(crate) use roles::Role;
 // `tcp-response`: what a client sends, and what the server sends in response.
 mod response;
 // `tcp-flow`: from the first SYN to the first FIN or RST.
@@ -59,6 +58,7 @@ use named::Named;
 
 use crate::group::Groups;
 use crate::packet::{Packet, Tcp, Transport};
+use crate::role::Role;
 use dwell_types::{FlowKey, IdForm, Match, Overhead, Prefix, Sink, Timestamp};
 use emitter::Emitter;
 use ids::{Flow, Ids};

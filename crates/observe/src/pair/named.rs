@@ -1,6 +1,6 @@
 use super::leg::Legs;
-use super::roles::Role;
 use crate::group::PacketGroups;
+use crate::role::Role;
 use dwell_types::{ExchangeId, Leg, Match, Observation, Series, Sink};
 
 /// Names the legs of a packet's observations and assigns their groups, then passes them on.
