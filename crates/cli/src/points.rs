@@ -150,7 +150,7 @@ impl Point {
         Ok(instead)
     }
 
-    /// Reads ahead by another frame.
+    /// Reads ahead by another frame. Apart from [`Point::look`], where reading stays inlined.
     #[cold]
     fn read(&mut self) -> Result<()> {
         self.has_ended = !self.source.read(&mut self.ahead)?;

@@ -189,7 +189,7 @@ impl Crossings {
         match (self.settings.mtu, parse::parse(link, bytes, wire_length, self.settings.key)) {
             (Some(mtu), Ok(packet @ Packet { transport: Transport::Tcp(segment), .. })) => {
                 let one = |(segment, bytes)| {
-                    let packet = PacketId(self.segment(self.state(&packet), packet.identification, &segment));
+                    let packet = PacketId(self.segment(self.ends(&packet), packet.identification, &segment));
                     Crossing { packet, bytes, ..long }
                 };
                 segments::split(segment, packet.length, mtu).map(one).collect()
@@ -225,7 +225,7 @@ impl Crossings {
     #[inline(always)]
     fn id(&mut self, packet: &Packet<'_>, is_cut: bool) -> PacketId {
         let Packet { flow, identification, length, .. } = *packet;
-        let ends = self.state(packet);
+        let ends = self.ends(packet);
         let state = hash::absorb(ends, identification);
         let sized = hash::absorb(state, length.into());
         PacketId(match packet.transport {
@@ -248,7 +248,7 @@ impl Crossings {
 
     /// Hashes the ends of a packet.
     #[inline(always)]
-    fn state(&self, packet: &Packet<'_>) -> u64 {
+    fn ends(&self, packet: &Packet<'_>) -> u64 {
         if self.settings.nat {
             hash::absorb(self.packets, packet.flow.protocol.into())
         } else {

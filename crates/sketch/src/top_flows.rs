@@ -338,7 +338,7 @@ mod tests {
         let mut truth = HashMap::new();
         for i in 0..packets {
             let random = hash::finish(i);
-            let flow = (500f64.powf((random >> 11) as f64 * 2f64.powi(-53)) - 1.0) as u32;
+            let flow = (500f64.powf(hash::unit(random)) - 1.0) as u32;
             let bytes = 40 + (random & 1023) as u32;
             let sent = if random & 1 == 0 { key(flow) } else { key(flow).reversed() };
             let delay = Nanos::new(1_000 * i64::from(flow + 1));

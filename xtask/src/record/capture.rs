@@ -74,7 +74,7 @@ pub(crate) struct Tcpdump {
 
 impl Tcpdump {
     /// Starts tcpdump; returns once it is capturing.
-    pub(crate) fn start(point: Point, path: &Path, snap: u32) -> Result<Self> {
+    fn start(point: Point, path: &Path, snap: u32) -> Result<Self> {
         let (host, interface) = point.place();
         let mut command = command(host, "tcpdump");
         command.args(["-i", interface, "--immediate-mode", "--time-stamp-precision=nano", "-U", "-B", "16384"]);
@@ -115,6 +115,11 @@ impl Drop for Tcpdump {
             let _ = self.child.wait();
         }
     }
+}
+
+/// Starts tcpdump at each of these points, in this order.
+pub(crate) fn start(points: &[(Point, &Path)], snap: u32) -> Result<Vec<Tcpdump>> {
+    points.iter().map(|&(point, path)| Tcpdump::start(point, path, snap)).collect()
 }
 
 /// Stops them; fails if the kernel dropped a frame.

@@ -38,7 +38,7 @@ mod readme;
 mod verify;
 
 use crate::check::root;
-use capture::{Form, Point, Tcpdump};
+use capture::{Form, Point};
 use plan::{Bottleneck, Delay, Handshakes, Plan};
 use traffic::Kind;
 
@@ -320,8 +320,7 @@ fn save_table(table: &str, folder: &Path, name: &str) -> Result<()> {
 fn observe(recording: &Recording, points: &[(Point, &Path)], scratch: &Path) -> Result<Vec<line::Journey>> {
     let _hosts = host::hosts()?;
     // The line forwards nothing before it runs, so no frame crosses the point before tcpdump listens.
-    let start = |&(point, pcap): &(Point, &Path)| Tcpdump::start(point, pcap, recording.snap);
-    let tcpdumps: Vec<Tcpdump> = points.iter().map(start).collect::<Result<_>>()?;
+    let tcpdumps = capture::start(points, recording.snap)?;
     let (ready, stop) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
     let line = {
         let (plan, ready, stop) = (recording.plan.clone(), Arc::clone(&ready), Arc::clone(&stop));

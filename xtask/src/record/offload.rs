@@ -1,17 +1,17 @@
 //! Two hosts that leave the splitting of long segments to their network cards, and get them merged (TSO, GRO), captured on
 //! the hosts themselves; a token bucket between them ([`host::bucket`]) drops some.
 
-use super::capture::{self, Form, Point, Tcpdump};
+use super::capture::{self, Form, Point};
 use super::headers::{self, Message};
-use super::host::{self, BUCKET, FROM, Offload, TO, TO_ADDRESS};
-use super::token_bucket::swallow;
+use super::host::{self, BUCKET, FROM, Offload, TO_ADDRESS};
+use super::token_bucket::serve;
 use super::{Scratch, empty, keep, readme};
 use anyhow::{Context, Result, ensure};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Write;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
@@ -59,11 +59,8 @@ pub(crate) fn record(testdata: &Path) -> Result<()> {
 /// Records traffic; returns how many segments the bucket dropped.
 fn observe(points: [(Point, &Path); 3]) -> Result<u64> {
     let _hosts = host::bucket(TBF, Offload::OfHosts)?;
-    let tcpdumps: Vec<Tcpdump> =
-        points.into_iter().map(|(point, path)| Tcpdump::start(point, path, SNAP)).collect::<Result<_>>()?;
-    let server = host::inside(TO, || TcpListener::bind((TO_ADDRESS, PORT)).context("cannot listen"));
-    let server = host::join(server)?;
-    thread::spawn(move || server.incoming().flatten().for_each(|stream| _ = thread::spawn(move || swallow(stream))));
+    let tcpdumps = capture::start(&points, SNAP)?;
+    serve(PORT)?;
     let clients = WRITES.map(|(bytes, times)| host::inside(FROM, move || send(bytes, times)));
     for ended in clients.map(host::join) {
         ended?;
@@ -89,17 +86,18 @@ fn send(bytes: usize, times: usize) -> Result<()> {
 
 /// Counts what left the bucket towards the receiver, where frames are as on a link.
 fn departed(link: &Path) -> Result<Departed> {
-    const HEADER: u32 = 14;
+    /// Lengths of the headers of Ethernet, and of IPv4 without options.
+    const ETHERNET: usize = 14;
+    const IP: usize = 20;
     let mut departed = Departed::new();
     for (_, frame) in capture::read(link)? {
         let Some(headers) = headers::parse(&frame) else { continue };
         let (flow, Message::Tcp(segment)) = (headers.flow, headers.message) else { continue };
         if flow.destination_port == PORT {
             let [segments, bytes] = departed.entry(flow.source_port).or_default();
-            // IPv4 without options, then TCP with the options that its header tells.
-            let headers = 20 + 4 * u32::from(frame[HEADER as usize + 20 + 12] >> 4);
+            let tcp = 4 * u64::from(frame[ETHERNET + IP + 12] >> 4);
             *segments += 1;
-            *bytes += u64::from(headers + segment.payload_length);
+            *bytes += IP as u64 + tcp + u64::from(segment.payload_length);
         }
     }
     Ok(departed)

@@ -1,10 +1,9 @@
 //! A real queue: a Linux token bucket between two hosts ([`host::bucket`]), captured on both sides, while one sender
 //! occasionally sends bursts.
 //!
-//! On its way out, a frame is captured by tcpdump after it has left the bucket. Meanwhile the kernel is polled for the
-//! length of the queue.
+//! Meanwhile the kernel is polled for the length of the queue.
 
-use super::capture::{self, Form, Point, Tcpdump};
+use super::capture::{self, Form, Point};
 use super::host::{self, BUCKET, FROM, Offload, TO, TO_ADDRESS};
 use super::{Scratch, empty, keep, now_ns, readme};
 use anyhow::{Context, Result, ensure};
@@ -82,13 +81,9 @@ pub(crate) fn record(testdata: &Path) -> Result<()> {
 /// Records traffic; returns the bursts and the samples of the queue.
 fn observe(ingress: &Path, egress: &Path) -> Result<(Vec<Burst>, Vec<Sample>)> {
     let _hosts = host::bucket(&format!("rate {BITS_PER_SECOND}bit burst 5000b limit 400000b"), Offload::Off)?;
-    let tcpdumps = [(Point::Ingress, ingress), (Point::Egress, egress)];
-    let tcpdumps: Vec<Tcpdump> =
-        tcpdumps.into_iter().map(|(point, path)| Tcpdump::start(point, path, SNAP)).collect::<Result<_>>()?;
+    let tcpdumps = capture::start(&[(Point::Ingress, ingress), (Point::Egress, egress)], SNAP)?;
     let stop = Arc::new(AtomicBool::new(false));
-    let server = host::inside(TO, || TcpListener::bind((TO_ADDRESS, TCP_PORT)).context("cannot listen"));
-    let server = host::join(server)?;
-    thread::spawn(move || server.incoming().flatten().for_each(|stream| _ = thread::spawn(move || swallow(stream))));
+    serve(TCP_PORT)?;
     let sink = host::join(host::inside(TO, || UdpSocket::bind((TO_ADDRESS, UDP_PORT)).context("cannot bind")))?;
     let samples = {
         let stop = Arc::clone(&stop);
@@ -108,8 +103,15 @@ fn observe(ingress: &Path, egress: &Path) -> Result<(Vec<Burst>, Vec<Sample>)> {
     Ok((bursts?, samples))
 }
 
-/// Reads everything.
-pub(super) fn swallow(mut stream: TcpStream) {
+/// Lets the receiver read everything that comes to this port.
+pub(super) fn serve(port: u16) -> Result<()> {
+    let server = host::inside(TO, move || TcpListener::bind((TO_ADDRESS, port)).context("cannot listen"));
+    let server = host::join(server)?;
+    thread::spawn(move || server.incoming().flatten().for_each(|stream| _ = thread::spawn(move || swallow(stream))));
+    Ok(())
+}
+
+fn swallow(mut stream: TcpStream) {
     let mut bytes = [0; 4_096];
     while stream.read(&mut bytes).is_ok_and(|length| length > 0) {}
 }

@@ -82,7 +82,7 @@ pub(super) fn sketch(arguments: &SketchArguments, signals: &Signals) -> Result<E
         to.write_all(&Message::Flows(flows).to_bytes())?;
     }
     to.finish()?;
-    messages::warn(point.warnings().into_iter().chain(point.merged()));
+    messages::warn(point.warnings().into_iter().chain(point.too_long()));
     let doubt = if arguments.point.from.is_empty() { "" } else { ": is --from the sender's side?" };
     let empty = || format!("no packet was sketched, so that there is nothing to join{doubt}");
     messages::warn((packets == 0).then(empty));

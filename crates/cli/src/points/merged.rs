@@ -85,9 +85,9 @@ impl Merged {
         self.compared(Point::offloaded)
     }
 
-    /// A warning if a point has segments that a host merged, where the other point does not show that.
-    fn merged(&self) -> Option<String> {
-        if self.offloaded().is_some() { None } else { self.iter().find_map(Point::merged) }
+    /// A warning if TCP packets are longer than those of any link at a point, unless the other one shows what they consist of.
+    fn too_long(&self) -> Option<String> {
+        if self.offloaded().is_some() { None } else { self.iter().find_map(Point::too_long) }
     }
 
     /// A warning if headers are truncated at one point and not at the other.
@@ -103,7 +103,7 @@ impl Merged {
 
     /// Warnings about all points.
     pub(crate) fn warnings(&self) -> Vec<String> {
-        self.iter().flat_map(Point::warnings).chain(self.merged()).chain(self.truncated()).collect()
+        self.iter().flat_map(Point::warnings).chain(self.too_long()).chain(self.truncated()).collect()
     }
 }
 

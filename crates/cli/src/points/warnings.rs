@@ -10,7 +10,7 @@ use dwell_report::text;
 
 impl Point {
     /// A warning if TCP packets are longer than those of any link.
-    pub(crate) fn merged(&self) -> Option<String> {
+    pub(crate) fn too_long(&self) -> Option<String> {
         /// Links with jumbo frames carry 9,216 bytes, and hardly more.
         const LONGEST: u32 = 16 << 10;
         let longest = self.source.counts.segments.map(|(_, longest)| longest).into_iter().max()?;

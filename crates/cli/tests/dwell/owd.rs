@@ -3,7 +3,7 @@
 use crate::run::{assert_refusal, command, data, dwell, dwell_in, ends, finish, names, testdata};
 use dwell_report::openmetrics::Label;
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
@@ -798,6 +798,17 @@ fn offloading_is_undone() {
         let name = format!("10.30.0.1:{} → 10.31.0.1:7000 tcp", row[0]);
         let flow = report["flows"].as_array().unwrap().iter().find(|flow| flow["flow"] == *name).unwrap();
         assert_eq!(flow["received"], row[1], "{flow}");
+    }
+    // Their bytes, too, are those of the link.
+    owd(&["--mtu", "1500", "--samples", "samples.csv"]).ok();
+    let mut bytes = BTreeMap::<String, i64>::new();
+    for row in csv::Reader::from_path(folder.path().join("samples.csv")).unwrap().records().map(Result::unwrap) {
+        if row[3] == *"received" && row[4] == *"forward" {
+            *bytes.entry(row[6].to_owned()).or_default() += row[5].parse::<i64>().unwrap();
+        }
+    }
+    for row in &truth {
+        assert_eq!(bytes[&format!("10.30.0.1:{} → 10.31.0.1:7000 tcp", row[0])], row[2]);
     }
     // A queue of 40 kB at 50 Mbit/s is 6.4 ms long, and the receiver merges for another 2 ms at most.
     let longest = ends(&total["delay_ns"]["max"]).1;
