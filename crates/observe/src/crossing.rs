@@ -192,7 +192,8 @@ impl Crossings {
                     let packet = PacketId(self.segment(self.ends(&packet), packet.identification, &segment));
                     Crossing { packet, bytes, ..long }
                 };
-                segments::split(segment, packet.length, mtu).map(one).collect()
+                let is_v4 = packet.flow.source.is_v4();
+                segments::split(segment, is_v4, packet.length, mtu).map(one).collect()
             }
             _ => vec![long],
         }

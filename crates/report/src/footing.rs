@@ -112,7 +112,10 @@ fn text_of(name: &str, value: &Parameter) -> Option<String> {
             format!("{date} {time}")
         }
         Parameter::Span(ns) => Nanos::new(*ns).to_string(),
-        Parameter::Integer(size) if name.ends_with("_bytes") => text::bytes(*size),
+        Parameter::Integer(size) if name.ends_with("_bytes") => match size {
+            ..10_000 => format!("{} B", text::count(*size)),
+            _ => text::bytes(*size),
+        },
         Parameter::Integer(seed) if name.ends_with("seed") => seed.to_string(),
         Parameter::Integer(count) => text::count(*count),
         Parameter::Real(tiny) if *tiny != 0.0 && tiny.abs() < 1e-6 => format!("{tiny:.2e}"),

@@ -18,8 +18,8 @@ const LEAST_SIZE: u32 = 256;
 const LONGEST: u32 = 8 * 65_535;
 
 /// The segments of which this one consists, whose packet has this length: more than the MTU. Each with its packet's length.
-pub(super) fn split<'a>(whole: Tcp<'a>, length: u32, mtu: u32) -> impl Iterator<Item = (Tcp<'a>, u32)> {
-    let headers = length.saturating_sub(whole.payload_length);
+pub(super) fn split<'a>(whole: Tcp<'a>, is_v4: bool, length: u32, mtu: u32) -> impl Iterator<Item = (Tcp<'a>, u32)> {
+    let headers = length.saturating_sub(whole.payload_length) - jumbo_header(&whole, is_v4, length);
     let full = mtu.saturating_sub(headers);
     let is_long = full >= LEAST_SIZE && whole.payload_length <= LONGEST && !whole.has(Tcp::SYN);
     let size = if is_long { full } else { whole.payload_length.max(1) };
@@ -39,6 +39,16 @@ pub(super) fn split<'a>(whole: Tcp<'a>, length: u32, mtu: u32) -> impl Iterator<
     })
 }
 
+/// The bytes of the header that says how long a packet of IPv6 is if its length field cannot (hop-by-hop options, RFC 2675
+/// §2). The segments of such a packet have none.
+fn jumbo_header(whole: &Tcp<'_>, is_v4: bool, length: u32) -> u32 {
+    const IPV6: u32 = 40;
+    const TCP: u32 = 20;
+    const JUMBO: u32 = 8;
+    let least = IPV6 + JUMBO + TCP + whole.options.len() as u32 + whole.payload_length;
+    if !is_v4 && length > IPV6 + u32::from(u16::MAX) && length >= least { JUMBO } else { 0 }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -55,7 +65,7 @@ mod tests {
     }
 
     fn ends(segment: Tcp<'_>, headers: u32, mtu: u32) -> Vec<(u32, u32, u32)> {
-        let parts = split(segment, headers + segment.payload_length, mtu);
+        let parts = split(segment, true, headers + segment.payload_length, mtu);
         parts.map(|(part, bytes)| (part.sequence.wrapping_sub(segment.sequence), part.payload_length, bytes)).collect()
     }
 
@@ -69,7 +79,7 @@ mod tests {
 
     #[test]
     fn only_the_last_ends_what_was_sent() {
-        let segments: Vec<_> = split(long(2_000, Tcp::ACK | Tcp::PSH | Tcp::FIN), 2_040, 1_500).collect();
+        let segments: Vec<_> = split(long(2_000, Tcp::ACK | Tcp::PSH | Tcp::FIN), true, 2_040, 1_500).collect();
         let flags: Vec<_> = segments.iter().map(|(segment, _)| segment.flags).collect();
         assert_eq!(flags, [Tcp::ACK, Tcp::ACK | Tcp::PSH | Tcp::FIN]);
         let captured: Vec<_> = segments.iter().map(|(segment, _)| segment.payload.len()).collect();
@@ -86,6 +96,24 @@ mod tests {
         assert_eq!(ends(long(LONGEST, 0), 40, 1_500).len(), 360);
         assert_eq!(ends(long(2_000, Tcp::SYN), 40, 1_500), [(0, 2_000, 2_040)]);
         assert_eq!(ends(long(0, 0), 1_600, 1_500), [(0, 0, 1_600)]);
-        assert_eq!(split(long(3_000, 0), 10, 1_500).map(|(_, bytes)| bytes).sum::<u32>(), 3_000);
+        assert_eq!(split(long(3_000, 0), true, 10, 1_500).map(|(_, bytes)| bytes).sum::<u32>(), 3_000);
+    }
+
+    /// More than 64 KiB of IPv6 have a header of their own, which the link's segments lack; but not in kernels that leave it
+    /// out, and not over IPv4.
+    #[test]
+    fn jumbo_headers_stay_behind() {
+        let first = |is_v4, headers: u32, payload_length| {
+            let whole = long(payload_length, 0);
+            split(whole, is_v4, headers + payload_length, 1_500)
+                .next()
+                .map(|(part, bytes)| (part.payload_length, bytes))
+        };
+        assert_eq!(first(false, 68, 180_000), Some((1_440, 1_500)));
+        assert_eq!(first(false, 60, 180_000), Some((1_440, 1_500)));
+        assert_eq!(first(true, 68, 180_000), Some((1_432, 1_500)));
+        // Other options of a packet that needs none for its length.
+        assert_eq!(first(false, 68, 65_507), Some((1_432, 1_500)));
+        assert_eq!(first(false, 68, 65_508), Some((1_440, 1_500)));
     }
 }

@@ -10,7 +10,8 @@
 //! Over TCP (RFC 7766 §8) messages are read from segments that begin with one, one after the other as far as they are
 //! captured. Missed are messages that begin in the middle of another segment, whose question continues in the next
 //! segment, or whose two length bytes came in a segment of their own. A segment that begins inside a message is misread;
-//! that is detected unless it seems to have exactly one question, and what goes undetected stays unmatched.
+//! that is detected unless it seems to have exactly one question and to go the right way, and what goes undetected stays
+//! unmatched.
 //!
 //! Multicast DNS is ignored, between port 5353 and any but port 53: its id is 0 and several hosts answer. A client may
 //! have chosen port 5353 for an ordinary query.
@@ -77,9 +78,17 @@ pub(super) fn datagram<S: Sink>(payload: &[u8], to: &mut Emitter<'_, S>) {
     }
 }
 
-/// Observes the messages of one kind at the start of a segment's payload.
+/// Observes the messages of one kind at the start of a segment's payload, if it goes to, or comes from, the server: what
+/// seems to be a query from port 53 is the middle of an answer.
 #[inline(never)]
-pub(super) fn segment<S: Sink>(segment: &Tcp<'_>, wanted: Kind, mut to: Emitter<'_, S>) {
+pub(super) fn segment<S: Sink>(segment: &Tcp<'_>, key: &FlowKey, wanted: Kind, mut to: Emitter<'_, S>) {
+    let server = match wanted {
+        Kind::Request => key.destination_port,
+        Kind::Response => key.source_port,
+    };
+    if server != PORT {
+        return;
+    }
     let mut rest = segment.payload;
     // Only the first message is at the same offset in query and response, so that both may be cut alike by the capture.
     let mut may_be_cut = rest.len() < segment.payload_length as usize;
@@ -313,6 +322,9 @@ mod tests {
         }
         // A segment that begins in the middle of a message.
         assert!(pair.server(&whole_segment(&answers[5..])).seen.is_empty());
+        // One that looks like a query there.
+        assert!(pair.server(&whole_segment(&queries)).seen.is_empty());
+        assert!(pair.client(&whole_segment(&answers)).seen.is_empty());
         // Many messages in one segment.
         let many = framed(&vec![message(QUERY, 1, "", 1, &[]); 40]);
         assert_eq!(pair.client(&whole_segment(&many)).seen.len(), 40);
