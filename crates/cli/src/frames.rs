@@ -1,5 +1,6 @@
 //! Frame counts and warnings, shared by the subcommands.
 
+use crate::doubt::many;
 use dwell_observe::parse::Reject;
 use dwell_observe::{Frames, Observer};
 use dwell_report::facts;
@@ -8,7 +9,7 @@ use dwell_types::{LinkType, Match, Prefix};
 
 /// What an observer has not decoded, not used or not recognised.
 pub(crate) fn warnings(observer: &Observer, inside: &[Prefix]) -> impl Iterator<Item = String> {
-    let undecoded = undecoded(observer.frames(), observer.unknown_link());
+    let undecoded = undecoded(observer.frames(), observer.unknown_link()).or_else(|| headless(observer.frames()));
     let found = [undecoded, cut(observer), evicted(observer), unread(observer), nobody_inside(observer, inside)];
     found.into_iter().flatten()
 }
@@ -36,6 +37,17 @@ pub(crate) fn undecoded(now: &Frames, unknown_link: Option<LinkType>) -> Option<
             "{rejected} of {} not decoded, mostly because of {}: {remedy}",
             text::are(now.total, "frame"),
             reason.name()
+        )
+    })
+}
+
+/// A warning if many frames are cut before their ports.
+fn headless(now: &Frames) -> Option<String> {
+    let cut = now.truncated();
+    (cut >= many(now.total)).then(|| {
+        format!(
+            "{} truncated before the ports of their innermost packet, and not used: capture more bytes of each (-s)",
+            text::are(cut, "frame")
         )
     })
 }

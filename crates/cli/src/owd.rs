@@ -92,7 +92,7 @@ fn measure(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
     warnings.extend(beginning.unexamined());
     warnings.extend(warnings::of(arguments, &points, &pair.paths, packets, &answer));
     warnings.extend(gaps.warnings(&pair.paths, &answer));
-    warnings.extend(beginning.unreached().filter(|_| points.truncated().is_none()));
+    warnings.extend(beginning.not_lost().filter(|_| points.truncated().is_none()));
     warnings.extend(signals.warning(points.is_stopped()));
     warnings.extend(outputs.samples.warning());
     let code = signals.end(points.is_stopped(), points.is_damaged() || outputs.samples.has_failed());

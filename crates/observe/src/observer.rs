@@ -64,6 +64,11 @@ impl Frames {
     pub fn rejected(&self) -> impl Iterator<Item = (Reject, u64)> {
         Reject::ALL.into_iter().zip(self.rejected)
     }
+
+    /// Those that might have been parsed with a longer snap length.
+    pub fn truncated(&self) -> u64 {
+        self.rejected().filter(|(reject, _)| reject.is_truncated()).map(|(_, frames)| frames).sum()
+    }
 }
 
 /// Turns frames into requests and responses.

@@ -5,7 +5,7 @@ use crate::doubt::FEW;
 use anyhow::Result;
 use dwell_capture::Input;
 use dwell_capture::file::Stop;
-use dwell_observe::crossing::{Directions, Sightings, Unreached};
+use dwell_observe::crossing::{Apart, Directions, Sightings, Unreached, connection};
 use dwell_report::text;
 use dwell_types::{Nanos, PacketId, Timestamp};
 use foldhash::HashMap;
@@ -31,6 +31,8 @@ pub(crate) struct Beginning {
     pub(crate) waits_back: Vec<Nanos>,
     /// Packets to addresses that none reached.
     unreached: Unreached,
+    /// Packets of connections that pass one point only.
+    apart: Apart,
     /// Whether the direction of packets was to be found in captures that cannot be read twice.
     is_unexamined: bool,
 }
@@ -90,6 +92,7 @@ impl Beginning {
             ahead: first.ahead(&directions),
             waits_back: first.waits_back(&directions),
             unreached: first.unreached(&directions),
+            apart: first.apart(&directions),
             is_unexamined: false,
             directions,
         }
@@ -105,7 +108,7 @@ impl Beginning {
 
     /// All warnings, where packets that do not arrive count as lost.
     pub(crate) fn warnings(&self) -> impl Iterator<Item = String> {
-        self.unexamined().into_iter().chain(self.unreached())
+        self.unexamined().into_iter().chain(self.not_lost())
     }
 
     /// A warning if all packets were taken to go forward unseen.
@@ -117,11 +120,15 @@ impl Beginning {
         })
     }
 
+    /// Warnings of packets that count as lost, and may have passed another way.
+    pub(crate) fn not_lost(&self) -> impl Iterator<Item = String> {
+        self.unreached().into_iter().chain(self.apart())
+    }
+
     /// A warning if a packet in a hundred goes where none arrives: these may be losses, or pass another way.
-    pub(crate) fn unreached(&self) -> Option<String> {
-        const SHARE: u64 = 100;
+    fn unreached(&self) -> Option<String> {
         let Unreached { packets, sent, addresses } = self.unreached;
-        (packets >= FEW && packets * SHARE > sent).then(|| {
+        are_many(packets, sent).then(|| {
             format!(
                 "{packets} of the first {sent} packets go to {} that none of them reached, and count as lost: if the way \
                  there does not pass both points, leave them out (tcpdump -r FILE -w - 'not dst host …')",
@@ -129,6 +136,25 @@ impl Beginning {
             )
         })
     }
+
+    /// A warning if a packet in a hundred belongs to connections that pass one point in both directions, and not the other.
+    fn apart(&self) -> Option<String> {
+        let Apart { packets, sent, connections } = self.apart;
+        are_many(packets, sent).then(|| {
+            format!(
+                "{packets} of the first {sent} packets belong to {} that one point saw in both directions, and the other not at \
+                 all; they count as lost, but rather take another way (one of several links, or to other hosts behind the same \
+                 address), or are answered in between: leave them out (tcpdump -r FILE -w - 'not …')",
+                text::of(connections, "connection")
+            )
+        })
+    }
+}
+
+/// Whether a warning of these packets is due, among those that were sent.
+fn are_many(packets: u64, sent: u64) -> bool {
+    const SHARE: u64 = 100;
+    packets >= FEW && packets * SHARE > sent
 }
 
 /// The first packets of all captures.
@@ -144,12 +170,18 @@ struct FirstPackets {
     old: HashMap<PacketId, Where>,
 }
 
-/// Where a packet has been seen.
+/// Where a packet has been seen, and as one of which connection.
 #[derive(Clone, Copy)]
 enum Where {
-    Sent(Timestamp),
-    Received(Timestamp),
+    Sent(Timestamp, u64),
+    Received(Timestamp, u64),
     Both,
+}
+
+/// A packet that was seen at both points.
+struct Matched {
+    delay: Nanos,
+    connections: [u64; 2],
 }
 
 impl FirstPackets {
@@ -203,17 +235,15 @@ impl FirstPackets {
 
     /// What the next packets show.
     fn sightings(&mut self) -> Result<Sightings> {
-        let mut sightings = Sightings::default();
+        let mut sightings = Sightings::new(self.nat);
         for _ in 0..PACKETS {
             let sent = |point: usize, at: Timestamp| if self.is_receiver(point) { at - self.later } else { at };
             let Some((at, next)) = self.points.next_by(sent) else { break };
-            let ends = self.points[next].key().map(|key| (key.source, key.destination)).unwrap_or_default();
-            // Addresses that are translated look as if they were at one point only.
-            if !self.nat {
-                sightings.see(ends, at, self.is_receiver(next));
-            }
-            if let Some(delay) = self.take(next)? {
-                sightings.add(ends, at, delay);
+            let key = self.points[next].key().unwrap_or_default();
+            sightings.see(&key, at, self.is_receiver(next));
+            if let Some(Matched { delay, connections }) = self.take(next)? {
+                sightings.add((key.source, key.destination), at, delay);
+                sightings.unite(connections);
             }
         }
         Ok(sightings)
@@ -221,25 +251,28 @@ impl FirstPackets {
 
     /// Takes the next packet of a point. Returns its delay if it has been seen on both sides for the first time: of copies
     /// the first ones count.
-    fn take(&mut self, point: usize) -> Result<Option<Nanos>> {
+    fn take(&mut self, point: usize) -> Result<Option<Matched>> {
         let is_receiver = self.is_receiver(point);
         let Some(next) = self.points[point].peek() else { return Ok(None) };
         let (packet, at) = (next.crossing.packet, next.crossing.at);
+        let own = self.points[point].key().map_or(0, |key| connection(&key));
         self.points.advance(point)?;
-        let here = if is_receiver { Where::Received(at) } else { Where::Sent(at) };
+        let here = if is_receiver { Where::Received(at, own) } else { Where::Sent(at, own) };
         let seen = self.young.entry(packet).or_insert_with(|| self.old.get(&packet).copied().unwrap_or(here));
-        let delay = match *seen {
-            Where::Sent(sent) if is_receiver => Some(at - sent),
-            Where::Received(received) if !is_receiver => Some(received - at),
+        let matched = match *seen {
+            Where::Sent(sent, other) if is_receiver => Some(Matched { delay: at - sent, connections: [own, other] }),
+            Where::Received(received, other) if !is_receiver => {
+                Some(Matched { delay: received - at, connections: [own, other] })
+            }
             _ => None,
         };
-        if delay.is_some() {
+        if matched.is_some() {
             *seen = Where::Both;
         }
         if self.young.len() >= PACKETS {
             std::mem::swap(&mut self.young, &mut self.old);
             self.young.clear();
         }
-        Ok(delay)
+        Ok(matched)
     }
 }

@@ -45,6 +45,8 @@ impl Run {
 pub(crate) struct Silence {
     /// All packets of the capture.
     here: Run,
+    /// The longest time between two of them.
+    pause: Nanos,
     /// Packets of others since the last one here.
     elsewhere: Run,
     longest: Run,
@@ -55,6 +57,8 @@ impl Silence {
         if self.here.packets == 0 {
             self.elsewhere = Run::default();
         }
+        let pause = self.here.ends.map_or(Nanos::ZERO, |(_, last)| at - last);
+        self.pause = self.pause.max(pause);
         self.here.add(at);
         self.elsewhere.end(&mut self.longest);
     }
@@ -64,10 +68,14 @@ impl Silence {
     }
 
     /// The longest run of packets of others, if it lasts so long that many should have been here during it, unlike a burst.
+    /// The longest pause here does not count, since a clock that was set may have made it.
     pub(crate) fn gap(&self) -> Option<Run> {
         const LEAST_INTERVALS: i64 = 20;
-        let intervals = self.here.packets.saturating_sub(1).max(1) as i64;
-        let is_long = self.longest.span().get() / LEAST_INTERVALS >= self.here.span().get() / intervals;
+        let (span, intervals) = match self.here.packets {
+            ..3 => (self.here.span().get(), 1),
+            packets => (self.here.span().get() - self.pause.get(), packets as i64 - 2),
+        };
+        let is_long = self.longest.span().get() / LEAST_INTERVALS >= span / intervals;
         Some(self.longest).filter(|_| is_long)
     }
 }

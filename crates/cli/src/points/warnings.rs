@@ -47,8 +47,7 @@ impl Point {
 
     /// Frames that the capture cuts before the addresses or ports, so that they are no packets.
     fn headless(&self) -> u64 {
-        let rejected = self.frames().map(Frames::rejected);
-        rejected.into_iter().flatten().filter(|(reject, _)| reject.is_truncated()).map(|(_, frames)| frames).sum()
+        self.frames().map_or(0, Frames::truncated)
     }
 
     /// A warning if many frames are cut before their ports here, and as many packets are missing that the other point has.

@@ -6,7 +6,7 @@ use dwell_sketch::owd::DUPLICATE_WINDOW;
 use dwell_types::{Frame, LinkType, PacketId, Timestamp};
 use foldhash::HashMap;
 
-/// Finds packets that were captured twice, among the first ones of a run. A copy of a request that comes before the
+/// Finds packets that were captured twice, among the first ones of a run, also with translated addresses. A copy of a request that comes before the
 /// response shows in the report; one that comes later is taken for another request, which a later packet answers.
 pub(super) struct Copies {
     crossings: Crossings,
@@ -22,7 +22,7 @@ const FRAMES: u32 = 1 << 14;
 
 impl Copies {
     pub(super) fn new(seed: u64) -> Self {
-        let crossings = Crossings::new(Settings { seed, ..Settings::default() });
+        let crossings = Crossings::new(Settings { seed, nat: true, ..Settings::default() });
         Self { crossings, seen: HashMap::default(), left: FRAMES, packets: 0, copies: 0 }
     }
 
@@ -57,8 +57,8 @@ impl Copies {
         let &Self { packets, copies, .. } = self;
         (copies > FEW.max(packets / SHARE)).then(|| {
             format!(
-                "{copies} of the first {packets} packets repeat one seen at most {DUPLICATE_WINDOW} before, and delays of copies \
-                 are wrong: {CAPTURED_TWICE}"
+                "{copies} of the first {packets} packets repeat one seen at most {DUPLICATE_WINDOW} before, perhaps with other \
+                 addresses: exchanges count twice, or with wrong delays: {CAPTURED_TWICE}"
             )
         })
     }

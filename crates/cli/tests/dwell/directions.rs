@@ -23,7 +23,7 @@ impl Datagram {
         for address in [self.source, self.destination] {
             bytes.extend((10_u32 << 24).wrapping_add(address).to_be_bytes());
         }
-        bytes.extend([0x13, 0x88, 0x13, 0x89, 0, 12, 0, 0]);
+        bytes.extend([0x13, 0x88, 0x13, 0x88, 0, 12, 0, 0]);
         bytes.extend(self.number.to_be_bytes());
         bytes
     }
@@ -133,6 +133,14 @@ fn gaps_are_told() {
         assert!(err.contains(&format!("{name} has a gap, or its point was cut off: 40")), "{err}");
         assert_eq!(err.matches("has a gap").count(), 1, "{err}");
     }
+    // A clock that is set forward: what passes the other point after that finds nothing here.
+    for (point, name) in ["near.pcap", "far.pcap"].into_iter().enumerate() {
+        let mut captures = exchanges(1_000, MILLI);
+        let later = captures.0[point].iter_mut().filter(|(at, _)| *at >= 700 * MILLI);
+        later.for_each(|(at, _)| *at += 3_600_000 * MILLI);
+        let err = run(captures, "owd").err;
+        assert!(err.contains(&format!("{name} has a gap, or its point was cut off: ")), "{err}");
+    }
     let mut bursts = Captures::default();
     for number in 0..10_000 {
         let at = i64::from(number / 1_000) * 3_000 * MILLI + i64::from(number % 1_000) * MILLI / 10;
@@ -218,6 +226,25 @@ fn what_stays_on_its_side_is_not_lost() {
     let run = run(captures, "owd");
     assert_eq!((lost(&run.json(), "total"), lost(&run.json(), "reverse")), ([1_100, 100], [1_000, 0]));
     assert!(run.err.contains("packets go to 1 host that none of them reached"), "{}", run.err);
+}
+
+/// Connections of hosts that reach each other, but pass the far point only, are not lost; packets of which none arrives are.
+#[test]
+fn connections_that_pass_one_point_are_told() {
+    for is_answered in [true, false] {
+        let mut captures = many();
+        for number in 0..100 {
+            let at = number * 10 * MILLI + AHEAD;
+            captures.pass(0x2_0001, 0x1_0000, [None, Some(at + MILLI)]);
+            if is_answered {
+                captures.pass(0x1_0000, 0x2_0001, [None, Some(at)]);
+            }
+        }
+        let run = run(captures, "owd");
+        assert_eq!(run.json()["reverse"]["lost"], 100);
+        let words = " packets belong to 1 connection that one point saw in both directions, and the other not at all";
+        assert_eq!(run.err.contains(words), is_answered, "{}", run.err);
+    }
 }
 
 /// A host that seems to stay on its side may talk to the other one after what is examined beforehand.

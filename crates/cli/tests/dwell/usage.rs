@@ -918,6 +918,23 @@ fn a_capture_of_something_else_is_no_silent_success() {
     }
 }
 
+/// A snap length that cuts the ports of some packets, as those of IPv6: a warning says how many, unless they are few.
+#[test]
+fn frames_without_ports_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = fs::read(testdata("ntp/ntp.pcap")).unwrap();
+    let length = 40 + u32::from_le_bytes(bytes[32..36].try_into().unwrap()) as usize;
+    let (head, known) = (&bytes[..24], &bytes[24..length]);
+    let mut cut = known[..16 + 36].to_vec();
+    cut[8] = 36;
+    for (few, is_said) in [(19, false), (20, true)] {
+        fs::write(folder.path().join("cut.pcap"), [head, &known.repeat(500), &cut.repeat(few)].concat()).unwrap();
+        let run = dwell_in(folder.path(), &["rtt", "cut.pcap", "--match", "ntp"]);
+        let words = format!("warning: {few} frames are truncated before the ports of their innermost packet");
+        assert_eq!((run.code, run.err.contains(&words)), (0, is_said), "{}", run.err);
+    }
+}
+
 /// One frame with a time in another year, anywhere, must not expire open requests or affect later ones, in any method.
 #[test]
 fn a_time_that_cannot_be_ends_no_wait() {
@@ -976,7 +993,7 @@ fn packets_that_are_sent_again_are_no_copies() {
 }
 
 /// A mirror port that shows both sides of a switch repeats each packet a few microseconds later, or milliseconds, when it
-/// may have been answered: this is reported.
+/// may have been answered; a router that translates addresses shows it with others: this is reported.
 #[test]
 fn packets_that_are_captured_twice_are_said() {
     let bytes = fs::read(testdata("ntp/ntp.pcap")).unwrap();
@@ -998,10 +1015,16 @@ fn packets_that_are_captured_twice_are_said() {
             .collect()
     };
     let [soon, late]: [Vec<Vec<u8>>; 2] = [twice(7_000), twice(9_000_000)];
+    // The last byte of the source address of each second one: Ethernet, IPv4.
+    let mut translated = soon.clone();
+    translated.iter_mut().skip(2).step_by(2).for_each(|record| record[16 + 14 + 15] ^= 0x80);
     let folder = tempfile::tempdir().unwrap();
-    for (file, bytes, is_twice) in
-        [("once.pcap", bytes.clone(), false), ("soon.pcap", soon.concat(), true), ("late.pcap", late.concat(), true)]
-    {
+    for (file, bytes, is_twice) in [
+        ("once.pcap", bytes.clone(), false),
+        ("soon.pcap", soon.concat(), true),
+        ("late.pcap", late.concat(), true),
+        ("translated.pcap", translated.concat(), true),
+    ] {
         fs::write(folder.path().join(file), bytes).unwrap();
         let run = dwell_in(folder.path(), &["rtt", file, "--match", "ntp", "--format", "json"]);
         let is_said = run.err.contains("captured twice");

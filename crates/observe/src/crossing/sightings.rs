@@ -3,7 +3,7 @@
 use super::both::{Both, Ends, Known, way};
 use super::directions::{Directions, Found, Place, lowest};
 use super::drift::Drift;
-use dwell_types::{Address, Nanos, Timestamp};
+use dwell_types::{Address, FlowKey, Nanos, Timestamp, hash};
 use foldhash::fast::RandomState;
 use foldhash::{HashMap, HashSet};
 use indexmap::IndexMap;
@@ -18,12 +18,18 @@ pub struct Sightings {
     pairs: IndexMap<Ends, Both, RandomState>,
     /// All packets, in the order of time.
     seen: Vec<Sighting>,
+    /// The connections of the packets that were seen at both points.
+    common: HashSet<u64>,
+    /// Whether addresses are translated between the points, so that those of a packet differ.
+    is_translated: bool,
 }
 
 /// A packet seen at a point.
 #[derive(Clone, Copy, Debug)]
 struct Sighting {
     ends: Ends,
+    /// Hash of the connection: of ends and ports, whatever the direction.
+    connection: u64,
     at: Timestamp,
     is_at_receiver: bool,
 }
@@ -37,6 +43,17 @@ pub struct Unreached {
     pub sent: u64,
     /// To how many addresses.
     pub addresses: u64,
+}
+
+/// Packets of connections that only one point sees, although both of their directions pass there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Apart {
+    /// How many there are, of those that are measured at the point that they are sent from.
+    pub packets: u64,
+    /// How many these are.
+    pub sent: u64,
+    /// The number of connections.
+    pub connections: u64,
 }
 
 /// What is known of the delays from one address to another, of which there is at least one.
@@ -79,9 +96,20 @@ fn spread(mut delays: Vec<i64>) -> Option<[i64; 3]> {
 }
 
 impl Sightings {
+    /// None so far. `is_translated`: between the points addresses are translated.
+    pub fn new(is_translated: bool) -> Self {
+        Self { is_translated, ..Self::default() }
+    }
+
     /// Adds a packet seen at a point, by the sender's clock, as far as that is known.
-    pub fn see(&mut self, ends: Ends, at: Timestamp, is_at_receiver: bool) {
-        self.seen.push(Sighting { ends, at, is_at_receiver });
+    pub fn see(&mut self, key: &FlowKey, at: Timestamp, is_at_receiver: bool) {
+        let (ends, connection) = ((key.source, key.destination), connection(key));
+        self.seen.push(Sighting { ends, connection, at, is_at_receiver });
+    }
+
+    /// Adds the connections of a packet that has now been seen at both points: as it was called at each.
+    pub fn unite(&mut self, connections: [u64; 2]) {
+        self.common.extend(connections);
     }
 
     /// Adds the delay of a packet that has now been seen at both points.
@@ -278,14 +306,51 @@ impl Sightings {
         self.seen.iter().filter(move |seen| times.as_ref().is_some_and(|times| times.contains(&at(seen))))
     }
 
-    /// What was then seen at one point only.
+    /// What was then seen at one point only. Addresses that are translated look as if all were.
     fn alone(&self) -> impl Iterator<Item = &Sighting> {
-        self.seen_twice().filter(|seen| self.of(seen.ends).is_empty())
+        self.seen_twice().filter(|seen| !self.is_translated && self.of(seen.ends).is_empty())
+    }
+
+    /// Packets of connections that only one point sees, although both of their directions pass there, and something answers
+    /// them. They are not lost; but what measures packets one by one cannot know that.
+    pub fn apart(&self, directions: &Directions) -> Apart {
+        /// By point: measured packets that are sent there, and whether others arrive.
+        #[derive(Clone, Copy, Default)]
+        struct Seen {
+            sent: u64,
+            is_answered: bool,
+        }
+        let mut connections = HashMap::<u64, [Option<Seen>; 2]>::default();
+        let mut sent = 0;
+        for &Sighting { ends: (source, destination), connection, is_at_receiver, .. } in self.seen_twice() {
+            let points = connections.entry(connection).or_default();
+            let seen = points[usize::from(is_at_receiver)].get_or_insert_default();
+            match directions.is_reverse(source, destination) {
+                Some(goes_back) if goes_back == is_at_receiver => {
+                    seen.sent += 1;
+                    sent += 1;
+                }
+                Some(_) => seen.is_answered = true,
+                None => {}
+            }
+        }
+        let apart = connections.iter().filter(|(connection, _)| !self.common.contains(connection));
+        let packets = apart.filter_map(|(_, points)| match points {
+            [Some(Seen { sent, is_answered: true }), None] | [None, Some(Seen { sent, is_answered: true })] => {
+                Some(*sent)
+            }
+            _ => None,
+        });
+        let packets: Vec<u64> = packets.filter(|&packets| packets > 0).collect();
+        Apart { packets: packets.iter().sum(), sent, connections: packets.len() as u64 }
     }
 
     /// Packets that are measured at the point that they are sent from, at times at which they would be seen at the other
     /// point, too, and how many of these have destinations that no packet reached.
     pub fn unreached(&self, directions: &Directions) -> Unreached {
+        if self.is_translated {
+            return Unreached::default();
+        }
         let reached: HashSet<_> = self.pairs.keys().flat_map(|&(low, high)| [low, high]).collect();
         let mut never = HashSet::default();
         let (mut packets, mut sent) = (0, 0);
@@ -351,6 +416,11 @@ impl Sightings {
         };
         lowest(addresses.into_iter().filter_map(place), Directions::MOST_FOUND).into_iter().collect()
     }
+}
+
+/// The hash by which [`Sightings`] know the connection of a packet, whatever its direction.
+pub fn connection(key: &FlowKey) -> u64 {
+    hash::finish(key.undirected().absorb(hash::start(0)))
 }
 
 /// Fewer packets between two addresses tell their order alone.
@@ -621,11 +691,13 @@ mod tests {
             for number in 0..40 {
                 let ends = if number % 2 == 0 { (address(1), address(51)) } else { (address(51), address(1)) };
                 all.add(ends, START, Nanos::new(any(40 * seed + number)));
-                all.see(ends, Timestamp::from_nanos(any(number)), number % 3 == 0);
+                let key = FlowKey { source: ends.0, destination: ends.1, ..FlowKey::default() };
+                all.see(&key, Timestamp::from_nanos(any(number)), number % 3 == 0);
+                all.unite([connection(&key); 2]);
             }
             let directions = all.directions(false);
             let _ = (all.forward_median(&directions), all.ahead(&directions), all.waits_back(&directions));
-            assert_eq!(all.unreached(&directions).packets, 0);
+            assert_eq!((all.unreached(&directions).packets, all.apart(&directions).packets), (0, 0));
         }
     }
 
