@@ -127,7 +127,7 @@ impl Figure {
             return Err(Invalid::new("only", "leaves no case"));
         }
         let quantities: Vec<Quantity> = drawn.iter().flat_map(|case| experiment.quantities(case)).collect();
-        let names = distinct(quantities.iter().map(|quantity| quantity.name.clone()));
+        let names = distinct(quantities.iter().map(|quantity| quantity.name.to_string()));
         if let Some(name) = self.quantities.iter().find(|asked| !names.iter().any(|known| is_meant(asked, known))) {
             return named("quantities", name, &names);
         }
@@ -147,7 +147,7 @@ impl Figure {
     /// Checks that a quantity has the number that is drawn, on the axis on which it is; `largest` has no mean.
     fn check_height(&self, quantity: &Quantity, largest: Option<&str>) -> Result<(), Invalid> {
         let Quantity { name, scale, .. } = quantity;
-        let is_largest = largest == Some(name);
+        let is_largest = largest == Some(&**name);
         if !self.y.is_of(quantity, is_largest) {
             let known = Height::ALL.into_iter().filter(|height| height.is_of(quantity, is_largest));
             let known = known.map(|height| written(&height)).collect::<Vec<_>>().join(", ");
@@ -400,7 +400,7 @@ pub(crate) fn is_meant(asked: &str, known: &str) -> bool {
 pub(crate) fn shares(experiment: &dyn Experiment) -> Vec<String> {
     let cases = experiment.cases();
     let quantities = cases.iter().flat_map(|case| experiment.quantities(case));
-    distinct(quantities.filter(|quantity| quantity.range == Range::Share).map(|quantity| quantity.name))
+    distinct(quantities.filter(|quantity| quantity.range == Range::Share).map(|quantity| quantity.name.into_owned()))
 }
 
 /// A share's interval without what lies below zero or above one.

@@ -1,6 +1,7 @@
 //! What tables of results have in common: one block per workload, one line per case. What the blocks and lines show is
 //! beside the measures of each kind.
 
+use crate::case::Quantity;
 use crate::metrics::Summary;
 use dwell_report::text;
 use std::io::{self, Write};
@@ -37,12 +38,12 @@ pub(crate) fn write(
 }
 
 /// The summary of a quantity.
-pub(crate) fn find<'a>(case: &'a [Summary], quantity: &str) -> Option<&'a Summary> {
-    case.iter().find(|summary| summary.quantity == quantity)
+pub(crate) fn find<'a>(case: &'a [Summary], quantity: &Quantity) -> Option<&'a Summary> {
+    case.iter().find(|summary| summary.quantity == quantity.name)
 }
 
 /// The mean of a quantity.
-pub(crate) fn mean(case: &[Summary], quantity: &str) -> Option<f64> {
+pub(crate) fn mean(case: &[Summary], quantity: &Quantity) -> Option<f64> {
     find(case, quantity).and_then(|summary| summary.mean)
 }
 

@@ -1,5 +1,6 @@
 use super::measure::{MEAN, MEAN_98, PACKETS, STD, STD_BY_PAPER};
 use super::method::Configuration;
+use crate::case::Quantity;
 use crate::grid::Tabled;
 use crate::metrics::Summary;
 use crate::table::{self, find, mean, percent};
@@ -29,16 +30,16 @@ fn heads() -> Vec<String> {
 }
 
 fn line(case: &[Summary]) -> String {
-    let shown = |quantity: &str, of: fn(&Summary) -> Option<f64>, digits: usize| {
+    let shown = |quantity: &Quantity, of: fn(&Summary) -> Option<f64>, digits: usize| {
         percent(find(case, quantity).and_then(of), digits)
     };
     let [error, std_error, paper_error] =
-        [MEAN, STD, STD_BY_PAPER].map(|quantity| shown(quantity, |s| s.mean_relative_error, 2));
-    let bias = shown(MEAN, |s| s.mean, 2);
-    let [held, held_98, std_held] = [MEAN, MEAN_98, STD].map(|quantity| shown(quantity, |s| s.covered, 0));
+        [&MEAN, &STD, &STD_BY_PAPER].map(|quantity| shown(quantity, |s| s.mean_relative_error, 2));
+    let bias = shown(&MEAN, |s| s.mean, 2);
+    let [held, held_98, std_held] = [&MEAN, &MEAN_98, &STD].map(|quantity| shown(quantity, |s| s.covered, 0));
     let (of_mean, of_std) =
         (format!("{error:>7} {bias:>7} {held:>7} {held_98:>7}"), format!("{std_error:>8} {std_held:>7}"));
-    let packets = mean(case, PACKETS).unwrap_or(0.0);
-    let missing = find(case, MEAN).map_or(0, |summary| summary.missing);
+    let packets = mean(case, &PACKETS).unwrap_or(0.0);
+    let missing = find(case, &MEAN).map_or(0, |summary| summary.missing);
     format!("  {of_mean}  {of_std}  {paper_error:>7}  {packets:>9.0}  {missing:>5}")
 }

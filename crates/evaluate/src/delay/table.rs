@@ -52,7 +52,7 @@ fn line(case: &[Summary]) -> String {
         }
     });
     let missing = errors(case).map(|summary| summary.missing).max().unwrap_or(0);
-    let octaves = case.iter().filter(|summary| summary.quantity.starts_with(OCTAVE));
+    let octaves = case.iter().filter(|summary| summary.quantity.starts_with(&*OCTAVE.name));
     let deviations: Vec<f64> = octaves.filter_map(Summary::deviations_from_one).collect();
     let biased = deviations.iter().filter(|deviation| deviation.abs() >= BIASED).count();
     format!("{}  {missing:>5} {:>7}", of_each.collect::<String>(), format!("{biased}/{}", deviations.len()))

@@ -1,7 +1,8 @@
 use super::measure::{
-    COVERED, ERROR, FROM_1_000, FROM_10_000, FROM_100, NONE, OF_1_000, OF_10, OF_100, OF_500, class_name, quantity,
+    COVERED, ERROR, FROM_1_000, FROM_10_000, FROM_100, NONE, OF_1_000, OF_10, OF_100, OF_500, class_name,
 };
 use super::method::Configuration;
+use crate::case::Quantity;
 use crate::grid::Tabled;
 use crate::metrics::Summary;
 use crate::table::{self, mean, percent};
@@ -22,8 +23,8 @@ const CLASSES: usize = 3;
 impl Tabled for Configuration {
     /// Writes the cases of an experiment on the delays of flows.
     fn write_table(cases: &[&[Summary]], to: &mut dyn Write) -> io::Result<()> {
-        let of_class = quantity(ERROR, &class_name(0));
-        let has_classes = cases.iter().copied().flatten().any(|summary| summary.quantity == of_class);
+        let of_class = ERROR.of(class_name(0));
+        let has_classes = cases.iter().copied().flatten().any(|summary| summary.quantity == of_class.name);
         let classes =
             (0..if has_classes { CLASSES } else { 0 }).map(|class| (class_name(class), format!("class {class}")));
         let sizes = SIZES.into_iter().map(|(size, head)| (size.to_owned(), head.to_owned()));
@@ -34,8 +35,8 @@ impl Tabled for Configuration {
         };
         let line = |case: &[Summary]| {
             let errors: String =
-                columns.iter().map(|(group, _)| format!(" {:>9}", share(case, ERROR, group, 3))).collect();
-            format!("{errors}  {:>6} {:>6}", share(case, COVERED, FROM_100, 0), share(case, NONE, FROM_1_000, 1))
+                columns.iter().map(|(group, _)| format!(" {:>9}", share(case, &ERROR, group, 3))).collect();
+            format!("{errors}  {:>6} {:>6}", share(case, &COVERED, FROM_100, 0), share(case, &NONE, FROM_1_000, 1))
         };
         table::write(
             cases,
@@ -48,6 +49,6 @@ impl Tabled for Configuration {
     }
 }
 
-fn share(case: &[Summary], what: &str, group: &str, digits: usize) -> String {
-    percent(mean(case, &quantity(what, group)), digits)
+fn share(case: &[Summary], quantity: &Quantity, group: &str, digits: usize) -> String {
+    percent(mean(case, &quantity.of(group)), digits)
 }

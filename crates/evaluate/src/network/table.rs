@@ -1,12 +1,13 @@
 use super::measure::{ALARM, FALSE_ALARM, FIRST, FIRST_OF_PATH};
 use super::method::Configuration;
+use crate::case::Quantity;
 use crate::grid::Tabled;
 use crate::metrics::Summary;
 use crate::table::{self, mean, percent};
 use std::io::{self, Write};
 
 /// The quantities shown, with their column headings.
-const COLUMNS: [(&str, &str); 4] =
+const COLUMNS: [(Quantity, &str); 4] =
     [(FIRST, "named"), (FIRST_OF_PATH, "of its path"), (ALARM, "in alarm"), (FALSE_ALARM, "false alarm")];
 
 impl Tabled for Configuration {
@@ -14,7 +15,7 @@ impl Tabled for Configuration {
     fn write_table(cases: &[&[Summary]], to: &mut dyn Write) -> io::Result<()> {
         let heads = COLUMNS.map(|(_, head)| format!("  {head:>12}")).concat();
         let line = |case: &[Summary]| {
-            COLUMNS.map(|(quantity, _)| format!("  {:>12}", percent(mean(case, quantity), 1))).concat()
+            COLUMNS.map(|(quantity, _)| format!("  {:>12}", percent(mean(case, &quantity), 1))).concat()
         };
         table::write(
             cases,

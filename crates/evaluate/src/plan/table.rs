@@ -1,4 +1,5 @@
 use super::method::{Configuration, LEFT, MEAN_HOPS, PROBE_HOPS};
+use crate::case::Quantity;
 use crate::grid::Tabled;
 use crate::metrics::Summary;
 use crate::table::{self, mean, percent};
@@ -10,12 +11,12 @@ impl Tabled for Configuration {
     fn write_table(cases: &[&[Summary]], to: &mut dyn Write) -> io::Result<()> {
         let line = |case: &[Summary]| {
             let number =
-                |quantity: &str, digits| text::or_dash(mean(case, quantity), |value| format!("{value:.digits$}"));
+                |quantity: &Quantity, digits| text::or_dash(mean(case, quantity), |value| format!("{value:.digits$}"));
             format!(
                 "  {:>12}  {:>8}  {:>11}",
-                number(PROBE_HOPS, 0),
-                percent(mean(case, LEFT), 2),
-                number(MEAN_HOPS, 2)
+                number(&PROBE_HOPS, 0),
+                percent(mean(case, &LEFT), 2),
+                number(&MEAN_HOPS, 2)
             )
         };
         table::write(

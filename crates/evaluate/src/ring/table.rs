@@ -21,8 +21,8 @@ impl Tabled for Configuration {
 }
 
 fn line(case: &[Summary]) -> String {
-    let [wrong_share, false_share] = [WRONG_SHARE, FALSE_SHARE].map(|quantity| percent(mean(case, quantity), 2));
-    let error = find(case, ERROR).and_then(|summary| Some((summary.mean?, summary.standard_error)));
+    let [wrong_share, false_share] = [&WRONG_SHARE, &FALSE_SHARE].map(|quantity| percent(mean(case, quantity), 2));
+    let error = find(case, &ERROR).and_then(|summary| Some((summary.mean?, summary.standard_error)));
     let error = match error {
         Some((mean, Some(error))) => format!("{mean:.1} ± {error:.1}"),
         Some((mean, None)) => format!("{mean:.1}"),
