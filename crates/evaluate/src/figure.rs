@@ -27,7 +27,7 @@
 use crate::case::{Case, Quantity, Range, Scale, label};
 use crate::experiment::Experiment;
 use crate::metrics::{self, AVERAGED, Summary};
-use crate::value::{Invalid, within, written};
+use crate::value::{Invalid, some, within, written};
 use dwell_report::plot::{self, Sweep, SweepPanel};
 use dwell_sketch::estimate::{Estimate, Z95};
 use serde::{Deserialize, Serialize};
@@ -96,10 +96,8 @@ struct Drawn {
 impl Figure {
     /// Checks that every name is that of something that the experiment has, and that so many seeds give what is drawn.
     pub(crate) fn check(&self, experiment: &dyn Experiment, seeds: u64) -> Result<(), Invalid> {
-        let lists = [("quantities", Some(&self.quantities)), ("workloads", self.workloads.as_ref())];
-        if let Some((key, _)) = lists.into_iter().find(|(_, names)| names.is_some_and(Vec::is_empty)) {
-            return Err(Invalid::new(key, "empty: expected at least one"));
-        }
+        some("quantities", &self.quantities)?;
+        self.workloads.as_ref().map(|names| some("workloads", names)).transpose()?;
         let cases = experiment.cases();
         let parameters = distinct(cases.iter().flat_map(|case| case.parameters.keys().cloned()));
         if self.x != WORKLOAD && self.x != QUANTITY {

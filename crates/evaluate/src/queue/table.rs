@@ -2,32 +2,27 @@ use super::measure::facts::{BITS_PER_SECOND, CULPRITS, FLOWS, LONGEST_DELAY, WAI
 use super::measure::{INCOMPLETE, MEDIAN_SIZE_ERROR, PRECISION, RECALL, SIZE_ERROR};
 use super::method::Configuration;
 use crate::case::{Quantity, STATE_BYTES};
-use crate::grid::Tabled;
 use crate::metrics::Summary;
-use crate::table::{self, find, mean, percent};
+use crate::table::{Tabled, find, mean, percent};
 use dwell_report::text;
-use std::io::{self, Write};
 
 impl Tabled for Configuration {
-    /// Writes the cases of an experiment on queues.
-    fn write_table(cases: &[&[Summary]], to: &mut dyn Write) -> io::Result<()> {
-        let heads = || {
-            let errors = format!("{:>17}  {:>17}  {:>17}", "precision", "recall", "error of sizes");
-            vec![format!("  {errors}  {:>10}  {:>7}", "incomplete", "bytes")]
-        };
-        table::write(
-            cases,
-            |_| heads(),
-            |case| line(case).unwrap_or_else(|| facts(case)),
-            "precision, recall: over packets that reached the threshold, mean over the runs ± its standard error. error of sizes:\n\
-         of a flow in the queue, mean and median over packets. incomplete: answers for which windows were missing.",
-            to,
-        )
+    const LEGEND: &'static str = "\
+        precision, recall: over packets that reached the threshold, mean over the runs ± its standard error. error of sizes:\n\
+        of a flow in the queue, mean and median over packets. incomplete: answers for which windows were missing.";
+
+    fn heads(_: &[Summary]) -> Vec<String> {
+        let errors = format!("{:>17}  {:>17}  {:>17}", "precision", "recall", "error of sizes");
+        vec![format!("  {errors}  {:>10}  {:>7}", "incomplete", "bytes")]
+    }
+
+    fn line(case: &[Summary]) -> String {
+        accuracy(case).unwrap_or_else(|| facts(case))
     }
 }
 
 /// The accuracy of a sketch.
-fn line(case: &[Summary]) -> Option<String> {
+fn accuracy(case: &[Summary]) -> Option<String> {
     let state = mean(case, &STATE_BYTES)?;
     let [precision, recall] = [&PRECISION, &RECALL].map(|quantity| with_error(case, quantity));
     let [error, median] = [&SIZE_ERROR, &MEDIAN_SIZE_ERROR].map(|quantity| kilobytes(mean(case, quantity)));
