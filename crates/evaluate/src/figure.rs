@@ -385,7 +385,7 @@ fn named(key: &str, name: &String, known: &[String]) -> Result<(), Invalid> {
 /// at the end stands for any number.
 pub(crate) fn is_meant(asked: &str, known: &str) -> bool {
     let numbered = |asked: &str| {
-        let number = known.strip_suffix('#').and_then(|first| asked.strip_prefix(first));
+        let number = known.strip_suffix(Quantity::ANY).and_then(|first| asked.strip_prefix(first));
         number.is_some_and(|number| number.parse::<f64>().is_ok())
     };
     match asked.strip_suffix('*') {
