@@ -1,7 +1,8 @@
 use dwell_sketch::estimate::Estimate;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 
 /// One configuration of a method under one workload.
 #[derive(Clone, Debug, PartialEq)]
@@ -116,7 +117,7 @@ impl Range {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quantity {
     /// Its name; `octave_#` stands for `octave_` with any number.
-    pub name: String,
+    pub name: Cow<'static, str>,
     /// How its estimates are compared with the truth.
     pub scale: Scale,
     /// Where its values lie.
@@ -125,39 +126,63 @@ pub struct Quantity {
     pub has_interval: bool,
 }
 
-/// Quantities whose estimates, which have intervals, are compared so.
-pub(crate) fn compared(scale: Scale, names: &[&str]) -> Vec<Quantity> {
-    plain(scale, names).into_iter().map(|quantity| Quantity { has_interval: true, ..quantity }).collect()
-}
-
-/// The same without intervals.
-pub(crate) fn plain(scale: Scale, names: &[&str]) -> Vec<Quantity> {
-    let quantity = |&name: &&str| Quantity { name: name.to_owned(), scale, range: Range::Any, has_interval: false };
-    names.iter().map(quantity).collect()
-}
-
-/// Facts about a run.
-pub(crate) fn values(names: &[&str]) -> Vec<Quantity> {
-    plain(Scale::Value, names)
-}
-
-/// Facts that are relative errors without their sign.
-pub(crate) fn magnitudes(names: &[&str]) -> Vec<Quantity> {
-    values(names).into_iter().map(|quantity| Quantity { range: Range::Magnitude, ..quantity }).collect()
-}
-
-/// Facts that are shares.
-pub(crate) fn shares(names: &[&str]) -> Vec<Quantity> {
-    values(names).into_iter().map(|quantity| Quantity { range: Range::Share, ..quantity }).collect()
-}
-
-/// Stands for all quantities whose names begin so and end in a number, in [`crate::grid::Measured::quantities`].
-pub(crate) fn numbered(beginning: &str) -> String {
-    format!("{beginning}#")
-}
-
 /// Bytes of a method's data structures: a quantity of nearly every kind of experiment.
-pub(crate) const STATE_BYTES: &str = "state_bytes";
+pub(crate) const STATE_BYTES: Quantity = Quantity::value("state_bytes");
+
+impl Quantity {
+    /// One whose estimates, which have intervals, are compared so.
+    pub(crate) const fn compared(name: &'static str, scale: Scale) -> Self {
+        Self { name: Cow::Borrowed(name), scale, range: Range::Any, has_interval: true }
+    }
+
+    /// The same without intervals.
+    pub(crate) const fn plain(name: &'static str, scale: Scale) -> Self {
+        Self { name: Cow::Borrowed(name), scale, range: Range::Any, has_interval: false }
+    }
+
+    /// A fact about a run.
+    pub(crate) const fn value(name: &'static str) -> Self {
+        Self::fact(name, Range::Any)
+    }
+
+    /// A fact that is a relative error without its sign.
+    pub(crate) const fn magnitude(name: &'static str) -> Self {
+        Self::fact(name, Range::Magnitude)
+    }
+
+    /// A fact that is a share.
+    pub(crate) const fn share(name: &'static str) -> Self {
+        Self::fact(name, Range::Share)
+    }
+
+    const fn fact(name: &'static str, range: Range) -> Self {
+        Self { name: Cow::Borrowed(name), scale: Scale::Value, range, has_interval: false }
+    }
+
+    /// Stands for any number in [`Self::of`], where [`crate::grid::Measured::quantities`] lists what is measured.
+    pub(crate) const ANY: char = '#';
+
+    /// The same quantity of one of several parts, such as an octave of delays, or the flows of a size.
+    pub(crate) fn of(&self, part: impl Display) -> Self {
+        Self { name: format!("{}_{part}", self.name).into(), ..*self }
+    }
+
+    /// Its value in a run, if it is a fact.
+    pub(crate) fn measured(&self, value: impl Into<Option<f64>>) -> Measurement {
+        self.estimated(None, value.into().map(Estimate::exact))
+    }
+
+    /// Its true value in a run, and the method's estimate.
+    pub(crate) fn estimated(&self, truth: Option<f64>, found: Option<Estimate<f64>>) -> Measurement {
+        Measurement {
+            quantity: self.name.to_string(),
+            scale: self.scale,
+            truth,
+            estimate: found.map(|found| found.value),
+            interval: found.filter(|_| self.has_interval).map(|found| (found.low, found.high)),
+        }
+    }
+}
 
 /// One number that a run estimated, and its true value.
 #[derive(Clone, Debug, PartialEq)]
@@ -172,29 +197,6 @@ pub struct Measurement {
     pub estimate: Option<f64>,
     /// The limits of the method's own 95% interval, if it gave one.
     pub interval: Option<(f64, f64)>,
-}
-
-impl Measurement {
-    /// An estimate with its interval, to be compared with the truth.
-    pub(crate) fn compared(
-        quantity: impl Into<String>,
-        scale: Scale,
-        truth: Option<f64>,
-        found: Option<Estimate<f64>>,
-    ) -> Self {
-        let (estimate, interval) = found.map(|Estimate { value, low, high }| (value, (low, high))).unzip();
-        Self { quantity: quantity.into(), scale, truth, estimate, interval }
-    }
-
-    /// An estimate without interval, to be compared with the truth.
-    pub(crate) fn plain(quantity: impl Into<String>, scale: Scale, truth: Option<f64>, estimate: Option<f64>) -> Self {
-        Self { quantity: quantity.into(), scale, truth, estimate, interval: None }
-    }
-
-    /// A fact about the run.
-    pub(crate) fn value(quantity: impl Into<String>, estimate: impl Into<Option<f64>>) -> Self {
-        Self::plain(quantity, Scale::Value, None, estimate.into())
-    }
 }
 
 /// Which results of a case a table shows.

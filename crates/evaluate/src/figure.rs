@@ -27,7 +27,7 @@
 use crate::case::{Case, Quantity, Range, Scale, label};
 use crate::experiment::Experiment;
 use crate::metrics::{self, AVERAGED, Summary};
-use crate::value::{Invalid, within, written};
+use crate::value::{Invalid, some, within, written};
 use dwell_report::plot::{self, Sweep, SweepPanel};
 use dwell_sketch::estimate::{Estimate, Z95};
 use serde::{Deserialize, Serialize};
@@ -96,10 +96,8 @@ struct Drawn {
 impl Figure {
     /// Checks that every name is that of something that the experiment has, and that so many seeds give what is drawn.
     pub(crate) fn check(&self, experiment: &dyn Experiment, seeds: u64) -> Result<(), Invalid> {
-        let lists = [("quantities", Some(&self.quantities)), ("workloads", self.workloads.as_ref())];
-        if let Some((key, _)) = lists.into_iter().find(|(_, names)| names.is_some_and(Vec::is_empty)) {
-            return Err(Invalid::new(key, "empty: expected at least one"));
-        }
+        some("quantities", &self.quantities)?;
+        self.workloads.as_ref().map(|names| some("workloads", names)).transpose()?;
         let cases = experiment.cases();
         let parameters = distinct(cases.iter().flat_map(|case| case.parameters.keys().cloned()));
         if self.x != WORKLOAD && self.x != QUANTITY {
@@ -127,7 +125,7 @@ impl Figure {
             return Err(Invalid::new("only", "leaves no case"));
         }
         let quantities: Vec<Quantity> = drawn.iter().flat_map(|case| experiment.quantities(case)).collect();
-        let names = distinct(quantities.iter().map(|quantity| quantity.name.clone()));
+        let names = distinct(quantities.iter().map(|quantity| quantity.name.to_string()));
         if let Some(name) = self.quantities.iter().find(|asked| !names.iter().any(|known| is_meant(asked, known))) {
             return named("quantities", name, &names);
         }
@@ -147,7 +145,7 @@ impl Figure {
     /// Checks that a quantity has the number that is drawn, on the axis on which it is; `largest` has no mean.
     fn check_height(&self, quantity: &Quantity, largest: Option<&str>) -> Result<(), Invalid> {
         let Quantity { name, scale, .. } = quantity;
-        let is_largest = largest == Some(name);
+        let is_largest = largest == Some(&**name);
         if !self.y.is_of(quantity, is_largest) {
             let known = Height::ALL.into_iter().filter(|height| height.is_of(quantity, is_largest));
             let known = known.map(|height| written(&height)).collect::<Vec<_>>().join(", ");
@@ -387,7 +385,7 @@ fn named(key: &str, name: &String, known: &[String]) -> Result<(), Invalid> {
 /// at the end stands for any number.
 pub(crate) fn is_meant(asked: &str, known: &str) -> bool {
     let numbered = |asked: &str| {
-        let number = known.strip_suffix('#').and_then(|first| asked.strip_prefix(first));
+        let number = known.strip_suffix(Quantity::ANY).and_then(|first| asked.strip_prefix(first));
         number.is_some_and(|number| number.parse::<f64>().is_ok())
     };
     match asked.strip_suffix('*') {
@@ -400,7 +398,7 @@ pub(crate) fn is_meant(asked: &str, known: &str) -> bool {
 pub(crate) fn shares(experiment: &dyn Experiment) -> Vec<String> {
     let cases = experiment.cases();
     let quantities = cases.iter().flat_map(|case| experiment.quantities(case));
-    distinct(quantities.filter(|quantity| quantity.range == Range::Share).map(|quantity| quantity.name))
+    distinct(quantities.filter(|quantity| quantity.range == Range::Share).map(|quantity| quantity.name.into_owned()))
 }
 
 /// A share's interval without what lies below zero or above one.

@@ -3,8 +3,8 @@
 use crate::case::{Case, Measurement, Quantity, Shown, label};
 use crate::experiment::{Experiment, Problem};
 use crate::metrics::Summary;
-use crate::table;
-use crate::value::Invalid;
+use crate::table::{self, Tabled};
+use crate::value::{Invalid, some};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -26,12 +26,6 @@ pub(crate) trait Configured: Debug + Send + Sync {
 
     /// Its parameters, as shown in tables.
     fn parameters(&self) -> BTreeMap<String, f64>;
-}
-
-/// What the results of configurations look like for people.
-pub(crate) trait Tabled {
-    /// Writes the cases of an experiment as a table.
-    fn write_table(cases: &[&[Summary]], to: &mut dyn Write) -> io::Result<()>;
 }
 
 /// A method with its parameters that can be run and measured.
@@ -79,10 +73,8 @@ impl<C: Measured> Grid<C> {
     ) -> Result<Self, Invalid> {
         let streams = streams(workloads, share)?;
         let configurations = configurations(methods, &streams, share)?;
-        if streams.is_empty() || configurations.is_empty() {
-            let key = if streams.is_empty() { "workloads" } else { "methods" };
-            return Err(Invalid::new(key, "empty: expected at least one"));
-        }
+        some("workloads", &streams)?;
+        some("methods", &configurations)?;
         Ok(Self { streams, configurations })
     }
 
@@ -174,6 +166,6 @@ impl<C: Measured> Experiment for Grid<C> {
     }
 
     fn write_table(&self, summaries: &[Summary], to: &mut dyn Write) -> io::Result<()> {
-        C::write_table(&table::cases(summaries), to)
+        table::write::<C>(summaries, to)
     }
 }

@@ -83,9 +83,11 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metrics::{self, Summary};
     use crate::record::Results;
     use crate::test_support::accepted;
-    use crate::{Definition, Extent, Quantity};
+    use crate::{Definition, Extent, Quantity, Run, figure, run};
+    use std::collections::BTreeSet;
     use std::fs;
     use std::ops::Range;
     use std::path::Path;
@@ -316,6 +318,31 @@ routers = [5]
         }
     }
 
+    /// A quantity that is measured and not declared cannot be drawn; one that is only declared would be drawn empty.
+    #[test]
+    fn what_a_kind_declares_is_what_it_measures() {
+        for (kind, text) in Kind::ALL.into_iter().zip(ALL) {
+            let definition = accepted(&[HEAD, text].concat());
+            let experiment = definition.experiment(Extent::Quick);
+            let cases = experiment.cases();
+            let mut unmeasured: BTreeSet<String> =
+                cases.iter().flat_map(|case| experiment.quantities(case)).map(|known| known.name.into()).collect();
+            for run in run::all(experiment, 1, None).unwrap() {
+                let case = &cases[run.case..=run.case];
+                let declared = experiment.quantities(&case[0]);
+                for summary in metrics::summarise(case, experiment.shown(), &[Run { case: 0, ..run }]) {
+                    let is_it = |known: &&Quantity| figure::is_meant(&summary.quantity, &known.name);
+                    let known = declared.iter().find(is_it).filter(|known| known.scale == summary.scale);
+                    let Some(known) = known else { panic!("{}: {} is not declared", kind.name(), summary.quantity) };
+                    unmeasured.remove(&*known.name);
+                }
+            }
+            // The methods of flows among these give no intervals.
+            unmeasured.retain(|name| !name.starts_with("covered_"));
+            assert!(unmeasured.is_empty(), "{}: {unmeasured:?} are not measured", kind.name());
+        }
+    }
+
     /// What definitions may draw is what is measured: the committed results name no other quantities, and compare them in
     /// no other way.
     #[test]
@@ -328,11 +355,11 @@ routers = [5]
             let experiment = definition.experiment(Extent::Full);
             for case in experiment.cases() {
                 let known = experiment.quantities(&case);
-                let own = |s: &&crate::metrics::Summary| {
+                let own = |s: &&Summary| {
                     (&s.workload, &s.method, &s.parameters) == (&case.workload, &case.method, &case.parameters)
                 };
                 for summary in results.summaries.iter().filter(own) {
-                    let is_it = |known: &&Quantity| crate::figure::is_meant(&summary.quantity, &known.name);
+                    let is_it = |known: &&Quantity| figure::is_meant(&summary.quantity, &known.name);
                     let is_so = |known: &Quantity| {
                         known.scale == summary.scale && summary.mean.is_none_or(|mean| known.range.contains(mean))
                     };

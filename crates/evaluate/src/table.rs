@@ -1,48 +1,48 @@
 //! What tables of results have in common: one block per workload, one line per case. What the blocks and lines show is
 //! beside the measures of each kind.
 
+use crate::case::Quantity;
 use crate::metrics::Summary;
 use dwell_report::text;
 use std::io::{self, Write};
 
-/// The summaries of each case, which are adjacent.
-pub(crate) fn cases(summaries: &[Summary]) -> Vec<&[Summary]> {
-    let same =
-        |a: &Summary, b: &Summary| (&a.workload, &a.method, &a.parameters) == (&b.workload, &b.method, &b.parameters);
-    summaries.chunk_by(same).collect()
+/// What the results of a kind of experiment look like for people.
+pub(crate) trait Tabled {
+    /// What the columns are, below the table.
+    const LEGEND: &'static str;
+
+    /// What is over the columns of a workload, whose first case this is.
+    fn heads(case: &[Summary]) -> Vec<String>;
+
+    /// What a case has in the columns, behind its name.
+    fn line(case: &[Summary]) -> String;
 }
 
-/// Writes a block for each workload: its name, `heads` of its first case over the columns, and a `line` for each case,
-/// behind its name; then what the columns are.
-pub(crate) fn write(
-    cases: &[&[Summary]],
-    heads: impl Fn(&[Summary]) -> Vec<String>,
-    line: impl Fn(&[Summary]) -> String,
-    columns: &str,
-    to: &mut dyn Write,
-) -> io::Result<()> {
-    let widths = cases.iter().filter_map(|case| case.first()).map(|first| text::width(&first.configuration()));
-    let width = widths.max().unwrap_or(0);
+/// Writes a block for each workload, then the legend; the summaries of a case are adjacent.
+pub(crate) fn write<T: Tabled>(summaries: &[Summary], to: &mut dyn Write) -> io::Result<()> {
+    let same =
+        |a: &Summary, b: &Summary| (&a.workload, &a.method, &a.parameters) == (&b.workload, &b.method, &b.parameters);
+    let width = summaries.iter().map(|summary| text::width(&summary.configuration())).max().unwrap_or(0);
     let mut workload = None;
-    for case in cases {
-        let Some(first) = case.first() else { continue };
+    for case in summaries.chunk_by(same) {
+        let [first, ..] = case else { continue };
         if workload.replace(&first.workload) != Some(&first.workload) {
             writeln!(to, "\n{}", first.workload)?;
-            heads(case).iter().try_for_each(|head| writeln!(to, "  {}{head}", text::blanks("", width)))?;
+            T::heads(case).iter().try_for_each(|head| writeln!(to, "  {}{head}", text::blanks("", width)))?;
         }
         let name = first.configuration();
-        writeln!(to, "  {name}{}{}", text::blanks(&name, width), line(case))?;
+        writeln!(to, "  {name}{}{}", text::blanks(&name, width), T::line(case))?;
     }
-    writeln!(to, "\n{columns}")
+    writeln!(to, "\n{}", T::LEGEND)
 }
 
 /// The summary of a quantity.
-pub(crate) fn find<'a>(case: &'a [Summary], quantity: &str) -> Option<&'a Summary> {
-    case.iter().find(|summary| summary.quantity == quantity)
+pub(crate) fn find<'a>(case: &'a [Summary], quantity: &Quantity) -> Option<&'a Summary> {
+    case.iter().find(|summary| summary.quantity == quantity.name)
 }
 
 /// The mean of a quantity.
-pub(crate) fn mean(case: &[Summary], quantity: &str) -> Option<f64> {
+pub(crate) fn mean(case: &[Summary], quantity: &Quantity) -> Option<f64> {
     find(case, quantity).and_then(|summary| summary.mean)
 }
 

@@ -60,6 +60,13 @@ pub(super) fn answer(arguments: &Arguments) -> Result<SizeReport, Failure> {
     let observer = Observer::new(Settings { matches: vec![matching], ..Default::default() }).overhead();
     let asked = arguments.asked.what();
     let expected = Expected { matching, rate, mean, p99, answered, span, expiry, observer };
+    for (flag, limit) in [("--span", span), ("--expiry", expected.expiry())] {
+        if p99 > limit {
+            return Err(Failure::usage(format!(
+                "--p99: in {limit} ({flag}) delays of {p99} are never seen: set a longer {flag}"
+            )));
+        }
+    }
     let (mut exact, mut sizes) = rtt::size(asked, &expected).map_err(Failure::usage)?;
     exact.command = exact.memory_bytes.map(|bytes| arguments.command("", bytes));
     for size in &mut sizes {

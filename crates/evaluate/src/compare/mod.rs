@@ -8,6 +8,7 @@ use crate::case::{Case, Measurement, Run, STATE_BYTES, Scale};
 use crate::delay::{QUANTILES, SAMPLES, SHOWN, compare_quantiles};
 use crate::metrics::{self, Summary};
 use crate::run::BLOCK;
+use crate::table::mean;
 use dwell_sketch::distribution::{Ambiguous, Distribution};
 use dwell_sketch::rtt::{self, Answer, Method, Parameter, Parameters, RttMeter, SettingsError};
 use dwell_types::{IdForm, Match, Nanos, Observation, Overhead, Sink, hash};
@@ -228,14 +229,13 @@ impl Candidate {
     }
 
     fn line(&self, summaries: &[Summary]) -> Line {
-        let value = |name: &str| summaries.iter().find(|s| s.quantity == name).and_then(|s| s.mean);
         let errors = summaries.iter().filter(|summary| summary.scale == Scale::Log2);
         Line {
             method: self.method.name(),
             memory_bytes: self.memory,
             needed_bytes: self.needed,
-            state_bytes: value(STATE_BYTES),
-            samples: value(SAMPLES),
+            state_bytes: mean(summaries, &STATE_BYTES),
+            samples: mean(summaries, &SAMPLES),
             errors: errors.map(|summary| (summary.quantity.clone(), Errors::new(summary))).collect(),
         }
     }
@@ -252,8 +252,8 @@ impl Found {
         let distribution = self.answers.iter().find(|a| a.series == truth.series).map(|a| &a.distribution);
         let mut measurements = compare_quantiles(truths, distribution);
         let samples = distribution.map_or(0, Distribution::samples);
-        measurements.push(Measurement::value(SAMPLES, samples as f64));
-        measurements.push(Measurement::value(STATE_BYTES, self.bytes as f64));
+        measurements.push(SAMPLES.measured(samples as f64));
+        measurements.push(STATE_BYTES.measured(self.bytes as f64));
         measurements
     }
 }

@@ -1,30 +1,31 @@
 use super::method::{Configuration, Pair};
 use super::workload::Stream;
-use crate::case::{Measurement, Quantity, STATE_BYTES, Scale, compared, plain, values};
+use crate::case::{Measurement, Quantity, STATE_BYTES, Scale};
 use crate::experiment::Problem;
 use crate::grid::Measured;
 use crate::run::{in_blocks, methods_seed};
 use dwell_simulate::crossing::{Passages, Truth};
+use dwell_sketch::estimate::Estimate;
 use dwell_sketch::moments::{Level, Moments};
 
 /// Mean delay, with its 95% interval.
-pub(crate) const MEAN: &str = "mean";
+pub(super) const MEAN: Quantity = Quantity::compared("mean", Scale::Relative);
 /// Mean delay, with its 98% interval.
-pub(super) const MEAN_98: &str = "mean_98";
+pub(super) const MEAN_98: Quantity = Quantity::compared("mean_98", Scale::Relative);
 /// Mean delay, with the paper's 98% interval.
-const MEAN_98_BY_PAPER: &str = "mean_98_paper";
+const MEAN_98_BY_PAPER: Quantity = Quantity::compared("mean_98_paper", Scale::Relative);
 /// Standard deviation of the delays, with its 95% interval.
-pub(crate) const STD: &str = "std";
+pub(super) const STD: Quantity = Quantity::compared("std", Scale::Relative);
 /// The same by the paper's estimator, without interval.
-pub(super) const STD_BY_PAPER: &str = "std_paper";
+pub(super) const STD_BY_PAPER: Quantity = Quantity::plain("std_paper", Scale::Relative);
 /// Share of the packets lost.
-pub(crate) const LOSS: &str = "loss";
+const LOSS: Quantity = Quantity::plain("loss", Scale::Relative);
 /// Number of packets that the estimates are based on.
-pub(super) const PACKETS: &str = "packets";
+pub(super) const PACKETS: Quantity = Quantity::value("packets");
 /// The same, relative to its expected value.
-const PACKETS_OF_EXPECTED: &str = "packets_of_expected";
+const PACKETS_OF_EXPECTED: Quantity = Quantity::plain("packets_of_expected", Scale::Ratio);
 /// Cells without a lost packet.
-const USABLE_CELLS: &str = "usable_cells";
+const USABLE_CELLS: Quantity = Quantity::value("usable_cells");
 
 impl Measured for Configuration {
     type Stream = Stream;
@@ -35,15 +36,12 @@ impl Measured for Configuration {
     }
 
     fn quantities(&self, _: &Stream) -> Vec<Quantity> {
-        let mut all = compared(Scale::Relative, &[MEAN, MEAN_98, MEAN_98_BY_PAPER, STD]);
-        all.extend(values(&[PACKETS]));
+        let mut all = vec![MEAN, MEAN_98, MEAN_98_BY_PAPER, STD, PACKETS];
         if let Self::Budget(_) | Self::Tuned { .. } = self {
-            all.extend(plain(Scale::Relative, &[STD_BY_PAPER, LOSS]));
-            all.extend(plain(Scale::Ratio, &[PACKETS_OF_EXPECTED]));
-            all.extend(values(&[USABLE_CELLS]));
+            all.extend([STD_BY_PAPER, LOSS, PACKETS_OF_EXPECTED, USABLE_CELLS]);
         }
         if !matches!(self, Self::Probes(_)) {
-            all.extend(values(&[STATE_BYTES]));
+            all.push(STATE_BYTES);
         }
         all
     }
@@ -77,15 +75,15 @@ fn compare(pair: &Pair, truth: &Truth) -> Result<Vec<Measurement>, Problem> {
             let packets = found.map_or(0, |delays| delays.packets) as f64;
             let expected = params.expected_packets(truth.both as f64, (truth.sent - truth.both) as f64);
             measurements.extend([
-                Measurement::plain(STD_BY_PAPER, Scale::Relative, truth.std(), answer.std_by_paper()),
-                Measurement::plain(LOSS, Scale::Relative, Some(loss), answer.loss()),
-                Measurement::plain(PACKETS_OF_EXPECTED, Scale::Ratio, Some(expected), Some(packets)),
-                Measurement::value(USABLE_CELLS, answer.usable_cells as f64),
-                Measurement::value(STATE_BYTES, receiver.state_bytes() as f64),
+                STD_BY_PAPER.estimated(truth.std(), answer.std_by_paper().map(Estimate::exact)),
+                LOSS.estimated(Some(loss), answer.loss().map(Estimate::exact)),
+                PACKETS_OF_EXPECTED.estimated(Some(expected), Some(Estimate::exact(packets))),
+                USABLE_CELLS.measured(answer.usable_cells as f64),
+                STATE_BYTES.measured(receiver.state_bytes() as f64),
             ]);
         }
         Pair::Trajectory { receiver, .. } => {
-            measurements.push(Measurement::value(STATE_BYTES, receiver.state_bytes() as f64));
+            measurements.push(STATE_BYTES.measured(receiver.state_bytes() as f64));
         }
         Pair::Probes { .. } => (),
     }
@@ -95,12 +93,11 @@ fn compare(pair: &Pair, truth: &Truth) -> Result<Vec<Measurement>, Problem> {
 /// Mean and standard deviation, with intervals of both levels.
 fn delays(found: Option<Moments>, truth: &Truth) -> Vec<Measurement> {
     let (mean, std) = (truth.mean(), truth.std());
-    let relative = |quantity, truth, found| Measurement::compared(quantity, Scale::Relative, truth, found);
     vec![
-        relative(MEAN, mean, found.map(|delays| delays.mean(Level::P95))),
-        relative(MEAN_98, mean, found.map(|delays| delays.mean(Level::P98))),
-        relative(MEAN_98_BY_PAPER, mean, found.map(|delays| delays.mean_by_hoeffding(Level::P98))),
-        relative(STD, std, found.map(|delays| delays.std(Level::P95))),
-        Measurement::value(PACKETS, found.map_or(0.0, |delays| delays.packets as f64)),
+        MEAN.estimated(mean, found.map(|delays| delays.mean(Level::P95))),
+        MEAN_98.estimated(mean, found.map(|delays| delays.mean(Level::P98))),
+        MEAN_98_BY_PAPER.estimated(mean, found.map(|delays| delays.mean_by_hoeffding(Level::P98))),
+        STD.estimated(std, found.map(|delays| delays.std(Level::P95))),
+        PACKETS.measured(found.map_or(0.0, |delays| delays.packets as f64)),
     ]
 }

@@ -10,7 +10,6 @@ pub(crate) use method::MethodEntry;
 pub(crate) use method::{ALPHA, Pair, tuned};
 // Runs one stream through many pairs of sketches.
 mod measure;
-pub(crate) use measure::{LOSS, MEAN, STD};
 // The table of its results.
 mod table;
 

@@ -2,7 +2,7 @@ use super::meter::GroupMeter;
 use super::method::Configuration;
 use super::workload::Stream;
 use super::{LARGEST, QUANTILES, SHOWN};
-use crate::case::{Measurement, Quantity, STATE_BYTES, Scale, Shown, compared, numbered, values};
+use crate::case::{Measurement, Quantity, STATE_BYTES, Scale, Shown};
 use crate::experiment::Problem;
 use crate::grid::Measured;
 use crate::run::{in_blocks, methods_seed};
@@ -13,11 +13,16 @@ use dwell_sketch::estimate::Estimate;
 use dwell_types::{Nanos, Observation};
 
 /// Number of exchanges.
-const EXCHANGES: &str = "exchanges";
+const EXCHANGES: Quantity = Quantity::compared("exchanges", Scale::Ratio);
 /// Number of exchanges whose delay in nanoseconds has a binary logarithm from this number to below the next.
-pub(super) const OCTAVE: &str = "octave_";
+pub(super) const OCTAVE: Quantity = Quantity::compared("octave", Scale::Ratio);
 /// Number of delays that the estimates are based on.
-pub(crate) const SAMPLES: &str = "samples";
+pub(crate) const SAMPLES: Quantity = Quantity::value("samples");
+
+/// A quantile of the delays.
+const fn quantile(name: &'static str) -> Quantity {
+    Quantity::compared(name, Scale::Log2)
+}
 
 /// The group of the exchanges that are measured, if only some are.
 const MEASURED: u16 = 1;
@@ -27,9 +32,8 @@ impl Measured for Configuration {
     const SHOWN: Shown = SHOWN;
 
     fn quantities(&self, _: &Stream) -> Vec<Quantity> {
-        let errors = compared(Scale::Log2, &[SHOWN.quantities, &[LARGEST]].concat());
-        let counts = compared(Scale::Ratio, &[EXCHANGES, &numbered(OCTAVE)]);
-        [errors, counts, values(&[SAMPLES, STATE_BYTES])].concat()
+        let errors = SHOWN.quantities.iter().chain([&LARGEST]).map(|name| quantile(name));
+        errors.chain([EXCHANGES, OCTAVE.of(Quantity::ANY), SAMPLES, STATE_BYTES]).collect()
     }
 
     /// Runs all meters at once, so that the stream is generated only once. Each meter gives the same answer as if it
@@ -104,23 +108,23 @@ impl Truth {
         let mut measurements = compare_quantiles(&self.quantiles, found);
         measurements.extend(self.counts(found));
         let samples = found.map_or(0, Distribution::samples);
-        measurements.push(Measurement::value(SAMPLES, samples as f64));
-        measurements.push(Measurement::value(STATE_BYTES, meter.most_bytes() as f64));
+        measurements.push(SAMPLES.measured(samples as f64));
+        measurements.push(STATE_BYTES.measured(meter.most_bytes() as f64));
         measurements
     }
 
     /// The number of exchanges, in total and per octave. A method that sampled none in an octave estimates zero there,
     /// which counts in its mean.
     fn counts(&self, found: Option<&Distribution>) -> Vec<Measurement> {
-        let count = |quantity: String, truth: f64, found: Option<Estimate<f64>>| {
-            let compared = Measurement::compared(quantity, Scale::Ratio, Some(truth), found);
-            Measurement { estimate: compared.estimate.or(Some(0.0)), ..compared }
+        let count = |quantity: &Quantity, truth: f64, found: Option<Estimate<f64>>| {
+            let count = quantity.estimated(Some(truth), found);
+            Measurement { estimate: count.estimate.or(Some(0.0)), ..count }
         };
         let all = found.and_then(Distribution::exchanges);
-        let mut counts = vec![count(EXCHANGES.to_owned(), self.exchanges as f64, all)];
+        let mut counts = vec![count(&EXCHANGES, self.exchanges as f64, all)];
         let histogram = found.map(|distribution| distribution.histogram(&self.edges)).unwrap_or_default();
         for (i, (&edge, &truth)) in self.edges.iter().zip(&self.octaves).enumerate() {
-            counts.push(count(format!("{OCTAVE}{}", edge.ilog2()), truth, histogram.get(i).copied()));
+            counts.push(count(&OCTAVE.of(edge.ilog2()), truth, histogram.get(i).copied()));
         }
         counts
     }
@@ -131,9 +135,9 @@ pub(crate) fn compare_quantiles(
     truths: &[Option<f64>; QUANTILES.len()],
     found: Option<&Distribution>,
 ) -> Vec<Measurement> {
-    let compare = |(&(name, share), &truth): (&(&str, f64), &Option<f64>)| {
+    let compare = |(&(name, share), &truth): (&(&'static str, f64), &Option<f64>)| {
         let estimate = found.and_then(|distribution| distribution.quantile(share));
-        Measurement::compared(name, Scale::Log2, truth, estimate.map(|e| e.map(|ns| ns as f64)))
+        quantile(name).estimated(truth, estimate.map(|e| e.map(|ns| ns as f64)))
     };
     QUANTILES.iter().zip(truths).map(compare).collect()
 }

@@ -1,6 +1,6 @@
 use super::method::{Arrival, Configuration, MethodName, Pair};
 use super::workload::Stream;
-use crate::case::{Measurement, Quantity, STATE_BYTES, magnitudes, shares, values};
+use crate::case::{Measurement, Quantity, STATE_BYTES};
 use crate::experiment::Problem;
 use crate::grid::Measured;
 use crate::run::{in_blocks, methods_seed};
@@ -12,13 +12,13 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// What is measured of every group of flows: the median of |estimate/truth − 1|.
-pub(super) const ERROR: &str = "error";
+pub(super) const ERROR: Quantity = Quantity::magnitude("error");
 /// Its 95th percentile.
-const P95: &str = "p95";
+const P95: Quantity = Quantity::magnitude("p95");
 /// Share of the flows without an estimate.
-pub(super) const NONE: &str = "none";
+pub(super) const NONE: Quantity = Quantity::share("none");
 /// Share of the intervals that contain the truth.
-pub(super) const COVERED: &str = "covered";
+pub(super) const COVERED: Quantity = Quantity::share("covered");
 
 /// Names of groups of flows by size, from this many packets to below the next one.
 pub(super) const OF_10: &str = "10_99";
@@ -67,12 +67,8 @@ impl Measured for Configuration {
         if !stream.classes.is_empty() {
             groups.extend((0..=stream.classes.len()).flat_map(|class| [class_name(class), class_name(class) + "_all"]));
         }
-        let of_group = |group: &String| {
-            let [error, p95, none, covered] = [ERROR, P95, NONE, COVERED].map(|what| quantity(what, group));
-            [magnitudes(&[&error, &p95]), shares(&[&none, &covered])].concat()
-        };
-        let of_groups: Vec<Quantity> = groups.iter().flat_map(of_group).collect();
-        [of_groups, values(&[STATE_BYTES])].concat()
+        let of_groups = groups.iter().flat_map(|group| [ERROR, P95, NONE, COVERED].map(|quantity| quantity.of(group)));
+        of_groups.chain([STATE_BYTES]).collect()
     }
 
     /// Runs all pairs at once, so that the stream is generated only once; methods that query the same sketches share
@@ -104,7 +100,7 @@ impl Measured for Configuration {
             let pair = &pairs[pair].1;
             let found = pair.means(configuration.method, &flows)?;
             let mut measurements = compare(&flows, &found, stream.classes.len() as u8);
-            measurements.push(Measurement::value(STATE_BYTES, pair.state_bytes() as f64));
+            measurements.push(STATE_BYTES.measured(pair.state_bytes() as f64));
             Ok(measurements)
         };
         configurations.iter().zip(&pair_of).map(answer).collect()
@@ -221,11 +217,6 @@ fn arrive(rli: &mut Rli, on_the_way: &mut BinaryHeap<Reverse<Arrival>>, now: Tim
     }
 }
 
-/// The name of a quantity of a group.
-pub(super) fn quantity(what: &str, group: &str) -> String {
-    format!("{what}_{group}")
-}
-
 /// The name of the group of a class's flows.
 pub(super) fn class_name(class: usize) -> String {
     format!("class_{class}")
@@ -267,13 +258,10 @@ fn errors(name: &str, flows: &[Flow], found: &[Option<Figure>], is_asked: impl F
     errors.sort_by(f64::total_cmp);
     let at = |share: f64| errors.get((share * errors.len() as f64) as usize).copied();
     let missing = (asked > 0.0).then(|| 1.0 - errors.len() as f64 / asked);
-    let mut measurements = vec![
-        Measurement::value(quantity(ERROR, name), at(0.5)),
-        Measurement::value(quantity(P95, name), at(0.95)),
-        Measurement::value(quantity(NONE, name), missing),
-    ];
+    let mut measurements =
+        vec![ERROR.of(name).measured(at(0.5)), P95.of(name).measured(at(0.95)), NONE.of(name).measured(missing)];
     if told > 0.0 {
-        measurements.push(Measurement::value(quantity(COVERED, name), held / told));
+        measurements.push(COVERED.of(name).measured(held / told));
     }
     measurements
 }

@@ -2,7 +2,7 @@ use super::bed::{BASELINE, Ends, Run};
 use super::method::{Configuration, MOST_INTERVALS, MethodName};
 use super::tomography::Tomography;
 use super::workload::{Stream, Wrong};
-use crate::case::{Measurement, Quantity, shares};
+use crate::case::{Measurement, Quantity};
 use crate::experiment::Problem;
 use crate::grid::Measured;
 use dwell_network::localize::{Localization, Null, Readings, Settings, Value, Verdict};
@@ -10,13 +10,13 @@ use dwell_simulate::network::Fault;
 use dwell_types::hash;
 
 /// Share of the links at fault that are ranked first of all links.
-pub(super) const FIRST: &str = "first";
+pub(super) const FIRST: Quantity = Quantity::share("first");
 /// The same, of the links of the longest path over the first of them.
-pub(super) const FIRST_OF_PATH: &str = "first_of_path";
+pub(super) const FIRST_OF_PATH: Quantity = Quantity::share("first_of_path");
 /// Share of the links at fault with an alarm.
-pub(super) const ALARM: &str = "alarm";
+pub(super) const ALARM: Quantity = Quantity::share("alarm");
 /// Whether there is an alarm of a sound link or path.
-pub(super) const FALSE_ALARM: &str = "false_alarm";
+pub(super) const FALSE_ALARM: Quantity = Quantity::share("false_alarm");
 
 /// A method's verdict on a link.
 #[derive(Clone, Copy)]
@@ -40,7 +40,7 @@ impl Measured for Configuration {
 
     fn quantities(&self, stream: &Stream) -> Vec<Quantity> {
         let of_faults = if stream.faults > 0 { &[FIRST, FIRST_OF_PATH, ALARM][..] } else { &[] };
-        shares(&[&[FALSE_ALARM], of_faults].concat())
+        [&[FALSE_ALARM], of_faults].concat()
     }
 
     /// Runs the network once for all methods.
@@ -168,13 +168,13 @@ fn measurements(answer: &Answer, at_fault: &[u32], longest: &[u32]) -> Vec<Measu
         |named: &mut dyn Iterator<Item = Judged>| named.filter(is_at_fault).count() as f64 / at_fault.len() as f64;
     let links = || answer.links.iter().copied();
     let is_false = answer.is_false || links().any(|judged| judged.is_alarm && !is_at_fault(&judged));
-    let mut all = vec![Measurement::value(FALSE_ALARM, f64::from(u8::from(is_false)))];
+    let mut all = vec![FALSE_ALARM.measured(f64::from(u8::from(is_false)))];
     if !at_fault.is_empty() {
         let on_path = links().filter(|judged| longest.contains(&judged.link));
         all.extend([
-            Measurement::value(FIRST, share(&mut links().take(at_fault.len()))),
-            Measurement::value(FIRST_OF_PATH, share(&mut on_path.take(at_fault.len()))),
-            Measurement::value(ALARM, share(&mut links().filter(|judged| judged.is_alarm))),
+            FIRST.measured(share(&mut links().take(at_fault.len()))),
+            FIRST_OF_PATH.measured(share(&mut on_path.take(at_fault.len()))),
+            ALARM.measured(share(&mut links().filter(|judged| judged.is_alarm))),
         ]);
     }
     all

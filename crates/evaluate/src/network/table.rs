@@ -1,28 +1,23 @@
 use super::measure::{ALARM, FALSE_ALARM, FIRST, FIRST_OF_PATH};
 use super::method::Configuration;
-use crate::grid::Tabled;
+use crate::case::Quantity;
 use crate::metrics::Summary;
-use crate::table::{self, mean, percent};
-use std::io::{self, Write};
+use crate::table::{Tabled, mean, percent};
 
 /// The quantities shown, with their column headings.
-const COLUMNS: [(&str, &str); 4] =
+const COLUMNS: [(Quantity, &str); 4] =
     [(FIRST, "named"), (FIRST_OF_PATH, "of its path"), (ALARM, "in alarm"), (FALSE_ALARM, "false alarm")];
 
 impl Tabled for Configuration {
-    /// Writes the cases of an experiment on faulty links.
-    fn write_table(cases: &[&[Summary]], to: &mut dyn Write) -> io::Result<()> {
-        let heads = COLUMNS.map(|(_, head)| format!("  {head:>12}")).concat();
-        let line = |case: &[Summary]| {
-            COLUMNS.map(|(quantity, _)| format!("  {:>12}", percent(mean(case, quantity), 1))).concat()
-        };
-        table::write(
-            cases,
-            |_| vec![heads.clone()],
-            line,
-            "named: faulty links ranked first of all links; of its path: ranked first on the longest path over the first of them.\n\
-         in alarm: faulty links with an alarm. false alarm: runs with an alarm of a sound link or path at the last interval.",
-            to,
-        )
+    const LEGEND: &'static str = "\
+        named: faulty links ranked first of all links; of its path: ranked first on the longest path over the first of them.\n\
+        in alarm: faulty links with an alarm. false alarm: runs with an alarm of a sound link or path at the last interval.";
+
+    fn heads(_: &[Summary]) -> Vec<String> {
+        vec![COLUMNS.map(|(_, head)| format!("  {head:>12}")).concat()]
+    }
+
+    fn line(case: &[Summary]) -> String {
+        COLUMNS.map(|(quantity, _)| format!("  {:>12}", percent(mean(case, &quantity), 1))).concat()
     }
 }

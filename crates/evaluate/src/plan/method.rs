@@ -1,5 +1,5 @@
 use super::workload::Stream;
-use crate::case::{Measurement, Quantity, shares, values};
+use crate::case::{Measurement, Quantity};
 use crate::experiment::Problem;
 use crate::grid::{Configured, Entry, Measured};
 use crate::run::methods_seed;
@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Links that one probe of each segment traverses.
-pub(super) const PROBE_HOPS: &str = "probe_hops";
+pub(super) const PROBE_HOPS: Quantity = Quantity::value("probe_hops");
 /// Their share of those without any instrumented router.
-pub(super) const LEFT: &str = "left";
+pub(super) const LEFT: Quantity = Quantity::share("left");
 /// Mean length of a segment in links.
-pub(super) const MEAN_HOPS: &str = "mean_hops";
+pub(super) const MEAN_HOPS: Quantity = Quantity::value("mean_hops");
 
 /// One entry of `[[plan.methods]]`.
 #[derive(Deserialize)]
@@ -80,8 +80,8 @@ impl Measured for Configuration {
     }
 
     fn quantities(&self, _: &Stream) -> Vec<Quantity> {
-        let length = if self.method == MethodName::Bound { vec![] } else { values(&[MEAN_HOPS]) };
-        [values(&[PROBE_HOPS]), shares(&[LEFT]), length].concat()
+        let length = (self.method != MethodName::Bound).then_some(MEAN_HOPS);
+        [PROBE_HOPS, LEFT].into_iter().chain(length).collect()
     }
 
     /// Draws a map once for all configurations.
@@ -104,10 +104,9 @@ impl Measured for Configuration {
             let is_bound = configuration.method == MethodName::Bound;
             let hops = if is_bound { least_hops(&segments, &limits, state.probe_hops, || {}) } else { state.probe_hops }
                 as f64;
-            let mut all =
-                vec![Measurement::value(PROBE_HOPS, hops), Measurement::value(LEFT, hops / segments.hops() as f64)];
+            let mut all = vec![PROBE_HOPS.measured(hops), LEFT.measured(hops / segments.hops() as f64)];
             if !is_bound {
-                all.push(Measurement::value(MEAN_HOPS, state.granularity.map(|lengths| lengths.mean)));
+                all.push(MEAN_HOPS.measured(state.granularity.map(|lengths| lengths.mean)));
             }
             all
         };

@@ -1,6 +1,6 @@
 use super::method::Configuration;
 use super::workload::Stream;
-use crate::case::{Measurement, Quantity, STATE_BYTES, shares, values};
+use crate::case::{Measurement, Quantity, STATE_BYTES};
 use crate::experiment::Problem;
 use crate::grid::Measured;
 use crate::run::{in_blocks, methods_seed};
@@ -14,15 +14,15 @@ pub(super) mod facts;
 use facts::Facts;
 
 /// Share of the packets attributed to culprits that are theirs.
-pub(super) const PRECISION: &str = "precision";
+pub(super) const PRECISION: Quantity = Quantity::share("precision");
 /// Share of the culprits' packets that are attributed to them.
-pub(super) const RECALL: &str = "recall";
+pub(super) const RECALL: Quantity = Quantity::share("recall");
 /// Mean error of the size of the packet's flow in the queue.
-pub(super) const SIZE_ERROR: &str = "size_error_bytes";
+pub(super) const SIZE_ERROR: Quantity = Quantity::value("size_error_bytes");
 /// Its median.
-pub(super) const MEDIAN_SIZE_ERROR: &str = "median_size_error_bytes";
+pub(super) const MEDIAN_SIZE_ERROR: Quantity = Quantity::value("median_size_error_bytes");
 /// Share of the answers for which windows were missing.
-pub(super) const INCOMPLETE: &str = "incomplete";
+pub(super) const INCOMPLETE: Quantity = Quantity::share("incomplete");
 
 /// How long the exact twin remembers packets; a stream in which one waits for longer is refused.
 const LONGEST: Nanos = Nanos::from_secs(1);
@@ -36,9 +36,9 @@ impl Measured for Configuration {
 
     fn quantities(&self, _: &Stream) -> Vec<Quantity> {
         if self.is_exact() {
-            return Facts::quantities();
+            return Facts::QUANTITIES.to_vec();
         }
-        [shares(&[PRECISION, RECALL, INCOMPLETE]), values(&[SIZE_ERROR, MEDIAN_SIZE_ERROR, STATE_BYTES])].concat()
+        vec![PRECISION, RECALL, INCOMPLETE, SIZE_ERROR, MEDIAN_SIZE_ERROR, STATE_BYTES]
     }
 
     /// Runs all sketches at once, so that the stream and its exact answers are generated only once.
@@ -95,12 +95,12 @@ impl Meter {
         self.errors.sort_unstable();
         let median = self.errors.get(self.errors.len() / 2).map(|&error| error as f64);
         vec![
-            Measurement::value(PRECISION, self.scores.precision()),
-            Measurement::value(RECALL, self.scores.recall()),
-            Measurement::value(SIZE_ERROR, self.scores.mean_error()),
-            Measurement::value(MEDIAN_SIZE_ERROR, median),
-            Measurement::value(INCOMPLETE, share(self.incomplete, self.scores.packets)),
-            Measurement::value(STATE_BYTES, self.sketch.state_bytes() as f64),
+            PRECISION.measured(self.scores.precision()),
+            RECALL.measured(self.scores.recall()),
+            SIZE_ERROR.measured(self.scores.mean_error()),
+            MEDIAN_SIZE_ERROR.measured(median),
+            INCOMPLETE.measured(share(self.incomplete, self.scores.packets)),
+            STATE_BYTES.measured(self.sketch.state_bytes() as f64),
         ]
     }
 }

@@ -1,35 +1,35 @@
 use super::method::Configuration;
 use super::workload::Stream;
-use crate::case::{Measurement, Quantity, STATE_BYTES, Scale, magnitudes, numbered, plain, shares, values};
+use crate::case::{Measurement, Quantity, STATE_BYTES, Scale};
 use crate::experiment::Problem;
 use crate::grid::Measured;
 use crate::run::methods_seed;
 use dwell_simulate::exchange::ExchangeWorkload;
+use dwell_sketch::estimate::Estimate;
 use dwell_sketch::rivals::timebloom::{TimeBloom, false_positive_probability};
 use dwell_sketch::{Event, Meter, Sample};
 use dwell_types::{Nanos, Timestamp};
 
 /// Mean of |estimate − truth| over the responses, in milliseconds.
-pub(super) const ERROR: &str = "error_ms";
+pub(super) const ERROR: Quantity = Quantity::value("error_ms");
 /// Mean of |estimate − truth| over truth.
-const RELATIVE_ERROR: &str = "relative_error";
+const RELATIVE_ERROR: Quantity = Quantity::magnitude("relative_error");
 /// Hashes of a filter.
-const HASHES: &str = "hashes";
+const HASHES: Quantity = Quantity::value("hashes");
 /// Requests in a slot.
-const LOAD: &str = "load";
+const LOAD: Quantity = Quantity::value("load");
 /// Share of set bits in the last complete filter.
-const OCCUPANCY: &str = "occupancy";
+const OCCUPANCY: Quantity = Quantity::share("occupancy");
 /// Filters that match a response.
-const CANDIDATES: &str = "candidates";
+const CANDIDATES: Quantity = Quantity::value("candidates");
 /// Share of the responses whose request was looked for in another slot, or not found.
-pub(super) const WRONG_SHARE: &str = "wrong_share";
+pub(super) const WRONG_SHARE: Quantity = Quantity::share("wrong_share");
 /// Share of the responses without a request that matched one.
-pub(super) const FALSE_SHARE: &str = "false_share";
+pub(super) const FALSE_SHARE: Quantity = Quantity::share("false_share");
 /// The same, relative to its expected value.
-const FALSE_OF_EXPECTED: &str = "false_of_expected";
-/// Of a course: requests in the observed filter, and share of its bits set, after this many milliseconds.
-const STORED_AT: &str = "stored_";
-const OCCUPANCY_AT: &str = "occupancy_";
+const FALSE_OF_EXPECTED: Quantity = Quantity::plain("false_of_expected", Scale::Ratio);
+/// Of a course: requests in the observed filter after so many milliseconds, as is the [`OCCUPANCY`] of that one.
+const STORED: Quantity = Quantity::value("stored");
 
 impl Measured for Configuration {
     type Stream = Stream;
@@ -39,13 +39,10 @@ impl Measured for Configuration {
     }
 
     fn quantities(&self, stream: &Stream) -> Vec<Quantity> {
-        let mut all = values(&[ERROR, HASHES, LOAD, CANDIDATES, STATE_BYTES]);
-        all.extend(magnitudes(&[RELATIVE_ERROR]));
-        all.extend(shares(&[OCCUPANCY, WRONG_SHARE, FALSE_SHARE]));
-        all.extend(plain(Scale::Ratio, &[FALSE_OF_EXPECTED]));
+        let mut all = vec![ERROR, HASHES, LOAD, CANDIDATES, STATE_BYTES, RELATIVE_ERROR];
+        all.extend([OCCUPANCY, WRONG_SHARE, FALSE_SHARE, FALSE_OF_EXPECTED]);
         if stream.course.is_some() {
-            all.extend(values(&[&numbered(STORED_AT)]));
-            all.extend(shares(&[&numbered(OCCUPANCY_AT)]));
+            all.extend([STORED, OCCUPANCY].map(|quantity| quantity.of(Quantity::ANY)));
         }
         all
     }
@@ -186,22 +183,22 @@ impl Judged {
         let found = 1.0 - (1.0 - chance).powf(f64::from(self.ring.filters() - 1));
         let false_share = share(self.found_orphans as f64, self.orphans);
         let mut measured = vec![
-            Measurement::value(ERROR, share(self.absolute, self.found)),
-            Measurement::value(RELATIVE_ERROR, share(self.relative, self.found)),
-            Measurement::value(HASHES, f64::from(self.ring.hashes())),
-            Measurement::value(LOAD, load),
-            Measurement::value(OCCUPANCY, share(self.occupancy, self.answers)),
-            Measurement::value(CANDIDATES, share(self.candidates as f64, self.answers)),
-            Measurement::value(WRONG_SHARE, share(self.wrong as f64, self.answers)),
-            Measurement::value(FALSE_SHARE, false_share),
-            Measurement::plain(FALSE_OF_EXPECTED, Scale::Ratio, Some(found), false_share),
-            Measurement::value(STATE_BYTES, self.ring.state_bytes() as f64),
+            ERROR.measured(share(self.absolute, self.found)),
+            RELATIVE_ERROR.measured(share(self.relative, self.found)),
+            HASHES.measured(f64::from(self.ring.hashes())),
+            LOAD.measured(load),
+            OCCUPANCY.measured(share(self.occupancy, self.answers)),
+            CANDIDATES.measured(share(self.candidates as f64, self.answers)),
+            WRONG_SHARE.measured(share(self.wrong as f64, self.answers)),
+            FALSE_SHARE.measured(false_share),
+            FALSE_OF_EXPECTED.estimated(Some(found), false_share.map(Estimate::exact)),
+            STATE_BYTES.measured(self.ring.state_bytes() as f64),
         ];
         if let Some(course) = &self.course {
             for (i, &(stored, set)) in course.slices.iter().enumerate() {
                 let end = (i + 1) as f64 * course.length;
-                measured.push(Measurement::value(format!("{STORED_AT}{end}"), stored as f64));
-                measured.push(Measurement::value(format!("{OCCUPANCY_AT}{end}"), set));
+                measured.push(STORED.of(end).measured(stored as f64));
+                measured.push(OCCUPANCY.of(end).measured(set));
             }
         }
         measured

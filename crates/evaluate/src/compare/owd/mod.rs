@@ -6,7 +6,7 @@
 //! not covered by both captures, are excluded for all methods.
 
 use super::method_seed;
-use crate::crossing::{self, ALPHA, LOSS, MEAN, Pair, STD};
+use crate::crossing::{self, ALPHA, Pair};
 use crate::experiment::Problem;
 use crate::metrics;
 use crate::run::BLOCK;
@@ -22,6 +22,7 @@ use std::collections::BTreeMap;
 // Results, recommendation, CSV output and plot.
 mod results;
 pub use results::{Errors, Line, Method, MethodFacts, Packets, Recommended, Results, SCHEMA, Truths};
+use results::{LOSS, MEAN, STD};
 // Results as a table.
 pub mod table;
 

@@ -1,5 +1,4 @@
 use super::GOOD_ERROR;
-use crate::crossing::{LOSS, MEAN, STD};
 use crate::metrics;
 use dwell_report::plot::{Sweep, SweepPanel};
 use dwell_report::{csv, text};
@@ -13,7 +12,11 @@ use std::io::{self, Write};
 /// The name of the JSON schema.
 pub const SCHEMA: &str = "dwell.compare-owd/1";
 
-/// The quantities with errors, and their names in tables and plots.
+/// The quantities with errors, by their names in the results: mean delay, standard deviation, share of packets lost.
+pub(super) const MEAN: &str = "mean";
+pub(super) const STD: &str = "std";
+pub(super) const LOSS: &str = "loss";
+/// These, and their names in tables and plots.
 pub(super) const QUANTITIES: [(&str, &str); 3] = [(MEAN, "mean"), (STD, "deviation"), (LOSS, "loss")];
 
 /// A method to measure between two points without recording every packet.

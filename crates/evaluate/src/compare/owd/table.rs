@@ -1,8 +1,7 @@
 //! A comparison as a table: one line per memory and method.
 
-use super::results::QUANTITIES;
+use super::results::{LOSS, QUANTITIES};
 use super::{Errors, Line, MethodFacts, Results};
-use crate::crossing::LOSS;
 use crate::table::percent;
 use dwell_report::text::{self, exact_bytes};
 use dwell_types::Nanos;

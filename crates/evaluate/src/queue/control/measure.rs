@@ -1,6 +1,6 @@
 use super::action::{Action, Verdict};
 use super::method::Configuration;
-use crate::case::{Measurement, Quantity, numbered, shares, values};
+use crate::case::{Measurement, Quantity};
 use crate::experiment::Problem;
 use crate::grid::Measured;
 use crate::queue::measure::share;
@@ -11,16 +11,16 @@ use dwell_types::FlowId;
 use std::collections::VecDeque;
 
 /// The largest queue.
-pub(super) const PEAK: &str = "peak_bytes";
+pub(super) const PEAK: Quantity = Quantity::value("peak_bytes");
 /// Shares of the bytes of small flows, and of bursts, that were dropped or marked.
-pub(super) const SMALL_DROPPED: &str = "small_dropped";
-pub(super) const LARGE_DROPPED: &str = "large_dropped";
-pub(super) const SMALL_MARKED: &str = "small_marked";
-pub(super) const LARGE_MARKED: &str = "large_marked";
+pub(super) const SMALL_DROPPED: Quantity = Quantity::share("small_dropped");
+pub(super) const LARGE_DROPPED: Quantity = Quantity::share("large_dropped");
+pub(super) const SMALL_MARKED: Quantity = Quantity::share("small_marked");
+pub(super) const LARGE_MARKED: Quantity = Quantity::share("large_marked");
 /// Mean delay of the packets of small flows.
-pub(super) const SMALL_DELAY: &str = "small_delay_ns";
+pub(super) const SMALL_DELAY: Quantity = Quantity::value("small_delay_ns");
 /// Of a course: the largest queue in the time slice that begins after this many milliseconds.
-const QUEUE_AT: &str = "queue_";
+const QUEUE: Quantity = Quantity::value("queue");
 
 /// Time until a mark reaches the sender, in nanoseconds.
 const ROUND_TRIP: f64 = 100_000.0;
@@ -57,10 +57,9 @@ impl Measured for Configuration {
     }
 
     fn quantities(&self, stream: &Stream) -> Vec<Quantity> {
-        let mut all = values(&[PEAK, SMALL_DELAY]);
-        all.extend(shares(&[SMALL_DROPPED, LARGE_DROPPED, SMALL_MARKED, LARGE_MARKED]));
+        let mut all = vec![PEAK, SMALL_DELAY, SMALL_DROPPED, LARGE_DROPPED, SMALL_MARKED, LARGE_MARKED];
         if stream.course.is_some() {
-            all.extend(values(&[&numbered(QUEUE_AT)]));
+            all.push(QUEUE.of(Quantity::ANY));
         }
         all
     }
@@ -130,17 +129,16 @@ impl Tally {
 
     fn measurements(&self, course: Option<f64>) -> Vec<Measurement> {
         let [small, large] = self.bytes;
-        let of_slice = |(slice, &bytes): (usize, &u64)| {
-            Measurement::value(format!("{QUEUE_AT}{}", slice as f64 * course.unwrap_or(1.0)), bytes as f64)
-        };
+        let of_slice =
+            |(slice, &bytes): (usize, &u64)| QUEUE.of(slice as f64 * course.unwrap_or(1.0)).measured(bytes as f64);
         let course = self.course.iter().enumerate().map(of_slice);
         let whole = [
-            Measurement::value(PEAK, self.peak as f64),
-            Measurement::value(SMALL_DROPPED, share(small.dropped, small.came)),
-            Measurement::value(LARGE_DROPPED, share(large.dropped, large.came)),
-            Measurement::value(SMALL_MARKED, share(small.marked, small.left)),
-            Measurement::value(LARGE_MARKED, share(large.marked, large.left)),
-            Measurement::value(SMALL_DELAY, share(self.delay, self.delays)),
+            PEAK.measured(self.peak as f64),
+            SMALL_DROPPED.measured(share(small.dropped, small.came)),
+            LARGE_DROPPED.measured(share(large.dropped, large.came)),
+            SMALL_MARKED.measured(share(small.marked, small.left)),
+            LARGE_MARKED.measured(share(large.marked, large.left)),
+            SMALL_DELAY.measured(share(self.delay, self.delays)),
         ];
         whole.into_iter().chain(course).collect()
     }

@@ -1,19 +1,19 @@
 use super::share;
-use crate::case::{Measurement, Quantity, shares, values};
+use crate::case::{Measurement, Quantity};
 use dwell_sketch::conquest::Culprit;
 use dwell_types::{Departure, FlowId, Nanos, Timestamp};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Throughput.
-pub(crate) const BITS_PER_SECOND: &str = "bits_per_second";
+pub(crate) const BITS_PER_SECOND: Quantity = Quantity::value("bits_per_second");
 /// The longest delay.
-pub(crate) const LONGEST_DELAY: &str = "longest_delay_ns";
+pub(crate) const LONGEST_DELAY: Quantity = Quantity::value("longest_delay_ns");
 /// Share of the packets that waited for at least *τ*.
-pub(crate) const WAITED: &str = "waited";
+pub(crate) const WAITED: Quantity = Quantity::share("waited");
 /// Flows in a queue.
-pub(crate) const FLOWS: &str = "flows_in_queue";
+pub(crate) const FLOWS: Quantity = Quantity::value("flows_in_queue");
 /// Culprits in a queue.
-pub(crate) const CULPRITS: &str = "culprits_in_queue";
+pub(crate) const CULPRITS: Quantity = Quantity::value("culprits_in_queue");
 
 /// Properties of the packets of a stream, independent of any method.
 pub(super) struct Facts {
@@ -37,9 +37,7 @@ impl Facts {
     const EVERY: u64 = 256;
 
     /// What it reports.
-    pub(super) fn quantities() -> Vec<Quantity> {
-        [values(&[BITS_PER_SECOND, LONGEST_DELAY, FLOWS, CULPRITS]), shares(&[WAITED])].concat()
-    }
+    pub(super) const QUANTITIES: [Quantity; 5] = [BITS_PER_SECOND, LONGEST_DELAY, FLOWS, CULPRITS, WAITED];
 
     pub(super) fn new(culprit: Culprit) -> Self {
         Self {
@@ -90,11 +88,11 @@ impl Facts {
         let seconds = self.span.map(|(first, last)| (last - first).as_secs_f64());
         let rate = seconds.filter(|&span| span > 0.0).map(|span| self.bytes as f64 * 8.0 / span);
         vec![
-            Measurement::value(BITS_PER_SECOND, rate),
-            Measurement::value(LONGEST_DELAY, self.longest.get() as f64),
-            Measurement::value(WAITED, share(self.waited, self.packets)),
-            Measurement::value(FLOWS, share(self.flows, self.queues)),
-            Measurement::value(CULPRITS, share(self.culprits, self.queues)),
+            BITS_PER_SECOND.measured(rate),
+            LONGEST_DELAY.measured(self.longest.get() as f64),
+            WAITED.measured(share(self.waited, self.packets)),
+            FLOWS.measured(share(self.flows, self.queues)),
+            CULPRITS.measured(share(self.culprits, self.queues)),
         ]
     }
 }
