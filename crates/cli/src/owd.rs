@@ -6,11 +6,9 @@ use crate::points::{Beginning, Merged, Point};
 use crate::signals::Signals;
 use anyhow::Result;
 use dwell_capture::InputState;
-use dwell_observe::crossing::Directions;
-use dwell_report::facts::{Memory, MethodFacts, Parameter};
+use dwell_report::facts::{Memory, MethodFacts};
 use dwell_report::owd::{OwdReport, PointFacts, Points, SCHEMA};
 use dwell_types::Nanos;
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 
@@ -141,30 +139,6 @@ fn report(
         flows,
         order,
     }
-}
-
-/// The parameters that determine how packets are identified.
-fn describe(point: &PointArguments) -> BTreeMap<&'static str, Parameter> {
-    let mut parameters = BTreeMap::new();
-    parameters.insert("seed", Parameter::Integer(point.naming.seed));
-    parameters.insert("longest_ns", Parameter::Span(point.longest.get()));
-    if !point.crossings {
-        parameters.extend(point.naming.parameters());
-    }
-    parameters
-}
-
-/// The same, and those of two points that are compared.
-fn describe_pair(arguments: &Arguments, directions: &Directions) -> BTreeMap<&'static str, Parameter> {
-    let mut parameters = describe(&arguments.point);
-    if arguments.clock_offset != Nanos::ZERO {
-        parameters.insert("clock_offset_ns", Parameter::Span(arguments.clock_offset.get()));
-    }
-    parameters.extend(directions.sources().map(|from| ("from", Parameter::Text(from))));
-    if let Some(group) = arguments.group {
-        parameters.insert("group", Parameter::Text(group.to_string()));
-    }
-    parameters
 }
 
 fn facts(point: &Point, packets: u64, unsent: Option<u64>, duplicates: Option<u64>) -> PointFacts {

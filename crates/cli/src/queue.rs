@@ -8,6 +8,7 @@ use anyhow::Result;
 use dwell_capture::InputState;
 use dwell_capture::file::Stop;
 use dwell_logs::SojournLog;
+use dwell_observe::crossing::Directions;
 use dwell_report::facts::{Memory, MethodFacts, Parameter, Span};
 use dwell_report::queue::{Arrivals, Depth, Packets, QueueReport, SCHEMA};
 use dwell_sketch::conquest::{Cleaning, Conquest, Counter, Params};
@@ -229,26 +230,18 @@ fn parameters(
     meter: &QueueMeter,
     params: &Params,
 ) -> BTreeMap<&'static str, Parameter> {
-    let span = |span: Nanos| Parameter::Span(span.get());
-    let mut parameters = BTreeMap::from([
-        ("threshold_ns", span(arguments.threshold)),
-        ("quiet_ns", span(arguments.quiet)),
-        ("longest_ns", span(arguments.longest)),
+    let (directions, ways) = match source {
+        Source::Sides(sides) => (&sides.directions, Some(("ways", Parameter::Integer(arguments.ways.into())))),
+        Source::Log(_) => (&Directions::Forward, None),
+    };
+    let mut parameters = arguments.reading().parameters(directions, arguments.longest, arguments.clock_offset);
+    parameters.extend(ways);
+    parameters.extend([
+        ("threshold_ns", Parameter::Span(arguments.threshold.get())),
+        ("quiet_ns", Parameter::Span(arguments.quiet.get())),
         ("share", Parameter::Real(arguments.share)),
-        ("seed", Parameter::Integer(arguments.naming.seed)),
         ("unit", Parameter::Text(params.unit.name().to_owned())),
     ]);
-    if let Source::Sides(sides) = source {
-        parameters.insert("ways", Parameter::Integer(arguments.ways.into()));
-        parameters.extend(arguments.naming.parameters());
-        if arguments.clock_offset != Nanos::ZERO {
-            parameters.insert("clock_offset_ns", span(arguments.clock_offset));
-        }
-        parameters.extend(sides.directions.sources().map(|from| ("from", Parameter::Text(from))));
-    }
-    if let Some(group) = arguments.group {
-        parameters.insert("group", Parameter::Text(group.to_string()));
-    }
     if !meter.is_exact() {
         parameters.extend(describe(params));
     }

@@ -8,12 +8,14 @@ use crate::points::{NamingArguments, Reading};
 use crate::units::{one_of, time_flag};
 use crate::{Failure, output, reject};
 use clap::{Args, Subcommand, ValueEnum};
+use dwell_observe::crossing::Directions;
 use dwell_observe::group::Grouping;
 use dwell_report::facts::Parameter;
 use dwell_report::owd::Order;
 use dwell_report::plot::Image;
 use dwell_sketch::lda::Expected;
 use dwell_types::{Nanos, Prefix};
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
@@ -387,6 +389,11 @@ impl Arguments {
     /// Whether a flow with this name is to be reported.
     pub(super) fn is_wanted(&self, name: &str) -> bool {
         self.flow.as_ref().is_none_or(|part| name.contains(part.as_str()))
+    }
+
+    /// The parameters that all methods have, for the report: `directions` are those measured.
+    pub(super) fn parameters(&self, directions: &Directions) -> BTreeMap<&'static str, Parameter> {
+        self.point.reading(self.group).parameters(directions, self.point.longest, self.clock_offset)
     }
 
     /// The two captures, the sender's first.

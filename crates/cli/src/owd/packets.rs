@@ -1,7 +1,7 @@
 //! Compares both points packet by packet.
 
 use super::arguments::{Arguments, Method};
-use super::{Answer, Comparer, describe_pair};
+use super::{Answer, Comparer};
 use crate::Failure;
 use crate::points::{Point, Seen};
 use crate::units;
@@ -177,7 +177,7 @@ impl<'a> Packets<'a> {
     }
 
     fn parameters(&self) -> BTreeMap<&'static str, Parameter> {
-        let mut parameters = describe_pair(self.arguments, &self.directions);
+        let mut parameters = self.arguments.parameters(&self.directions);
         let forward = self.meters.forward();
         if !forward.is_exact() {
             parameters.insert("sampling", Parameter::Real(forward.sampling()));

@@ -3,7 +3,7 @@
 use super::arguments::{Arguments, ExpectedArguments, FLOW_BYTES, PointArguments, SKETCH_BYTES};
 use super::warnings::{not_listed, of_results};
 use super::weights::Weights;
-use super::{Answer, Comparer, describe_pair};
+use super::{Answer, Comparer};
 use crate::Failure;
 use crate::points::{Beginning, Point, Seen};
 use crate::signals::Signals;
@@ -192,7 +192,7 @@ impl Comparer for Sketches<'_> {
     fn answer(&mut self, _: &Point) -> Answer {
         self.join.end();
         self.take();
-        let mut parameters = describe_pair(self.arguments, &self.directions);
+        let mut parameters = self.arguments.parameters(&self.directions);
         parameters.extend(self.arguments.expected.parameters());
         parameters.extend(describe_sketch(&self.params.lda, self.params.lds.as_ref()));
         let all = self.join.total();

@@ -1,11 +1,13 @@
-//! How packets of a point are read and named.
+//! How packets of a point are read and named, and how a report says so.
 
 use crate::units::{between, one_of, seed, whole};
 use clap::Args;
-use dwell_observe::crossing::Settings;
+use dwell_observe::crossing::{Directions, Settings};
 use dwell_observe::group::Grouping;
 use dwell_observe::parse::Key;
 use dwell_report::facts::Parameter;
+use dwell_types::Nanos;
+use std::collections::BTreeMap;
 
 /// How packets are read and identified.
 #[derive(Clone)]
@@ -14,6 +16,32 @@ pub(crate) struct Reading {
     pub(crate) is_log: bool,
     /// Which fields identify a packet.
     pub(crate) names: Settings,
+}
+
+impl Reading {
+    /// What a report says of points that are read so and compared: how packets are identified, which directions and flows
+    /// are measured, up to which delay, and how far clocks were taken to be apart.
+    pub(crate) fn parameters(
+        &self,
+        directions: &Directions,
+        longest: Nanos,
+        clock_offset: Nanos,
+    ) -> BTreeMap<&'static str, Parameter> {
+        let Settings { nat, payload_bytes, mtu, group, seed, .. } = self.names;
+        let mut parameters =
+            BTreeMap::from([("seed", Parameter::Integer(seed)), ("longest_ns", Parameter::Span(longest.get()))]);
+        if !self.is_log {
+            parameters.insert("payload_bytes", Parameter::Integer(payload_bytes as u64));
+            parameters.extend(nat.then(|| ("nat", Parameter::Text("yes".to_owned()))));
+            parameters.extend(mtu.map(|mtu| ("mtu_bytes", Parameter::Integer(mtu.into()))));
+        }
+        if clock_offset != Nanos::ZERO {
+            parameters.insert("clock_offset_ns", Parameter::Span(clock_offset.get()));
+        }
+        parameters.extend(directions.sources().map(|from| ("from", Parameter::Text(from))));
+        parameters.extend(group.map(|group| ("group", Parameter::Text(group.to_string()))));
+        parameters
+    }
 }
 
 /// How packets are named: the same at all points.
@@ -60,12 +88,5 @@ impl NamingArguments {
             (seed != 0).then(|| format!(" --seed {seed}")),
         ];
         flags.into_iter().flatten().collect()
-    }
-
-    /// The arguments that decide the names of packets in captures, for the report.
-    pub(crate) fn parameters(&self) -> impl Iterator<Item = (&'static str, Parameter)> {
-        let nat = self.nat.then(|| ("nat", Parameter::Text("yes".to_owned())));
-        let mtu = self.mtu.map(|mtu| ("mtu_bytes", Parameter::Integer(mtu.into())));
-        [("payload_bytes", Parameter::Integer(self.payload_bytes as u64))].into_iter().chain(nat).chain(mtu)
     }
 }

@@ -189,9 +189,9 @@ impl Arguments {
         self.captures.iter().chain(&self.sojourns)
     }
 
-    /// How packets are identified.
+    /// How packets are read and identified.
     pub(super) fn reading(&self) -> Reading {
-        self.naming.reading(false, self.group)
+        self.naming.reading(self.sojourns.is_some(), self.group)
     }
 
     /// The memory limit; `--method exact` has none.
