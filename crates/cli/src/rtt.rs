@@ -5,15 +5,14 @@ use crate::frames;
 use crate::messages;
 use crate::progress::Bar;
 use crate::signals::Signals;
-use crate::units;
 use anyhow::anyhow;
 use dwell_capture::{CaptureError, CaptureFiles, FrameSource, InputState};
 use dwell_logs::{EventLog, LogError};
 use dwell_observe::Observer;
 use dwell_observe::parse::{self, Key};
 use dwell_sketch::reuse::Reuse;
-use dwell_sketch::rtt::{RttMeter, Settings, SettingsError};
-use dwell_sketch::top_flows::{self, TopFlows};
+use dwell_sketch::rtt::{RttMeter, Settings};
+use dwell_sketch::top_flows::TopFlows;
 use dwell_types::{Frame, LinkType, Match, Observation, Sink};
 use std::io::ErrorKind;
 use std::path::Path;
@@ -23,6 +22,9 @@ use std::process::ExitCode;
 mod arguments;
 pub(crate) use arguments::{Arguments, matching, methods};
 use arguments::{BY_TCPDUMP, Writing};
+// How the memory is divided.
+mod memory;
+use memory::{Share, flows, meter, names};
 // Delays that are known beforehand.
 mod prior;
 // Assigns samples to packets and flows.
@@ -144,11 +146,12 @@ fn give(
 fn measure_events(arguments: &Arguments, path: &Path, signals: &Signals) -> Result<ExitCode, Failure> {
     let names = names(arguments);
     let most_groups = usize::from(arguments.max_groups);
-    let bytes = |part: Part| part.of(arguments.memory);
+    let bytes = |share: Share| share.of(arguments.memory);
     let mut events = EventLog::open(path, most_groups, names.map(bytes), arguments.seed, Some(signals.stop()))?;
     let settings = settings(arguments, vec![Match::Events], events.has_groups())?;
     let names = names.filter(|_| events.has_groups());
     let mut reuse = Reuse::default();
+    // Without what the names may still take, which they get beside the tables.
     let tables = events.state_bytes() + size_of_val(&reuse) - names.map_or(0, bytes);
     let mut meter = meter(arguments, settings, |_| tables, names)?;
     let mut outputs = Outputs::open(arguments)?;
@@ -221,56 +224,6 @@ fn settings(arguments: &Arguments, matches: Vec<Match>, has_groups: bool) -> Res
         seed: arguments.seed,
         has_intervals: arguments.interval.is_some(),
         keeps_samples: arguments.wants_samples() || arguments.flows,
-    })
-}
-
-/// The largest flows get a quarter of the memory, or their minimum if that is more.
-fn flows(arguments: &Arguments, settings: &Settings) -> Option<(TopFlows, Part)> {
-    let flows = top_flows::Settings { lines: settings.lines(), top: arguments.top, memory: None, seed: arguments.seed };
-    let part = Part { one_in: 4, least: flows.least_bytes(), most: usize::MAX };
-    let memory = arguments.method.is_bounded().then_some(part.of(arguments.memory));
-    arguments.flows.then(|| (TopFlows::new(&top_flows::Settings { memory, ..flows }), part))
-}
-
-/// Group names of a log get a sixteenth of the memory, within limits per name. `None` if memory is unbounded.
-fn names(arguments: &Arguments) -> Option<Part> {
-    let most = usize::from(arguments.max_groups);
-    arguments.method.is_bounded().then_some(Part { one_in: 16, least: 32 * most, most: 1_024 * most })
-}
-
-/// A consumer that gets a fixed share of the memory, within limits.
-#[derive(Clone, Copy)]
-struct Part {
-    /// The share is one byte in this many.
-    one_in: usize,
-    least: usize,
-    most: usize,
-}
-
-impl Part {
-    fn of(self, memory: usize) -> usize {
-        (memory / self.one_in).clamp(self.least, self.most)
-    }
-}
-
-/// A meter with the memory that is left by the tables of the observer or log, and by `part`.
-fn meter(
-    arguments: &Arguments,
-    settings: Settings,
-    tables: impl Fn(usize) -> usize,
-    part: Option<Part>,
-) -> Result<RttMeter, Failure> {
-    let besides = |memory: usize| tables(memory) + part.map_or(0, |part| part.of(memory));
-    let memory = settings.memory.saturating_sub(besides(settings.memory));
-    RttMeter::new(&Settings { memory, ..settings }).map_err(|error| {
-        Failure::Usage(match error {
-            SettingsError::Memory { needed, .. } => format!(
-                "--memory of {} bytes is too small for these matches, groups and parameters: {} is enough",
-                arguments.memory,
-                units::enough(arguments.memory, |memory| needed + besides(memory))
-            ),
-            other => other.to_string(),
-        })
     })
 }
 
