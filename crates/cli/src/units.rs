@@ -4,7 +4,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, Command};
 use dwell_evaluate::is_available;
 use dwell_report::text::size_flag;
-use dwell_sketch::Exchanges;
+use dwell_sketch::Terms;
 use dwell_types::Nanos;
 use std::ffi::OsStr;
 use std::hash::{BuildHasher, RandomState};
@@ -215,7 +215,7 @@ pub(crate) fn span(text: &str) -> Result<Nanos, String> {
 /// The longest time that a request may wait for its response.
 pub(crate) fn wait(text: &str) -> Result<Nanos, String> {
     match span(text)? {
-        wait if wait <= Exchanges::LONGEST_WAIT => Ok(wait),
+        wait if wait <= Terms::LONGEST_WAIT => Ok(wait),
         _ => Err("expected a time of at most 36h".to_owned()),
     }
 }

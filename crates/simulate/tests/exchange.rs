@@ -6,8 +6,8 @@
 mod common;
 
 use common::{assert_near, assert_share, is_near, is_share};
-use dwell_simulate::Distribution;
-use dwell_simulate::exchange::{Arrivals, Bursts, End, ExchangeWorkload, Settings, SettingsError, Truth};
+use dwell_simulate::exchange::{Arrivals, Bursts, End, ExchangeWorkload, Settings, SettingsError};
+use dwell_simulate::{Delays, Distribution};
 use dwell_types::{Nanos, Observation, Timestamp};
 use std::collections::HashMap;
 
@@ -21,6 +21,51 @@ fn synthetic() -> Settings {
 
 fn workload(settings: &Settings) -> ExchangeWorkload {
     ExchangeWorkload::new(settings, 5).expect("valid settings")
+}
+
+/// Counts and delays of a stream, as it tells them.
+#[derive(Default)]
+struct Truth {
+    requests: u64,
+    /// Requests that have a response, inside the stream or after its end.
+    answered: u64,
+    /// Responses without an observed request.
+    orphans: u64,
+    /// Of all exchanges whose response is inside the stream.
+    delays: Delays,
+}
+
+impl Truth {
+    /// The truth about a complete stream.
+    fn of(mut workload: ExchangeWorkload) -> Self {
+        let mut truth = Self::default();
+        while let Some(observation) = workload.next() {
+            truth.update(&observation, workload.delay());
+        }
+        truth
+    }
+
+    /// Adds an observation, with the value of [`ExchangeWorkload::delay`] at that time.
+    fn update(&mut self, observation: &Observation, delay: Option<Nanos>) {
+        match (observation, delay) {
+            (Observation::Request(_), delay) => {
+                self.requests += 1;
+                self.answered += u64::from(delay.is_some());
+            }
+            (Observation::Response(_), Some(delay)) => self.delays.record(delay),
+            (Observation::Response(_), None) => self.orphans += 1,
+        }
+    }
+
+    /// Responses, orphans included.
+    fn responses(&self) -> u64 {
+        self.delays.len() as u64 + self.orphans
+    }
+
+    /// Exchanges whose response comes after the end of the stream.
+    fn open(&self) -> u64 {
+        self.answered - self.delays.len() as u64
+    }
 }
 
 fn seen(observation: &Observation) -> (bool, u64, i64) {

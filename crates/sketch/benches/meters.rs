@@ -20,7 +20,7 @@ use dwell_sketch::rivals::hash_sample::{HashSample, Lifetime};
 use dwell_sketch::rivals::simple::{self, Overwrite, Simple};
 use dwell_sketch::rivals::timebloom::{self, Policy, Prior, Reference, TimeBloom};
 use dwell_sketch::rtt::GivenFilters;
-use dwell_sketch::{Event, Exchanges, Fates, Meter};
+use dwell_sketch::{Event, Fates, Meter, Terms};
 use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp, hash};
 use std::cell::LazyCell;
 use std::hint::black_box;
@@ -55,7 +55,7 @@ fn paper(settings: Settings) -> Vec<Event> {
 }
 
 /// Fridges with the paper's settings, 2¹² slots, *p* found while running, and horizons.
-fn streams_of_the_paper(exchanges: Exchanges) {
+fn streams_of_the_paper(terms: Terms) {
     let seconds = |s| Nanos::from_secs(s);
     let synthetic = Settings::fridge_synthetic(Nanos::new(4_096_000_000)).with_span(seconds(4));
     for (name, settings) in [("synthetic, 2^12 ms", synthetic), ("heavy-tailed", Settings::fridge_heavy_tailed())] {
@@ -63,10 +63,10 @@ fn streams_of_the_paper(exchanges: Exchanges) {
         let horizon = format!("horizon 64 KiB, {name}");
         let stream = LazyCell::new(|| paper(settings));
         if is_wanted(&fridge) {
-            time(&fridge, &stream, || Fridge::new(Params::new(1 << 12), exchanges).expect("parameters are in range"));
+            time(&fridge, &stream, || Fridge::new(Params::new(1 << 12), terms).expect("parameters are in range"));
         }
         if is_wanted(&horizon) {
-            time(&horizon, &stream, || Horizon::new(1 << 16, false, exchanges).expect("there is room"));
+            time(&horizon, &stream, || Horizon::new(1 << 16, false, terms).expect("there is room"));
         }
     }
 }
@@ -125,33 +125,33 @@ fn walk(stream: &[Event]) {
 }
 
 /// The competitors of the fridge, at 64 KiB and at 1 MiB. The simple array is biased, so only its share is printed.
-fn rivals(stream: &[Event], exchanges: Exchanges) {
+fn rivals(stream: &[Event], terms: Terms) {
     for kib in [64, 1024] {
         let slots = |bytes| ((kib << 10) / bytes) as u32;
         for stages in [1, 4] {
             let overwrite = Overwrite::WhenOlder(Nanos::new(2 * DELAY as i64 * 1_000));
             let params = simple::Params { slots: slots(Simple::SLOT_BYTES), stages, fingerprint_bits: 32, overwrite };
             let name = format!("simple {kib} KiB, {stages} stages");
-            measure_biased(&name, stream, || Simple::new(params, exchanges).expect("parameters are in range"));
+            measure_biased(&name, stream, || Simple::new(params, terms).expect("parameters are in range"));
         }
         for lifetime in [Lifetime::Given(Nanos::new(2 * DELAY as i64 * 1_000)), Lifetime::Learnt(2.0)] {
             let is_given = matches!(lifetime, Lifetime::Given(_));
             let name = format!("hash sample {kib} KiB, {}", if is_given { "given" } else { "learnt" });
             measure(&name, stream, || {
-                HashSample::new(kib << 10, false, lifetime, exchanges).expect("parameters are in range")
+                HashSample::new(kib << 10, false, lifetime, terms).expect("parameters are in range")
             });
         }
         for admitted in [1.0, 0.125] {
             let rung = |share: f64| Rung { slots: slots(2 * Mis::SLOT_BYTES), probability: admitted * share };
             let ladder = Ladder::new(vec![rung(0.75), rung(0.25)]).expect("rungs are in range");
             let name = format!("mis {kib} KiB, R {admitted}");
-            measure(&name, stream, || Mis::new(ladder.clone(), 32, exchanges).expect("parameters are in range"));
+            measure(&name, stream, || Mis::new(ladder.clone(), 32, terms).expect("parameters are in range"));
         }
     }
 }
 
 /// 64 KiB in 64 filters; for the 45,000 requests of the last 45 ms 8 hash functions are best.
-fn ring(policy: Policy, prior: &Prior, exchanges: Exchanges) -> TimeBloom {
+fn ring(policy: Policy, prior: &Prior, terms: Terms) -> TimeBloom {
     let params = timebloom::Params {
         bits: 1 << 19,
         filters: 64,
@@ -161,33 +161,33 @@ fn ring(policy: Policy, prior: &Prior, exchanges: Exchanges) -> TimeBloom {
         reference: Reference::ConditionalMean,
         prior: prior.clone(),
     };
-    let exchanges = Exchanges { expiry: Nanos::new(45_000_000), ..exchanges };
-    TimeBloom::new(params, exchanges).expect("parameters are in range")
+    let terms = Terms { expiry: Nanos::new(45_000_000), ..terms };
+    TimeBloom::new(params, terms).expect("parameters are in range")
 }
 
 /// Filters of 64 KiB with known longest delay and rate, and trackers. They lose exchanges, or produce false ones.
-fn filters(stream: &[Event], exchanges: Exchanges) {
+fn filters(stream: &[Event], terms: Terms) {
     const BYTES: usize = 1 << 16;
     let (longest, rate) = (Nanos::new(45_000_000), Some(1e6));
-    let exchanges = Exchanges { expiry: longest, ..exchanges };
+    let terms = Terms { expiry: longest, ..terms };
     if is_wanted("bloomtime") {
         let params = bloomtime::budget(BYTES, longest, rate, &GivenFilters::default()).expect("64 KiB are enough");
-        time("bloomtime", stream, || TimeBloom::new(params.clone(), exchanges).expect("parameters are in range"));
+        time("bloomtime", stream, || TimeBloom::new(params.clone(), terms).expect("parameters are in range"));
     }
     for (name, widths) in [("ale-u", Widths::Uniform), ("ale-e", Widths::Exponential)] {
         if is_wanted(name) {
             let params =
                 ale::Params::budget(BYTES, widths, longest, rate, &GivenFilters::default()).expect("64 KiB are enough");
-            time(name, stream, || Ale::new(params, exchanges).expect("parameters are in range"));
+            time(name, stream, || Ale::new(params, terms).expect("parameters are in range"));
         }
     }
     if is_wanted("ddbf") {
         let params = ddbf::Params::budget(BYTES, &GivenFilters::default()).expect("64 KiB are enough");
-        time("ddbf", stream, || Ddbf::new(params, exchanges).expect("parameters are in range"));
+        time("ddbf", stream, || Ddbf::new(params, terms).expect("parameters are in range"));
     }
     if is_wanted("dart") {
         let params = dart::Params::budget(BYTES, &GivenTrackers::default()).expect("64 KiB are enough");
-        time("dart", stream, || Dart::new(params, exchanges).expect("parameters are in range"));
+        time("dart", stream, || Dart::new(params, terms).expect("parameters are in range"));
     }
 }
 
@@ -195,29 +195,29 @@ fn main() {
     let stream = stream();
     println!("{} observations, {} bytes each", stream.len(), size_of::<Event>());
     walk(&stream);
-    let exchanges = Exchanges { tags: 1, repeat: Repeat::Ambiguous, expiry: Nanos::from_secs(100), seed: 1 };
+    let terms = Terms { tags: 1, repeat: Repeat::Ambiguous, expiry: Nanos::from_secs(100), seed: 1 };
     for (slots, p) in
         [(1 << 11, None), (1 << 14, None), (1 << 11, Some(1.0)), (1 << 14, Some(1.0)), (1 << 16, Some(1.0))]
     {
         let params = Params { entry_probability: p, ..Params::new(slots) };
         let name = format!("fridge {slots} slots, p {}", p.map_or("auto".into(), |p: f64| p.to_string()));
-        measure(&name, &stream, || Fridge::new(params, exchanges).expect("parameters are in range"));
+        measure(&name, &stream, || Fridge::new(params, terms).expect("parameters are in range"));
     }
     for (slots, p) in [(1 << 11, None), (1 << 13, None), (1 << 13, Some(1.0 / 16.0)), (1 << 13, Some(1.0))] {
         let params = Params { entry_probability: p, product_limit: true, ..Params::new(slots) };
         let name = format!("km {slots} slots, p {}", p.map_or("auto".into(), |p: f64| p.to_string()));
         if is_wanted(&name) {
-            time(&name, &stream, || Fridge::new(params, exchanges).expect("parameters are in range"));
+            time(&name, &stream, || Fridge::new(params, terms).expect("parameters are in range"));
         }
     }
-    streams_of_the_paper(exchanges);
-    rivals(&stream, exchanges);
+    streams_of_the_paper(terms);
+    rivals(&stream, terms);
     for (policy, prior) in
         [(Policy::Closest, Prior::Uniform), (Policy::Bayes, Prior::Uniform), (Policy::Bayes, Prior::Learnt)]
     {
         let name = format!("timebloom {policy:?}, {prior:?}");
-        measure(&name, &stream, || ring(policy, &prior, exchanges));
+        measure(&name, &stream, || ring(policy, &prior, terms));
     }
-    filters(&stream, exchanges);
-    measure("exact", &stream, || Exact::new(exchanges));
+    filters(&stream, terms);
+    measure("exact", &stream, || Exact::new(terms));
 }

@@ -45,7 +45,7 @@ mod sample;
 pub use sample::{Fates, Sample};
 // Meters turn requests and responses into weighted delays: the trait, then one module per method.
 mod meter;
-pub use meter::{Event, Exchanges, Gate, Meter, Rounding};
+pub use meter::{Event, Gate, Meter, Rounding, Terms};
 mod structure;
 pub use structure::Structure;
 // The default: every exchange while all fit, and of those that are slow or rare enough after that.

@@ -12,7 +12,7 @@ pub trait Meter: Debug + Send {
     /// Processes the next events; appends a sample for each response whose request is known, in order.
     ///
     /// # Panics
-    /// If a tag is not below [`Exchanges::tags`]: of many events, so that none pays for a check of its own.
+    /// If a tag is not below [`Terms::tags`]: of many events, so that none pays for a check of its own.
     fn update(&mut self, events: &[Event], samples: &mut Vec<Sample>);
 
     /// Sets the present time, at which [`Meter::fates`] are counted. A meter sees only events that pass the gate, and
@@ -207,7 +207,7 @@ pub struct Event {
     pub at: Timestamp,
     /// Tells equal requests apart (see [`dwell_types::Sighting::token`]).
     pub token: u32,
-    /// The caller's number for the series, `0..Exchanges::tags`: that in this meter (in `rtt` leg × groups + group), not in a
+    /// The caller's number for the series, `0..Terms::tags`: that in this meter (in `rtt` leg × groups + group), not in a
     /// store of delays, where the rule's first series is added. A sample carries that of the request.
     pub tag: u16,
     /// An arbitrary label, which the sample inherits from the response.
@@ -233,9 +233,9 @@ impl From<Observation> for Event {
     }
 }
 
-/// The parameters of the exchanges, common to all meters.
+/// The terms on which a meter matches requests with responses: what all meters need to know.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Exchanges {
+pub struct Terms {
     /// Number of series: above the largest [`Event::tag`], so at least 1.
     pub tags: u16,
     /// How a request that repeats the id of an open one is treated.
@@ -246,7 +246,7 @@ pub struct Exchanges {
     pub seed: u64,
 }
 
-impl Exchanges {
+impl Terms {
     /// The longest expiry, and the longest time from the first to the last of equal requests: tables keep 48 bits of a
     /// time, which are unambiguous within ±39 hours.
     pub const LONGEST_WAIT: Nanos = Nanos::from_secs(36 * 3_600);

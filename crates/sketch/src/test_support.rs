@@ -1,11 +1,11 @@
 //! Helpers for the tests of this crate.
 
 use crate::exact::Exact;
-use crate::{Event, Exchanges, Fates, Meter, Sample};
+use crate::{Event, Fates, Meter, Sample, Terms};
 use dwell_types::{ExchangeId, Match, Nanos, Timestamp, hash};
 
-pub(crate) fn exchanges(matching: Match, expiry: Nanos) -> Exchanges {
-    Exchanges { tags: 2, repeat: matching.repeat(), expiry, seed: 1 }
+pub(crate) fn terms(matching: Match, expiry: Nanos) -> Terms {
+    Terms { tags: 2, repeat: matching.repeat(), expiry, seed: 1 }
 }
 
 pub(crate) fn request(id: u64, at_ns: i64) -> Event {
@@ -63,7 +63,7 @@ pub(crate) fn assert_exact(meter: &mut impl Meter, matching: Match) {
 
 /// The samples of a meter and of the exact table for a stream with repeats of both kinds; their counts must be equal.
 pub(crate) fn beside_exact(meter: &mut impl Meter, matching: Match) -> (Vec<Sample>, Vec<Sample>) {
-    let mut exact = Exact::new(exchanges(matching, Nanos::from_secs(100)));
+    let mut exact = Exact::new(terms(matching, Nanos::from_secs(100)));
     let (mut expected, mut found) = (Vec::new(), Vec::new());
     for i in 0..2_000u64 {
         let at = i as i64 * 6_400;

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Coverage, assert_unbiased, coverage, estimate, exchanges, is_unbiased, means, nearest_rank, run};
+use common::{Coverage, assert_unbiased, coverage, estimate, is_unbiased, means, nearest_rank, run, terms};
 use dwell_simulate::Distribution;
 use dwell_simulate::exchange::{End, Settings};
 use dwell_sketch::distribution::{Ambiguous, DelayStore};
@@ -13,7 +13,7 @@ use dwell_types::{ExchangeId, Nanos, Timestamp, hash};
 
 fn fridge(slots: u32, p: Option<f64>, seed: u64) -> Fridge {
     let params = Params { entry_probability: p, ..Params::new(slots) };
-    Fridge::new(params, exchanges(seed)).expect("parameters are in range")
+    Fridge::new(params, terms(seed)).expect("parameters are in range")
 }
 
 /// Bins of a half decade, from 61 µs to 61 ms.

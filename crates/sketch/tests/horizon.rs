@@ -4,8 +4,8 @@
 mod common;
 
 use common::{
-    Run, answered_twice, assert_covered, assert_unbiased, coverage, estimate, exchanges, is_covered, is_unbiased,
-    log_uniform, means, nearest_rank, numbers, ratios, rearrange,
+    Run, answered_twice, assert_covered, assert_unbiased, coverage, estimate, is_covered, is_unbiased, log_uniform,
+    means, nearest_rank, numbers, ratios, rearrange, terms,
 };
 use dwell_simulate::exchange::Settings;
 use dwell_sketch::distribution::{Ambiguous, DelayStore};
@@ -13,12 +13,12 @@ use dwell_sketch::fridge::{Fridge, Params};
 use dwell_sketch::horizon::Horizon;
 use dwell_sketch::rivals::hash_sample::{HashSample, Lifetime};
 use dwell_sketch::rivals::simple::{self, Overwrite, Simple};
-use dwell_sketch::{Event, Exchanges, Meter, Sample};
+use dwell_sketch::{Event, Meter, Sample, Terms};
 use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp, hash};
 
 /// Room for 2,550 of the 30,000 requests that wait for 64 ms or less at any time, and of the orphans besides.
 fn small(seed: u64) -> Horizon {
-    Horizon::new(1 << 15, false, exchanges(seed)).expect("32 KiB are enough")
+    Horizon::new(1 << 15, false, terms(seed)).expect("32 KiB are enough")
 }
 
 #[test]
@@ -45,8 +45,8 @@ fn bursts_do_not_matter() {
 #[test]
 fn responses_that_come_twice_change_nothing() {
     for (repeat, apart_ns) in [(Repeat::Ignored, 1_000), (Repeat::IgnoredInTick, 50_000)] {
-        let exchanges = Exchanges { repeat, ..exchanges(1) };
-        let mut horizon = Horizon::new(1 << 13, false, exchanges).expect("8 KiB are enough");
+        let terms = Terms { repeat, ..terms(1) };
+        let mut horizon = Horizon::new(1 << 13, false, terms).expect("8 KiB are enough");
         let (slow, alone) = answered_twice(&mut horizon, apart_ns);
         let is_tenth = |share: f64| (share - 0.1).abs() < 6.0 * 0.0016;
         assert!(is_tenth(slow) && !is_tenth(alone), "{repeat:?}: {slow} {alone}");
@@ -59,7 +59,7 @@ fn responses_that_come_twice_change_nothing() {
 #[test]
 fn intervals_hold_the_truth_nearly_as_often_as_they_say() {
     for settings in [log_uniform(), log_uniform().with_orphan_share(0.5)] {
-        let larger = |seed| Horizon::new(1 << 16, false, exchanges(seed)).expect("64 KiB are enough");
+        let larger = |seed| Horizon::new(1 << 16, false, terms(seed)).expect("64 KiB are enough");
         assert_covered(larger, &settings.with_span(Nanos::new(150_000_000)), 0.80);
     }
 }
@@ -92,7 +92,7 @@ fn retried(seed: u64) -> (Vec<Event>, Vec<i64>) {
 /// that are recognised stand for the others.
 fn once(is_told: bool, seed: u64) -> Run {
     let (events, truth) = retried(seed);
-    let mut meter = Horizon::new(1 << 13, false, exchanges(seed)).expect("8 KiB are enough");
+    let mut meter = Horizon::new(1 << 13, false, terms(seed)).expect("8 KiB are enough");
     let mut samples = Vec::new();
     for events in events.chunks(64) {
         meter.update(events, &mut samples);
@@ -156,16 +156,16 @@ fn error<M: Meter>(make: impl Fn(u64) -> M, settings: &Settings) -> f64 {
 #[test]
 fn horizons_suit_traffic_with_and_without_unanswered_requests() {
     const BYTES: usize = 1 << 16;
-    let horizon = |seed| Horizon::new(BYTES, false, exchanges(seed)).expect("64 KiB are enough");
-    let gate = |seed| HashSample::new(BYTES, false, Lifetime::Learnt(2.0), exchanges(seed)).expect("64 KiB are enough");
+    let horizon = |seed| Horizon::new(BYTES, false, terms(seed)).expect("64 KiB are enough");
+    let gate = |seed| HashSample::new(BYTES, false, Lifetime::Learnt(2.0), terms(seed)).expect("64 KiB are enough");
     let limit = |seed| {
         let params = Params { product_limit: true, ..Params::new(0) };
-        Fridge::new(params.fitting(BYTES, &exchanges(seed)), exchanges(seed)).expect("parameters are in range")
+        Fridge::new(params.fitting(BYTES, &terms(seed)), terms(seed)).expect("parameters are in range")
     };
     let array = |seed| {
         let overwrite = Overwrite::Always;
         let params = simple::Params { slots: BYTES as u32 / 12, stages: 1, fingerprint_bits: 32, overwrite };
-        Simple::new(params, exchanges(seed)).expect("parameters are in range")
+        Simple::new(params, terms(seed)).expect("parameters are in range")
     };
     let unanswered = Settings { orphans: 0.0, ..Settings::fridge_heavy_tailed() }.with_span(Nanos::new(3_000_000_000));
     let answered = Settings { answered: 1.0, rate: 100_000.0, ..unanswered.clone() };

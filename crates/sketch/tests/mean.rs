@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{estimate, exchanges};
+use common::{estimate, terms};
 use dwell_simulate::Distribution;
 use dwell_simulate::exchange::{ExchangeWorkload, Settings};
 use dwell_sketch::Sample;
@@ -93,7 +93,7 @@ fn what_replaces_lost_exchanges_is_uncertain() {
     let (mut held, mut halved) = (0, 0);
     for seed in 0..200 {
         let params = Params { entry_probability: Some(1.0), product_limit: true, ..Params::new(1 << 10) };
-        let mut fridge = Fridge::new(params, exchanges(seed)).expect("parameters are in range");
+        let mut fridge = Fridge::new(params, terms(seed)).expect("parameters are in range");
         let (distribution, truth) = estimate(&mut fridge, &settings, seed);
         let mean = distribution.mean().expect("samples are many");
         let error = truth.iter().sum::<i64>() / truth.len() as i64 - mean.value;

@@ -4,8 +4,8 @@
 mod common;
 
 use common::{
-    answered_twice, assert_covered, assert_unbiased, estimate, exchanges, is_unbiased, log_uniform, nearest_rank,
-    ratios, run,
+    answered_twice, assert_covered, assert_unbiased, estimate, is_unbiased, log_uniform, nearest_rank, ratios, run,
+    terms,
 };
 use dwell_simulate::Distribution;
 use dwell_simulate::exchange::{Bursts, End, ExchangeWorkload, Settings};
@@ -16,7 +16,7 @@ use std::ops::Range;
 
 fn fridge(slots: u32, p: Option<f64>, product_limit: bool, seed: u64) -> Fridge {
     let params = Params { entry_probability: p, product_limit, ..Params::new(slots) };
-    Fridge::new(params, exchanges(seed)).expect("parameters are in range")
+    Fridge::new(params, terms(seed)).expect("parameters are in range")
 }
 
 /// With 2¹⁰ slots and *p* = 1/16 the slowest of [`log_uniform`] last for 4 lifetimes.

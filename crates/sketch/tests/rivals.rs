@@ -14,15 +14,15 @@ use dwell_sketch::rivals::hash_sample::{HashSample, Lifetime};
 use dwell_sketch::rivals::simple::{self, Overwrite, Simple};
 use dwell_sketch::rivals::timebloom::{self, Prior, TimeBloom};
 use dwell_sketch::rtt::GivenFilters;
-use dwell_sketch::{Event, Exchanges, Fates, Meter};
+use dwell_sketch::{Event, Fates, Meter, Terms};
 use dwell_types::Nanos;
 use proptest::prelude::*;
 
 const LONGEST: Nanos = Nanos::from_secs(10);
 const RATE: f64 = 1e3;
 
-fn exchanges() -> Exchanges {
-    Exchanges { expiry: LONGEST, ..common::exchanges(1) }
+fn terms() -> Terms {
+    Terms { expiry: LONGEST, ..common::terms(1) }
 }
 
 /// The accuracy of a meter on one stream.
@@ -73,19 +73,19 @@ fn score(name: &str, meter: &mut dyn Meter, answered: f64) -> Score {
 
 /// Every method in this many bytes.
 fn scores(bytes: usize, answered: f64) -> [Score; 7] {
-    let (rate, exchanges) = (Some(RATE), exchanges());
+    let (rate, terms) = (Some(RATE), terms());
     let slots = (bytes / Simple::SLOT_BYTES) as u32;
     let overwrite = Overwrite::WhenOlder(LONGEST);
     let stages = simple::Params { slots, stages: 4, fingerprint_bits: 32, overwrite };
-    let ring = |params: Option<_>| TimeBloom::new(params.expect("it fits"), exchanges).expect("in range");
+    let ring = |params: Option<_>| TimeBloom::new(params.expect("it fits"), terms).expect("in range");
     let ale = |widths| {
         let params = ale::Params::budget(bytes, widths, LONGEST, rate, &GivenFilters::default());
-        Ale::new(params.expect("it fits"), exchanges).expect("in range")
+        Ale::new(params.expect("it fits"), terms).expect("in range")
     };
-    let mut ddbf = Ddbf::new(ddbf::Params::budget(bytes, &GivenFilters::default()).expect("it fits"), exchanges)
-        .expect("in range");
-    let mut stages = Simple::new(stages, exchanges).expect("in range");
-    let mut table = HashSample::new(bytes, false, Lifetime::Given(LONGEST), exchanges).expect("in range");
+    let mut ddbf =
+        Ddbf::new(ddbf::Params::budget(bytes, &GivenFilters::default()).expect("it fits"), terms).expect("in range");
+    let mut stages = Simple::new(stages, terms).expect("in range");
+    let mut table = HashSample::new(bytes, false, Lifetime::Given(LONGEST), terms).expect("in range");
     [
         score(
             "ring",
@@ -135,15 +135,15 @@ proptest! {
     /// No order of events causes a panic; no delay is negative or beyond the covered time; each request has one fate.
     #[test]
     fn anything_may_come(events in prop::collection::vec(any_event(), 0..200), longest in 1..20_000_000_000i64) {
-        let exchanges = Exchanges { expiry: Nanos::new(longest), ..exchanges() };
+        let terms = Terms { expiry: Nanos::new(longest), ..terms() };
         let ale = |widths, buckets| {
-            Ale::new(ale::Params { widths, buckets, counters: 70, hashes: 3 }, exchanges).expect("in range")
+            Ale::new(ale::Params { widths, buckets, counters: 70, hashes: 3 }, terms).expect("in range")
         };
         let meters: [&mut dyn Meter; 4] = [
             &mut ale(Widths::Uniform, 3),
             &mut ale(Widths::Uniform, 100),
             &mut ale(Widths::Exponential, 9),
-            &mut Ddbf::new(ddbf::Params { cells: 70, hashes: 3 }, exchanges).expect("in range"),
+            &mut Ddbf::new(ddbf::Params { cells: 70, hashes: 3 }, terms).expect("in range"),
         ];
         for meter in meters {
             let mut samples = Vec::new();

@@ -4,7 +4,7 @@ use dwell_sketch::distribution::Ambiguous;
 use dwell_sketch::exact::Exact;
 use dwell_sketch::reuse::Reuse;
 use dwell_sketch::rtt::{Answer, Method, Parameters, RttMeter, Settings, SettingsError};
-use dwell_sketch::{Event, Exchanges, Meter};
+use dwell_sketch::{Event, Meter, Terms};
 use dwell_types::{ExchangeId, IdForm, Leg, Match, Nanos, Observation, Series, Sighting, Sink, Timestamp, hash};
 
 fn settings(method: Method, matches: &[Match], memory: usize) -> Settings {
@@ -409,7 +409,7 @@ fn futile_responses_answer_nothing() {
         for matching in [Match::TcpHandshake, Match::TcpAck, Match::TcpTs] {
             let settings = Settings { expiry: Some(expiry), ..Settings::new(method, vec![matching], memory) };
             let mut meter = RttMeter::new(&settings).unwrap();
-            let mut table = Exact::new(Exchanges { tags: 3, repeat: matching.repeat(), expiry, seed: 1 });
+            let mut table = Exact::new(Terms { tags: 3, repeat: matching.repeat(), expiry, seed: 1 });
             let (mut samples, mut step) = (Vec::new(), 0u64);
             let mut give = |number: u64, at: i64, is_request: bool| {
                 let leg = if matching == Match::TcpHandshake { Leg::Sum } else { Leg::Both };

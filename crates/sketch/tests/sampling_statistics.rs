@@ -11,7 +11,7 @@ use dwell_sketch::exact::Exact;
 use dwell_sketch::mis::{Ladder, Mis, Rung, by_inverse_variance};
 use dwell_sketch::rivals::hash_sample::{HashSample, Lifetime};
 use dwell_sketch::rivals::simple::{Overwrite, Params, Simple};
-use dwell_sketch::{Event, Exchanges, Fates, Meter, Sample};
+use dwell_sketch::{Event, Fates, Meter, Sample, Terms};
 use dwell_types::Nanos;
 
 /// Delays are log-uniform from here on, over six bins of two octaves: from 1 to 4,194 µs.
@@ -28,8 +28,8 @@ fn stream(seed: u64) -> Vec<Event> {
     ExchangeWorkload::new(&settings, seed).expect("settings are in range").map(Event::from).collect()
 }
 
-fn exchanges(seed: u64) -> Exchanges {
-    Exchanges { expiry: Nanos::from_secs(10), ..common::exchanges(seed) }
+fn terms(seed: u64) -> Terms {
+    Terms { expiry: Nanos::from_secs(10), ..common::terms(seed) }
 }
 
 fn bin(delay: Nanos) -> Option<usize> {
@@ -61,7 +61,7 @@ fn ratios(runs: u64, mut estimate: impl FnMut(u64, &[Event]) -> [f64; BINS]) -> 
     let mut sums = [(0.0, 0.0); BINS];
     for seed in 0..runs {
         let stream = stream(seed);
-        let truth = count(&samples(&mut Exact::new(exchanges(seed)), &stream));
+        let truth = count(&samples(&mut Exact::new(terms(seed)), &stream));
         for ((sum, squares), (e, t)) in sums.iter_mut().zip(estimate(seed, &stream).iter().zip(truth)) {
             *sum += e / t;
             *squares += (e / t) * (e / t);
@@ -80,7 +80,7 @@ fn simple_arrays_lose_the_slow() {
     let of = |stages, overwrite| {
         let params = Params { slots: SLOTS, stages, fingerprint_bits: 32, overwrite };
         ratios(60, |seed, stream| {
-            count(&samples(&mut Simple::new(params, exchanges(seed)).expect("parameters are in range"), stream))
+            count(&samples(&mut Simple::new(params, terms(seed)).expect("parameters are in range"), stream))
         })
     };
     let always = of(1, Overwrite::Always);
@@ -103,7 +103,7 @@ const BYTES: usize = 400 * SLOT_BYTES + 8;
 const SLOT_BYTES: usize = 12;
 
 fn hash_sample(lifetime: Lifetime, seed: u64) -> HashSample {
-    HashSample::new(BYTES, false, lifetime, exchanges(seed)).expect("parameters are in range")
+    HashSample::new(BYTES, false, lifetime, terms(seed)).expect("parameters are in range")
 }
 
 /// While the gate closes, every bin of delays is unbiased: with the longest delay as lifetime, with none, and if the
@@ -129,7 +129,7 @@ fn hash_samples_with_a_learnt_lifetime_are_unbiased() {
     let ratios = ratios(100, |seed, stream| {
         let bytes = 2_400 * SLOT_BYTES + 8;
         let mut table =
-            HashSample::new(bytes, false, Lifetime::Learnt(1.0), exchanges(seed)).expect("parameters are in range");
+            HashSample::new(bytes, false, Lifetime::Learnt(1.0), terms(seed)).expect("parameters are in range");
         let found = count(&samples(&mut table, stream));
         assert_eq!((table.lifetime(), table.probability() < 0.9), (LONGEST, true));
         found
@@ -151,7 +151,7 @@ fn ladder(rungs: &[(u32, f64)]) -> Ladder {
 }
 
 fn mis(ladder: Ladder, seed: u64) -> Mis {
-    Mis::new(ladder, 32, exchanges(seed)).expect("parameters are in range")
+    Mis::new(ladder, 32, terms(seed)).expect("parameters are in range")
 }
 
 /// The balance heuristic is unbiased in every bin, whether a gate turns most requests away or everything is admitted.
@@ -171,7 +171,7 @@ fn fridges_that_change_are_unbiased() {
     const SLOTS: u32 = 1 << 8;
     let mut changed = 0;
     let ratios = ratios(400, |seed, stream| {
-        let mut fridges = Mis::adaptive(SLOTS, 32, exchanges(seed)).expect("parameters are in range");
+        let mut fridges = Mis::adaptive(SLOTS, 32, terms(seed)).expect("parameters are in range");
         let counts = count(&samples(&mut fridges, stream));
         changed += u32::from(*fridges.ladder() != Ladder::spread(SLOTS).expect("slots suffice"));
         counts
@@ -222,7 +222,7 @@ fn chosen_lifetimes_are_good() {
     const RUNS: u64 = 60;
     const SLOTS: u32 = 1 << 9;
     let truth = |seed, stream: &[Event]| {
-        let known = samples(&mut Exact::new(exchanges(seed)), stream);
+        let known = samples(&mut Exact::new(terms(seed)), stream);
         let mut delays: Vec<i64> = known.iter().map(|sample| sample.since_first.get()).collect();
         delays.sort_unstable();
         delays

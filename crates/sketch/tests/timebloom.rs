@@ -11,7 +11,7 @@ use dwell_simulate::exchange::{End, ExchangeWorkload, Settings};
 use dwell_sketch::distribution::{Ambiguous, DelayStore};
 use dwell_sketch::fridge::{self, Fridge};
 use dwell_sketch::rivals::timebloom::{Cdf, Params, Policy, Prior, Reference, TimeBloom};
-use dwell_sketch::{Event, Exchanges, FiltersError, Meter, Sample};
+use dwell_sketch::{Event, FiltersError, Meter, Sample, Terms};
 use dwell_types::{ExchangeId, Nanos, Timestamp, hash};
 use proptest::prelude::*;
 
@@ -88,8 +88,8 @@ fn params(bits: u64, filters: u32, policy: Policy, prior: &Prior) -> Params {
     Params { bits, filters, hashes: None, rate: 1e3, policy, reference, prior: prior.clone() }
 }
 
-fn exchanges(seed: u64) -> Exchanges {
-    Exchanges { expiry: LONGEST, ..common::exchanges(seed) }
+fn terms(seed: u64) -> Terms {
+    Terms { expiry: LONGEST, ..common::terms(seed) }
 }
 
 /// The accuracy of a ring.
@@ -104,7 +104,7 @@ struct Errors {
 fn errors_of(params: &Params, streams: &[Stream], wanted: impl Fn(i64) -> bool) -> Errors {
     let (mut judged, mut absolute, mut wrong) = (0.0, 0.0, 0.0);
     for (seed, (events, truth)) in (0..).zip(streams) {
-        let mut ring = TimeBloom::new(params.clone(), exchanges(seed)).expect("parameters are in range");
+        let mut ring = TimeBloom::new(params.clone(), terms(seed)).expect("parameters are in range");
         let width = ring.slot_width().get();
         let mut samples = Vec::new();
         ring.update(events, &mut samples);
@@ -332,11 +332,11 @@ fn a_fridge_of_the_same_size() {
         let streams: Vec<_> = (0..6).map(|seed| stream(&delays, answered, seed)).collect();
         let ring = quantile_errors(&streams, |seed| {
             let params = params(1 << 17, 128, Policy::Bayes, &Prior::Learnt);
-            TimeBloom::new(params, exchanges(seed)).expect("parameters are in range")
+            TimeBloom::new(params, terms(seed)).expect("parameters are in range")
         });
         let fridge = quantile_errors(&streams, |seed| {
             let params = fridge::Params::new(682);
-            Fridge::new(params, exchanges(seed)).expect("parameters are in range")
+            Fridge::new(params, terms(seed)).expect("parameters are in range")
         });
         println!("{answered} answered: ring {ring:.3?}, fridge {fridge:.3?}");
         (ring, fridge)
@@ -351,15 +351,14 @@ fn a_fridge_of_the_same_size() {
 
 fn small(policy: Policy, prior: &Prior) -> TimeBloom {
     let params = Params { rate: 20.0, ..params(1 << 10, 5, policy, prior) };
-    TimeBloom::new(params, exchanges(1)).expect("parameters are in range")
+    TimeBloom::new(params, terms(1)).expect("parameters are in range")
 }
 
 #[test]
 fn nonsense_parameters_are_refused() {
     let good = params(1 << 10, 5, Policy::Closest, &Prior::Uniform);
-    let error = |params: Params, expiry| {
-        TimeBloom::new(params, Exchanges { expiry: Nanos::new(expiry), ..exchanges(1) }).unwrap_err()
-    };
+    let error =
+        |params: Params, expiry| TimeBloom::new(params, Terms { expiry: Nanos::new(expiry), ..terms(1) }).unwrap_err();
     for (params, expected) in [
         (Params { filters: 1, ..good.clone() }, FiltersError::Filters { given: 1, most: 4_096 }),
         (Params { filters: 4_097, ..good.clone() }, FiltersError::Filters { given: 4_097, most: 4_096 }),
@@ -376,12 +375,12 @@ fn nonsense_parameters_are_refused() {
     for expiry in [i64::MIN, -1, 0, i64::MAX] {
         assert_eq!(error(good.clone(), expiry), FiltersError::Longest(Nanos::new(expiry)));
     }
-    assert!(TimeBloom::new(good, Exchanges { expiry: Nanos::new(1), ..exchanges(1) }).is_ok());
+    assert!(TimeBloom::new(good, Terms { expiry: Nanos::new(1), ..terms(1) }).is_ok());
 }
 
 #[test]
 fn bits_are_accounted_for() {
-    let ring = TimeBloom::new(params(1 << 17, 128, Policy::Closest, &Prior::Uniform), exchanges(1)).unwrap();
+    let ring = TimeBloom::new(params(1 << 17, 128, Policy::Closest, &Prior::Uniform), terms(1)).unwrap();
     assert_eq!((ring.filter_bits(), ring.hashes(), ring.slot_width().get()), (1_024, 9, 78_740_158));
     let beside = ring.state_bytes() - (1 << 14);
     assert!((128 * 4..2_048).contains(&beside), "{beside} bytes beside the filters");

@@ -4,7 +4,7 @@ use crate::run::{assert_conserved, dwell, line, testdata};
 use dwell_capture::{CaptureFiles, FrameSource};
 use dwell_observe::{Observer, Settings};
 use dwell_sketch::rivals::dart::{Dart, GivenTrackers, Params};
-use dwell_sketch::{Event, Exchanges, Meter};
+use dwell_sketch::{Event, Meter, Terms};
 use dwell_types::{IdForm, Match, Nanos, Observation};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -74,8 +74,8 @@ fn what_cannot_be_mistaken_is_measured() {
     for capture in CAPTURES {
         let events = events(capture);
         let (pairs, calm) = pairs(&events);
-        let exchanges = Exchanges { tags: 1, repeat: Match::TcpAck.repeat(), expiry: Nanos::from_secs(128), seed: 1 };
-        let mut dart = Dart::new(Params::budget(1 << 22, &GivenTrackers::default()).unwrap(), exchanges).unwrap();
+        let terms = Terms { tags: 1, repeat: Match::TcpAck.repeat(), expiry: Nanos::from_secs(128), seed: 1 };
+        let mut dart = Dart::new(Params::budget(1 << 22, &GivenTrackers::default()).unwrap(), terms).unwrap();
         let (mut found, mut samples) = (BTreeSet::new(), Vec::new());
         for event in &events {
             dart.update(&[*event], &mut samples);

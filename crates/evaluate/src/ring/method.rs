@@ -2,7 +2,7 @@ use super::workload::Stream;
 use crate::experiment::Problem;
 use crate::grid::{Configured, Entry};
 use crate::value::{Invalid, Number, available, delay};
-use dwell_sketch::Exchanges;
+use dwell_sketch::Terms;
 use dwell_sketch::rivals::timebloom::{Params, Policy, Prior, Reference, TimeBloom};
 use dwell_types::Repeat;
 use serde::Deserialize;
@@ -115,7 +115,7 @@ impl Configuration {
         let reference = if prior == Prior::Uniform { Reference::SlotMiddle } else { Reference::ConditionalMean };
         let &Self { policy, bits, filters, .. } = self;
         let params = Params { bits, filters, hashes: None, rate: stream.settings.rate, policy, reference, prior };
-        let exchanges = Exchanges { tags: 1, repeat: Repeat::Ambiguous, expiry: stream.longest, seed };
-        Ok(TimeBloom::new(params, exchanges)?)
+        let terms = Terms { tags: 1, repeat: Repeat::Ambiguous, expiry: stream.longest, seed };
+        Ok(TimeBloom::new(params, terms)?)
     }
 }

@@ -21,7 +21,7 @@
 //! measured); frames whose length fields the capturing host has not filled in yet.
 
 use super::emitter::Emitter;
-use super::ids::Exchange;
+use super::ids::Kind;
 use super::wraps::Wraps;
 use crate::packet::Tcp;
 use dwell_types::Sink;
@@ -30,7 +30,7 @@ use dwell_types::Sink;
 pub(super) fn response<S: Sink>(segment: &Tcp<'_>, wraps: &Wraps, to: &mut Emitter<'_, S>) {
     if segment.has(Tcp::ACK) {
         let number = segment.acknowledgement;
-        to.response(Exchange::Ack, word(number, wraps.lap((to.flow.hash, to.flow.receiver), number)), 0);
+        to.response(Kind::Ack, word(number, wraps.lap((to.flow.hash, to.flow.receiver), number)), 0);
     }
 }
 
@@ -40,7 +40,7 @@ pub(super) fn request<S: Sink>(segment: &Tcp<'_>, wraps: &mut Wraps, to: &mut Em
     let side = (to.flow.hash, to.flow.sender);
     wraps.advance(side, is_request, segment.sequence, end);
     let lap = wraps.lap(side, end);
-    to.request_if(is_request, Exchange::Ack, word(end, lap));
+    to.request_if(is_request, Kind::Ack, word(end, lap));
 }
 
 /// A sequence number in this lap.
@@ -53,8 +53,8 @@ const fn word(number: u32, lap: u32) -> u64 {
 #[inline(always)]
 pub(super) fn plain_response<S: Sink>(segment: &Tcp<'_>, to: &mut Emitter<'_, S>) {
     if segment.has(Tcp::ACK) {
-        let id = to.ids.plain(to.flow.hash, Exchange::Ack, to.flow.receiver, segment.acknowledgement);
-        to.response_with(Exchange::Ack, id, must_be_acknowledged(segment).into());
+        let id = to.ids.plain(to.flow.hash, Kind::Ack, to.flow.receiver, segment.acknowledgement);
+        to.response_with(Kind::Ack, id, must_be_acknowledged(segment).into());
     }
 }
 
@@ -67,8 +67,8 @@ pub(super) fn plain_request<S: Sink>(segment: &Tcp<'_>, to: &mut Emitter<'_, S>)
             sequence if is_syn => (sequence.wrapping_add(1), sequence.wrapping_add(1)),
             sequence => (sequence, segment.end()),
         };
-        let id = to.ids.plain(to.flow.hash, Exchange::Ack, to.flow.sender, end);
-        to.request_with(Exchange::Ack, id, start);
+        let id = to.ids.plain(to.flow.hash, Kind::Ack, to.flow.sender, end);
+        to.request_with(Kind::Ack, id, start);
     }
 }
 

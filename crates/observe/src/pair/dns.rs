@@ -19,7 +19,7 @@
 //! A query repeated over UDP with the same id and ports repeats the request; resolvers use fresh ids.
 
 use super::emitter::Emitter;
-use super::ids::Exchange;
+use super::ids;
 use crate::packet::Tcp;
 use dwell_types::{FlowKey, Sink, hash};
 
@@ -110,8 +110,8 @@ pub(super) fn segment<S: Sink>(segment: &Tcp<'_>, key: &FlowKey, wanted: Kind, m
 
 fn emit<S: Sink>(message: &Message, to: &mut Emitter<'_, S>) {
     match message.kind {
-        Kind::Request => to.request(Exchange::Dns, message.word, 0),
-        Kind::Response => to.response(Exchange::Dns, message.word, 0),
+        Kind::Request => to.request(ids::Kind::Dns, message.word, 0),
+        Kind::Response => to.response(ids::Kind::Dns, message.word, 0),
     }
 }
 

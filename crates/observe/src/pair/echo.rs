@@ -7,7 +7,7 @@
 //! which less than 8 bytes are captured.
 
 use super::emitter::Emitter;
-use super::ids::Exchange;
+use super::ids::Kind;
 use dwell_types::{Sink, protocol};
 
 /// Type, code, checksum, identifier and sequence number, in bytes.
@@ -20,8 +20,8 @@ pub(super) fn observe<S: Sink>(ip_protocol: u8, message: &[u8], to: &mut Emitter
     }
     let word = u64::from(u32::from_be_bytes(numbers));
     match is_request(ip_protocol, kind) {
-        Some(true) => to.request(Exchange::Echo, word, 0),
-        Some(false) => to.response(Exchange::Echo, word, 0),
+        Some(true) => to.request(Kind::Echo, word, 0),
+        Some(false) => to.response(Kind::Echo, word, 0),
         None => {}
     }
 }

@@ -30,7 +30,7 @@
 //! *sum* is measured even if the SYN-ACK took another path.
 
 use super::emitter::Emitter;
-use super::ids::Exchange;
+use super::ids::Kind;
 use crate::packet::Tcp;
 use dwell_types::Sink;
 
@@ -53,13 +53,13 @@ pub(super) const fn accepts(segment: &Tcp<'_>) -> bool {
 pub(super) fn responses<S: Sink>(segment: &Tcp<'_>, to: &mut Emitter<'_, S>) {
     if segment.flags & (Tcp::SYN | Tcp::ACK | Tcp::RST) == Tcp::ACK {
         let ids = to.ids.handshake(to.flow.hash, to.flow.sender, segment.sequence);
-        if to.wants_responses(ids.sum(), [Exchange::Before, Exchange::Sum]) {
-            to.response_with(Exchange::Before, ids.before(segment.acknowledgement), echo(segment));
-            to.response_with(Exchange::Sum, ids.sum(), 0);
+        if to.wants_responses(ids.sum(), [Kind::Before, Kind::Sum]) {
+            to.response_with(Kind::Before, ids.before(segment.acknowledgement), echo(segment));
+            to.response_with(Kind::Sum, ids.sum(), 0);
         }
     } else if accepts(segment) {
         let ids = to.ids.handshake(to.flow.hash, to.flow.receiver, segment.acknowledgement);
-        to.response_with(Exchange::Beyond, ids.beyond(), echo(segment));
+        to.response_with(Kind::Beyond, ids.beyond(), echo(segment));
     }
 }
 
@@ -71,11 +71,11 @@ pub(super) fn requests<S: Sink>(segment: &Tcp<'_>, to: &mut Emitter<'_, S>) {
     let value = segment.timestamps().map_or(0, |(value, _)| value);
     if opens(segment) {
         let ids = to.ids.handshake(to.flow.hash, to.flow.sender, segment.end());
-        to.request_with(Exchange::Beyond, ids.beyond(), value);
-        to.request_with(Exchange::Sum, ids.sum(), 0);
+        to.request_with(Kind::Beyond, ids.beyond(), value);
+        to.request_with(Kind::Sum, ids.sum(), 0);
     } else if accepts(segment) {
         let ids = to.ids.handshake(to.flow.hash, to.flow.receiver, segment.acknowledgement);
-        to.request_with(Exchange::Before, ids.before(segment.end()), value);
+        to.request_with(Kind::Before, ids.before(segment.end()), value);
     }
 }
 

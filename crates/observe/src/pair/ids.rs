@@ -3,19 +3,19 @@ use dwell_types::{Address, ExchangeId, FlowKey, Leg, Match, hash};
 /// The seeds of ids: an id combines one seeded hash of the flow per packet, the same for both directions, with one
 /// start value per kind of exchange and direction.
 ///
-/// `id = hash::word(flow ^ start[exchange][requesting side], word)`. `hash::word` is a bijection of the word, so two
+/// `id = hash::word(flow ^ start[kind][requesting side], word)`. `hash::word` is a bijection of the word, so two
 /// exchanges of one kind in one flow share an id only if they share the word. The three exchanges of a handshake count
 /// as one kind (see [`Handshake`]).
 #[derive(Debug)]
 pub(super) struct Ids {
     seeds: [u64; 3],
-    starts: [[u64; 2]; Exchange::ALL.len()],
+    starts: [[u64; 2]; Kind::ALL.len()],
 }
 
 /// A kind of exchange with ids of its own. New ones come last: the position is part of the seed of their ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum Exchange {
+pub(super) enum Kind {
     Beyond,
     Before,
     Sum,
@@ -32,7 +32,7 @@ pub(super) enum Exchange {
     Response,
 }
 
-const _: () = assert!(Exchange::ALL.len() == Exchange::Response as usize + 1, "every kind is listed");
+const _: () = assert!(Kind::ALL.len() == Kind::Response as usize + 1, "every kind is listed");
 
 /// The flow of a packet: its hash, and the requesting side if the packet is a request or a response.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +46,7 @@ pub(super) struct Flow {
     pub(super) receiver: bool,
 }
 
-impl Exchange {
+impl Kind {
     pub(super) const ALL: [Self; 14] = [
         Self::Beyond,
         Self::Before,
@@ -116,8 +116,8 @@ impl Ids {
     pub(super) fn new(seed: u64) -> Self {
         let seed = hash::start(seed);
         let seeds = [1, 2, 3].map(|n| hash::word(seed, n));
-        let starts = Exchange::ALL
-            .map(|exchange| [0, 1].map(|side| hash::finish(hash::absorb(seed, (exchange as u64) << 1 | side))));
+        let starts =
+            Kind::ALL.map(|kind| [0, 1].map(|side| hash::finish(hash::absorb(seed, (kind as u64) << 1 | side))));
         Self { seeds, starts }
     }
 
@@ -145,20 +145,20 @@ impl Ids {
     /// The ids of the handshake that `side` of the flow opened with a SYN; `client` is the sequence number after it.
     #[inline(always)]
     pub(super) fn handshake(&self, flow: u64, side: bool, client: u32) -> Handshake {
-        Handshake(self.id(flow, Exchange::Beyond, side, client.into()).0)
+        Handshake(self.id(flow, Kind::Beyond, side, client.into()).0)
     }
 
     /// The id of the exchange of this kind that `side` of the flow requested; `word` distinguishes it from others.
     #[inline]
-    pub(super) fn id(&self, flow: u64, exchange: Exchange, side: bool, word: u64) -> ExchangeId {
-        ExchangeId(hash::word(flow ^ self.starts[exchange as usize][usize::from(side)], word))
+    pub(super) fn id(&self, flow: u64, kind: Kind, side: bool, word: u64) -> ExchangeId {
+        ExchangeId(hash::word(flow ^ self.starts[kind as usize][usize::from(side)], word))
     }
 
     /// The id of the exchange that `side` of the flow requested, with this lower half unhashed (see
     /// [`dwell_types::IdForm`]).
     #[inline]
-    pub(super) fn plain(&self, flow: u64, exchange: Exchange, side: bool, lower: u32) -> ExchangeId {
-        ExchangeId(self.id(flow, exchange, side, 0).0 >> 32 << 32 | u64::from(lower))
+    pub(super) fn plain(&self, flow: u64, kind: Kind, side: bool, lower: u32) -> ExchangeId {
+        ExchangeId(self.id(flow, kind, side, 0).0 >> 32 << 32 | u64::from(lower))
     }
 }
 
@@ -214,7 +214,7 @@ mod tests {
                     destination_port: 443,
                     protocol: protocol::TCP,
                 };
-                let id = ids.id(ids.flow(&key).hash, Exchange::Lifetime, false, 0).0;
+                let id = ids.id(ids.flow(&key).hash, Kind::Lifetime, false, 0).0;
                 high[(id >> 54) as usize] += 1.0;
                 low[(id & 1023) as usize] += 1.0;
                 n += 1.0;
@@ -260,13 +260,12 @@ mod tests {
         }
 
         #[test]
-        fn ids_differ_by_exchange_side_and_word(key in key(), i in 0..Exchange::ALL.len(), j in 0..Exchange::ALL.len(),
-                                                side: bool, other: bool, word in 0u64..4,
-                                                second in 0u64..4) {
+        fn ids_differ_by_kind_side_and_word(key in key(), i in 0..Kind::ALL.len(), j in 0..Kind::ALL.len(),
+                                            side: bool, other: bool, word in 0u64..4, second in 0u64..4) {
             let ids = Ids::new(1);
             let flow = ids.flow(&key).hash;
-            let a = ids.id(flow, Exchange::ALL[i], side, word);
-            let b = ids.id(flow, Exchange::ALL[j], other, second);
+            let a = ids.id(flow, Kind::ALL[i], side, word);
+            let b = ids.id(flow, Kind::ALL[j], other, second);
             prop_assert_eq!(a == b, (i, side, word) == (j, other, second));
         }
     }

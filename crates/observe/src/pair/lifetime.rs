@@ -8,21 +8,21 @@
 
 use super::emitter::Emitter;
 use super::handshake;
-use super::ids::Exchange;
+use super::ids::Kind;
 use crate::packet::Tcp;
 use dwell_types::Sink;
 
 #[inline(always)]
 pub(super) fn response<S: Sink>(segment: &Tcp<'_>, to: &mut Emitter<'_, S>) {
     if segment.has(Tcp::FIN | Tcp::RST) && !segment.has(Tcp::SYN) {
-        to.shared_response(Exchange::Lifetime);
+        to.shared_response(Kind::Lifetime);
     }
 }
 
 #[inline(always)]
 pub(super) fn request<S: Sink>(segment: &Tcp<'_>, to: &mut Emitter<'_, S>) {
     if handshake::opens(segment) {
-        to.shared_request(Exchange::Lifetime);
+        to.shared_request(Kind::Lifetime);
     }
 }
 

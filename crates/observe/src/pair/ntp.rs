@@ -12,7 +12,7 @@
 //! originate timestamp is an earlier one; captures that keep fewer than 48 bytes of a request or 32 of a response.
 
 use super::emitter::Emitter;
-use super::ids::Exchange;
+use super::ids::Kind;
 use dwell_types::{FlowKey, Sink};
 
 pub(super) const PORT: u16 = 123;
@@ -33,9 +33,9 @@ pub(super) fn observe<S: Sink>(payload: &[u8], to: &mut Emitter<'_, S>) {
     let Some(place) = place(first) else { return };
     let Some(word) = timestamp(payload, place) else { return };
     if place == TRANSMIT {
-        to.request(Exchange::Ntp, word, 0);
+        to.request(Kind::Ntp, word, 0);
     } else {
-        to.response(Exchange::Ntp, word, 0);
+        to.response(Kind::Ntp, word, 0);
     }
 }
 

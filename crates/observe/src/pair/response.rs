@@ -29,7 +29,7 @@ mod tls;
 pub(super) use tls::Connections;
 
 use super::emitter::Emitter;
-use super::ids::Exchange;
+use super::ids::Kind;
 use crate::packet::Tcp;
 use dwell_types::Sink;
 
@@ -39,7 +39,7 @@ pub(super) fn response<S: Sink>(segment: &Tcp<'_>, known: &mut Connections, to: 
     if has_data(segment)
         && let Some(numbers) = known.answers(to.flow.hash, segment)
     {
-        to.response(Exchange::Response, word(numbers), 0);
+        to.response(Kind::Response, word(numbers), 0);
     }
 }
 
@@ -50,7 +50,7 @@ pub(super) fn request<S: Sink>(segment: &Tcp<'_>, known: &mut Connections, to: &
         && let Some(numbers) = known.asks(to.flow.hash, segment)
         && segment.has(Tcp::PSH)
     {
-        to.request(Exchange::Response, word(numbers), 0);
+        to.request(Kind::Response, word(numbers), 0);
     }
 }
 

@@ -25,14 +25,14 @@
 
 use super::ack;
 use super::emitter::Emitter;
-use super::ids::Exchange;
+use super::ids::Kind;
 use crate::packet::Tcp;
 use dwell_types::Sink;
 
 #[inline(always)]
 pub(super) fn response<S: Sink>(segment: &Tcp<'_>, to: &mut Emitter<'_, S>) {
     match segment.timestamps() {
-        Some((_, echo)) if echo != 0 && segment.has(Tcp::ACK) => to.response(Exchange::Timestamps, echo.into(), 0),
+        Some((_, echo)) if echo != 0 && segment.has(Tcp::ACK) => to.response(Kind::Timestamps, echo.into(), 0),
         _ => {}
     }
 }
@@ -41,7 +41,7 @@ pub(super) fn response<S: Sink>(segment: &Tcp<'_>, to: &mut Emitter<'_, S>) {
 pub(super) fn request<S: Sink>(segment: &Tcp<'_>, to: &mut Emitter<'_, S>) {
     match segment.timestamps() {
         Some((value, _)) if value != 0 && ack::must_be_acknowledged(segment) => {
-            to.request(Exchange::Timestamps, value.into(), 0)
+            to.request(Kind::Timestamps, value.into(), 0)
         }
         _ => {}
     }

@@ -12,7 +12,6 @@ pub struct Passages<A: Iterator<Item = Arrival> = Arrivals> {
     queue: Queue,
     packets: u64,
     departed: u64,
-    dropped: u64,
 }
 
 /// An event at a queue.
@@ -35,17 +34,12 @@ impl<A: Iterator<Item = Arrival>> Passages<A> {
     /// Passes given arrivals, in time order, through the queue.
     pub fn of(arrivals: A, settings: &Settings) -> Result<Self, SettingsError> {
         let (queue, packets) = (Queue::new(settings)?, settings.packets);
-        Ok(Self { arrivals, next: None, queue, packets, departed: 0, dropped: 0 })
+        Ok(Self { arrivals, next: None, queue, packets, departed: 0 })
     }
 
     /// The source of the arrivals, mutable, so that it can react to what became of them.
     pub const fn arrivals_mut(&mut self) -> &mut A {
         &mut self.arrivals
-    }
-
-    /// Packets dropped for lack of room so far.
-    pub const fn dropped(&self) -> u64 {
-        self.dropped
     }
 
     /// The next event; `None` when the number of packets in the settings, or all that arrived, have departed.
@@ -61,7 +55,6 @@ impl<A: Iterator<Item = Arrival>> Passages<A> {
         }
         let arrival = self.next.take()?;
         let has_room = self.queue.offer(&arrival);
-        self.dropped += u64::from(!has_room);
         Some(Event::Arrival(arrival, has_room))
     }
 }

@@ -323,26 +323,32 @@ impl DelayStore {
     /// A batch is as large as the number of bins, so that sorting in visits each bin only a few times in all.
     fn begin_batch(&mut self) {
         let free = self.most().saturating_sub(self.most_recent() + self.bins.len());
-        let mut batch = self.bins.len().max(FIRST_BATCH).min(self.most_recent()).min(free).max(1);
-        let (most, bins, room, most_recent) = (self.most(), self.bins.len(), self.room(), self.most_recent());
+        self.begin_batch_of_ones(free);
         let is_bounded = self.most.is_some();
-        if let Some(ones) = &mut self.ones {
-            // Without bins, as many as there would be room for bins; otherwise as many as may turn into new bins, with
-            // room to sort them.
-            let room = if is_bounded && bins > 0 { most_recent.max(free / 2) } else { room };
-            ones.begin_batch(bins, room);
+        let batch = match self.ones {
             // There are no other cells, or only few until `ones` is dropped and its memory is theirs.
-            batch = if is_bounded { FIRST_BATCH } else { batch };
-            // The vector of their keys, which grows by doubling, takes as much as that many bins, in memory that bins
-            // held before they were merged.
-            let rest = most - most_recent - room;
-            if bins > 0 && self.bins.capacity() > rest {
-                Arc::make_mut(&mut self.bins).shrink_to(rest);
-            }
-        }
+            Some(_) if is_bounded => FIRST_BATCH,
+            _ => self.bins.len().max(FIRST_BATCH).min(self.most_recent()).min(free).max(1),
+        };
         self.batch = u32::try_from(batch).unwrap_or(u32::MAX);
         if is_bounded {
             self.recent.reserve_exact(self.batch as usize);
+        }
+    }
+
+    /// The same for individual samples, if there are any. `free`: the cells that are neither bins nor for recent ones.
+    fn begin_batch_of_ones(&mut self, free: usize) {
+        let (most, bins, most_recent) = (self.most(), self.bins.len(), self.most_recent());
+        // Without bins, as many as there would be room for bins; otherwise as many as may turn into new bins, with room
+        // to sort them.
+        let room = if self.most.is_some() && bins > 0 { most_recent.max(free / 2) } else { self.room() };
+        let Some(ones) = &mut self.ones else { return };
+        ones.begin_batch(bins, room);
+        // The vector of their keys, which grows by doubling, takes as much as that many bins, in memory that bins held
+        // before they were merged.
+        let rest = most - most_recent - room;
+        if bins > 0 && self.bins.capacity() > rest {
+            Arc::make_mut(&mut self.bins).shrink_to(rest);
         }
     }
 

@@ -17,7 +17,7 @@
 use crate::parts::batch::{BATCH, begin};
 use crate::parts::open::Record;
 use crate::parts::repeats::Meets;
-use crate::{Event, Exchanges, Fates, Meter, Sample, Structure};
+use crate::{Event, Fates, Meter, Sample, Structure, Terms};
 use dwell_types::{ExchangeId, Nanos, Timestamp};
 
 // The index from ids to entries.
@@ -29,7 +29,7 @@ use table::{Found, Table};
 /// A table of all open requests.
 #[derive(Clone, Debug)]
 pub struct Exact {
-    exchanges: Exchanges,
+    terms: Terms,
     open: Table,
     fates: Vec<Fates>,
     latest: Timestamp,
@@ -41,11 +41,11 @@ impl Exact {
     pub(crate) const LEAST_ENTRY_BYTES: usize = Table::ENTRY_BYTES;
 
     /// A table that grows as needed.
-    pub fn new(exchanges: Exchanges) -> Self {
+    pub fn new(terms: Terms) -> Self {
         Self {
-            exchanges,
+            terms,
             open: Table::new(),
-            fates: Fates::none(exchanges.tags),
+            fates: Fates::none(terms.tags),
             latest: Timestamp::MIN,
             swept: Timestamp::MIN,
         }
@@ -88,7 +88,7 @@ impl Exact {
     /// Drops expired requests, then grows if that freed little.
     #[cold]
     fn make_room(&mut self, now: Timestamp) {
-        let Exchanges { expiry, repeat, .. } = self.exchanges;
+        let Terms { expiry, repeat, .. } = self.terms;
         // In either direction: after the clock was set back, too.
         if (now - self.swept).is_farther_than(repeat.remembers(Nanos::new(expiry.get() / 4))) {
             self.sweep(now);
@@ -98,7 +98,7 @@ impl Exact {
 
     fn sweep(&mut self, now: Timestamp) {
         self.swept = now;
-        let Exchanges { expiry, repeat, .. } = self.exchanges;
+        let Terms { expiry, repeat, .. } = self.terms;
         let (remembered, fates) = (repeat.remembers(expiry), &mut self.fates);
         self.open.retain(now, |wait| {
             let is_over = wait.is_over(expiry, remembered);
@@ -123,8 +123,8 @@ impl Exact {
     fn meet(&mut self, found: Found, request: &Event) {
         let met = self.open.look(found, request.at);
         let fates = &mut self.fates[usize::from(met.tag)];
-        match met.meets(self.exchanges.expiry, self.exchanges.repeat) {
-            Meets::Ignorable => self.open.ignore(found, request.at, self.exchanges.repeat),
+        match met.meets(self.terms.expiry, self.terms.repeat) {
+            Meets::Ignorable => self.open.ignore(found, request.at, self.terms.repeat),
             Meets::Open => {
                 fates.repeat();
                 self.open.repeat(found, request);
@@ -142,12 +142,12 @@ impl Exact {
     fn response(&mut self, found: Found, response: &Event) -> Option<Sample> {
         let known = found.is_known().then(|| self.open.look(found, response.at));
         let fates = &mut self.fates[usize::from(response.tag)];
-        let Some(wait) = known.filter(|wait| wait.is_open() && !wait.is_older(self.exchanges.expiry)) else {
+        let Some(wait) = known.filter(|wait| wait.is_open() && !wait.is_older(self.terms.expiry)) else {
             fates.respond(false);
             return None;
         };
         fates.respond(true);
-        self.open.close(found, response.at, self.exchanges.repeat);
+        self.open.close(found, response.at, self.terms.repeat);
         let (sample, is_resolved) = wait.sample(response);
         self.fates[usize::from(wait.tag)].answer(is_resolved);
         Some(sample)
@@ -192,7 +192,7 @@ impl Meter for Exact {
 
     fn fates(&self) -> Vec<Fates> {
         let mut fates = self.fates.clone();
-        self.open.count_open(&mut fates, self.latest, self.exchanges.expiry);
+        self.open.count_open(&mut fates, self.latest, self.terms.expiry);
         fates
     }
 
@@ -212,11 +212,11 @@ impl Meter for Exact {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_support::{assert_batches_agree, exchanges, request, response, take};
+    use crate::test_support::{assert_batches_agree, request, response, take, terms};
     use dwell_types::{Match, hash};
 
     fn exact(matching: Match, expiry_s: i64) -> Exact {
-        Exact::new(exchanges(matching, Nanos::from_secs(expiry_s)))
+        Exact::new(terms(matching, Nanos::from_secs(expiry_s)))
     }
 
     #[test]

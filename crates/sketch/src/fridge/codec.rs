@@ -20,7 +20,7 @@ use super::sketch::Fridge;
 use super::slot::Table;
 use super::{EntryProbability, Params, Profile};
 use crate::codec::{CodecError, Kind, MOST_COUNTED, Reader, Writer};
-use crate::{Exchanges, Fates};
+use crate::{Fates, Terms};
 use dwell_types::{Nanos, Repeat, Timestamp};
 
 const TOKENS: u8 = 1;
@@ -37,16 +37,16 @@ impl Fridge {
             (self.table.layout().has_tokens(), TOKENS),
             (!self.is_fixed, SEARCHES),
             (self.censoring.is_some(), LIMIT),
-            (self.exchanges.repeat == Repeat::Ambiguous, AMBIGUOUS),
+            (self.terms.repeat == Repeat::Ambiguous, AMBIGUOUS),
             (self.is_filling, FILLING),
         ];
         to.u64(self.slots().into());
         to.u8(self.fingerprint_bits() as u8);
         to.u8(flags.into_iter().filter(|flag| flag.0).map(|flag| flag.1).sum());
         self.probability.write(&mut to);
-        to.u64(self.exchanges.tags.into());
-        to.i64(self.exchanges.expiry.get());
-        to.u64(self.exchanges.seed);
+        to.u64(self.terms.tags.into());
+        to.i64(self.terms.expiry.get());
+        to.u64(self.terms.seed);
         to.i64(self.latest.as_nanos());
         to.u64(self.window);
         to.u64(self.next_choice);
@@ -76,7 +76,7 @@ impl Fridge {
         let probability = EntryProbability::read(&mut from)?;
         let tags = from.small("number of series")?;
         let repeat = if has(AMBIGUOUS) { Repeat::Ambiguous } else { Repeat::Ignored };
-        let exchanges = Exchanges { tags, repeat, expiry: Nanos::new(from.i64()?), seed: from.u64()? };
+        let terms = Terms { tags, repeat, expiry: Nanos::new(from.i64()?), seed: from.u64()? };
         let params = Params {
             slots,
             fingerprint_bits: Some(fingerprint_bits.into()),
@@ -84,12 +84,12 @@ impl Fridge {
             entry_probability: (!has(SEARCHES)).then_some(probability.base()),
             product_limit: has(LIMIT),
         };
-        let needed = params.table_bytes(&exchanges).map_err(|_| CodecError::Value("slots"))?;
+        let needed = params.table_bytes(&terms).map_err(|_| CodecError::Value("slots"))?;
         // No more memory is allocated than there are bytes.
-        if tags == 0 || exchanges.expiry < Nanos::ZERO || needed > bytes.len() {
+        if tags == 0 || terms.expiry < Nanos::ZERO || needed > bytes.len() {
             return Err(CodecError::Value("series, expiry or number of slots"));
         }
-        let mut fridge = Self::new(params, exchanges).map_err(|_| CodecError::Value("slots"))?;
+        let mut fridge = Self::new(params, terms).map_err(|_| CodecError::Value("slots"))?;
         fridge.is_filling = has(FILLING);
         fridge.latest = Timestamp::from_nanos(from.i64()?);
         (fridge.window, fridge.next_choice) = (from.u64()?, from.u64()?);
@@ -99,7 +99,7 @@ impl Fridge {
         fridge.table = Table::read(fridge.table, tags, &mut from)?;
         fridge.history = History::read(fridge.history, &mut from)?;
         fridge.repeated = fridge.repeated.map(|repeated| Repeated::read(repeated, &mut from)).transpose()?;
-        *fridge.profile = Profile::read(has(LIMIT), exchanges.expiry, &mut from)?;
+        *fridge.profile = Profile::read(has(LIMIT), terms.expiry, &mut from)?;
         fridge.restore(probability);
         let (gate, p) = (fridge.gate, fridge.probability);
         let censoring = fridge.censoring.map(|censoring| Censoring::read(*censoring, gate, p, &mut from));
@@ -139,7 +139,7 @@ fn read(from: &mut Reader<'_>) -> Result<Fates, CodecError> {
 mod tests {
     use super::*;
     use crate::codec::{head, seal};
-    use crate::test_support::{exchanges, request, response};
+    use crate::test_support::{request, response, terms};
     use crate::{Event, Meter};
     use dwell_types::{Match, hash};
 
@@ -162,8 +162,8 @@ mod tests {
             Params { entry_probability: Some(0.4), has_tokens: true, ..single },
             Params { fingerprint_bits: Some(24), slots: 77, ..single },
         ];
-        let both = [Match::Dns, Match::TcpTs].map(|matching| exchanges(matching, Nanos::from_secs(1)));
-        let each = params.into_iter().flat_map(|params| both.map(|exchanges| Fridge::new(params, exchanges)));
+        let both = [Match::Dns, Match::TcpTs].map(|matching| terms(matching, Nanos::from_secs(1)));
+        let each = params.into_iter().flat_map(|params| both.map(|terms| Fridge::new(params, terms)));
         each.map(Result::unwrap).collect()
     }
 
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn a_fridge_that_is_read_goes_on() {
         for (mut fridge, mut whole) in kinds().into_iter().zip(kinds()) {
-            let events = stream(fridge.exchanges.tags, 20_000);
+            let events = stream(fridge.terms.tags, 20_000);
             let (mut samples, mut expected) = (Vec::new(), Vec::new());
             whole.update(&events, &mut expected);
             for part in events.chunks(64 * 30) {
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn hostile_bytes_do_no_harm() {
         for mut fridge in kinds() {
-            let events = stream(fridge.exchanges.tags, 3_000);
+            let events = stream(fridge.terms.tags, 3_000);
             fridge.update(&events, &mut Vec::new());
             let bytes = fridge.to_bytes();
             for cut in [0, 5, 13, 100, bytes.len() - 1] {
@@ -204,7 +204,7 @@ mod tests {
                 body[at] = (random >> 40) as u8;
                 let Ok(mut other) = Fridge::from_bytes(&seal(body)) else { continue };
                 accepted += 1;
-                let tags = other.exchanges.tags;
+                let tags = other.terms.tags;
                 let events: Vec<Event> =
                     events[..500].iter().map(|event| Event { tag: event.tag % tags, ..*event }).collect();
                 other.update(&events, &mut Vec::new());

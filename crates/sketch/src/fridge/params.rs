@@ -1,7 +1,7 @@
 use super::history::History;
 use super::repeated::Repeated;
 use super::slot::Layout;
-use crate::{Exchanges, Gate};
+use crate::{Gate, Terms};
 use dwell_types::Repeat;
 use std::fmt;
 
@@ -30,8 +30,8 @@ impl Params {
 
     /// The same with as many slots as fit this many bytes, with all that grows with them or with changes of *p*. What is
     /// kept besides them is not counted: about 1 kB and 80 bytes per series, with the product limit 1.4 kB and 600 bytes.
-    pub fn fitting(self, bytes: usize, exchanges: &Exchanges) -> Self {
-        let fits = |slots: u32| Self { slots, ..self }.table_bytes(exchanges).is_ok_and(|needed| needed <= bytes);
+    pub fn fitting(self, bytes: usize, terms: &Terms) -> Self {
+        let fits = |slots: u32| Self { slots, ..self }.table_bytes(terms).is_ok_and(|needed| needed <= bytes);
         let (mut slots, mut step) = (0, 1 << 31);
         while step > 0 {
             if fits(slots | step) {
@@ -42,15 +42,15 @@ impl Params {
         Self { slots, ..self }
     }
 
-    pub(super) fn layout(&self, exchanges: &Exchanges) -> Result<Layout, FridgeError> {
-        Layout::new(self.slots, self.fingerprint_bits, exchanges.tags, self.has_tokens, exchanges.expiry)
+    pub(super) fn layout(&self, terms: &Terms) -> Result<Layout, FridgeError> {
+        Layout::new(self.slots, self.fingerprint_bits, terms.tags, self.has_tokens, terms.expiry)
     }
 
     /// Bytes of the slots and of the data shared by all of them.
-    pub(crate) fn table_bytes(&self, exchanges: &Exchanges) -> Result<usize, FridgeError> {
-        let repeated = if exchanges.repeat == Repeat::Ambiguous { Repeated::bytes(self.slots) } else { 0 };
+    pub(crate) fn table_bytes(&self, terms: &Terms) -> Result<usize, FridgeError> {
+        let repeated = if terms.repeat == Repeat::Ambiguous { Repeated::bytes(self.slots) } else { 0 };
         let history = History::bytes(self.slots, self.keeps_changes());
-        Ok(self.layout(exchanges)?.table_bytes(self.slots) + history + repeated)
+        Ok(self.layout(terms)?.table_bytes(self.slots) + history + repeated)
     }
 
     /// Whether *p* changes, and the weights of samples depend on its earlier values.

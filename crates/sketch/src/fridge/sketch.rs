@@ -8,13 +8,13 @@ use super::{EntryProbability, Profile};
 use crate::parts::batch::{BATCH, CACHED_BYTES, Numbers};
 use crate::parts::repeats::byte;
 use crate::parts::scouts::Scouts;
-use crate::{Event, Exchanges, Fates, Gate, Meter, NewBands, Risk, Rounding, Sample, Structure};
+use crate::{Event, Fates, Gate, Meter, NewBands, Risk, Rounding, Sample, Structure, Terms};
 use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp, hash};
 
 /// An (*M*, *p*)-fridge.
 #[derive(Clone, Debug)]
 pub struct Fridge {
-    pub(super) exchanges: Exchanges,
+    pub(super) terms: Terms,
     pub(super) table: Table,
     pub(super) history: History,
     /// Present where repeats count.
@@ -56,39 +56,39 @@ impl Fridge {
     pub(crate) const LIMIT_BYTES: (usize, usize) = (Censoring::SERIES_BYTES, Censoring::OWN_BYTES);
 
     /// An empty fridge.
-    pub fn new(params: Params, exchanges: Exchanges) -> Result<Self, FridgeError> {
+    pub fn new(params: Params, terms: Terms) -> Result<Self, FridgeError> {
         let fixed = match params.entry_probability {
             None => None,
             Some(p) => Some(EntryProbability::fixed(p).ok_or(FridgeError::EntryProbability(p))?),
         };
-        let layout = params.layout(&exchanges)?;
+        let layout = params.layout(&terms)?;
         if params.slots < 2 {
             return Err(FridgeError::Slots(params.slots));
         }
         let table = Table::new(params.slots, layout);
-        let keeps_repeats = exchanges.repeat == Repeat::Ambiguous;
+        let keeps_repeats = terms.repeat == Repeat::Ambiguous;
         let probability = fixed.unwrap_or(EntryProbability::ONE);
         let window = u64::from((params.slots / FILLED).max(1));
         let present = probability.value();
-        let gate = Gate::new(hash::word(exchanges.seed, 2), present);
-        let censoring = || Box::new(Censoring::new(usize::from(exchanges.tags), params.slots, gate, probability));
+        let gate = Gate::new(hash::word(terms.seed, 2), present);
+        let censoring = || Box::new(Censoring::new(usize::from(terms.tags), params.slots, gate, probability));
         Ok(Self {
-            exchanges,
+            terms,
             table,
             history: History::new(params.slots, params.keeps_changes()),
             repeated: keeps_repeats.then(|| Repeated::new(params.slots, params.has_tokens)),
-            slot_factor: hash::start(hash::word(exchanges.seed, 1)) | 1,
+            slot_factor: hash::start(hash::word(terms.seed, 1)) | 1,
             decay: decay(params.slots),
             probability,
             present,
             gate,
             is_fixed: fixed.is_some(),
-            profile: Box::new(Profile::new(params.product_limit, Scouts::new(exchanges.expiry))),
+            profile: Box::new(Profile::new(params.product_limit, Scouts::new(terms.expiry))),
             censoring: params.product_limit.then(censoring),
             is_filling: true,
             window,
             next_choice: window,
-            fates: Fates::none(exchanges.tags),
+            fates: Fates::none(terms.tags),
             latest: Timestamp::MIN,
         })
     }
@@ -276,7 +276,7 @@ impl Fridge {
         }
         if !entry.is_known() {
             // All insertions so far, or those since the entry expired at the earliest.
-            let least = if entry.is_free() { inserted as f64 } else { self.since(response.at, self.exchanges.expiry) };
+            let least = if entry.is_free() { inserted as f64 } else { self.since(response.at, self.terms.expiry) };
             if let Some(censoring) = &mut self.censoring {
                 censoring.censor_beyond(response, least as u64, inserted);
             }
@@ -327,7 +327,7 @@ impl Fridge {
     #[inline]
     fn has_expired(&self, at: usize, entry: Entry, now: Timestamp) -> bool {
         let (_, since_last) = self.ages(at, entry, now);
-        self.exchanges.is_expired(since_last)
+        self.terms.is_expired(since_last)
     }
 
     /// The times of a known entry's requests.
@@ -381,7 +381,7 @@ impl Fridge {
                 return self.search_from(EntryProbability::cautious(slots, inserted as f64));
             }
             self.is_filling = false;
-            let chosen = self.profile.choose(slots, self.probability, self.exchanges.expiry);
+            let chosen = self.profile.choose(slots, self.probability, self.terms.expiry);
             self.set(chosen);
         }
         self.window = (self.window * 2).min(LAST_WINDOW.max(u64::from(self.slots())));
@@ -392,7 +392,7 @@ impl Fridge {
     #[inline]
     fn answers(&mut self, at: usize, entry: Entry, times: &Times) -> bool {
         self.table.set(at, entry.answered());
-        let is_late = self.exchanges.is_expired(times.since_last);
+        let is_late = self.terms.is_expired(times.since_last);
         let fates = &mut self.fates[usize::from(self.table.tag(entry))];
         fates.matched += u64::from(!is_late);
         fates.expired += u64::from(is_late);
@@ -495,7 +495,7 @@ impl Meter for Fridge {
         let mut fates = self.fates.clone();
         for (at, entry) in self.table.open_entries(self.latest) {
             let (_, since_last) = self.ages(at, entry, self.latest);
-            let is_expired = !entry.is_open() || since_last > self.exchanges.expiry;
+            let is_expired = !entry.is_open() || since_last > self.terms.expiry;
             fates[usize::from(self.table.tag(entry))].wait(is_expired);
         }
         fates
@@ -522,12 +522,12 @@ impl Meter for Fridge {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_support::{assert_expired_stays, assert_has_all_fates, exchanges, request, response, take};
+    use crate::test_support::{assert_expired_stays, assert_has_all_fates, request, response, take, terms};
     use dwell_types::Match;
 
     fn fridge(slots: u32, p: Option<f64>, matching: Match) -> Fridge {
         let params = Params { has_tokens: matching.has_tokens(), entry_probability: p, ..Params::new(slots) };
-        Fridge::new(params, exchanges(matching, Nanos::from_secs(100))).unwrap()
+        Fridge::new(params, terms(matching, Nanos::from_secs(100))).unwrap()
     }
 
     #[test]
@@ -597,15 +597,15 @@ mod tests {
     /// The size is as predicted by the parameters, and within the memory they were fitted to.
     #[test]
     fn an_entry_has_5_bytes() {
-        let of = |params: Params, exchanges| {
-            let fridge = Fridge::new(params, exchanges).unwrap();
-            let besides = size_of::<Profile>() + usize::from(exchanges.tags) * size_of::<Fates>();
-            assert_eq!(fridge.state_bytes(), params.table_bytes(&exchanges).unwrap() + besides);
+        let of = |params: Params, terms| {
+            let fridge = Fridge::new(params, terms).unwrap();
+            let besides = size_of::<Profile>() + usize::from(terms.tags) * size_of::<Fates>();
+            assert_eq!(fridge.state_bytes(), params.table_bytes(&terms).unwrap() + besides);
             fridge.state_bytes() as f64 / f64::from(params.slots)
         };
-        let single = Exchanges { tags: 1, ..exchanges(Match::Dns, Nanos::from_secs(128)) };
+        let single = Terms { tags: 1, ..terms(Match::Dns, Nanos::from_secs(128)) };
         assert!((5.0..5.6).contains(&of(Params::new(1 << 14), single)));
-        assert!((5.0..5.3).contains(&of(Params::new(1 << 14), Exchanges { repeat: Repeat::Ignored, ..single })));
+        assert!((5.0..5.3).contains(&of(Params::new(1 << 14), Terms { repeat: Repeat::Ignored, ..single })));
         assert!((6.0..6.6).contains(&of(Params { has_tokens: true, ..Params::new(1 << 14) }, single)));
         assert!((5.0..5.6).contains(&of(Params::new(1 << 17), single)));
         assert!((7.0..7.6).contains(&of(Params::new(1 << 19), single)));
@@ -660,7 +660,7 @@ mod tests {
     fn a_product_limit_counts_from_the_start() {
         for p in [None, Some(0.5)] {
             let params = Params { product_limit: true, entry_probability: p, ..Params::new(256) };
-            let mut fridge = Fridge::new(params, exchanges(Match::Dns, Nanos::from_secs(100))).unwrap();
+            let mut fridge = Fridge::new(params, terms(Match::Dns, Nanos::from_secs(100))).unwrap();
             let mut samples = Vec::new();
             for i in 0..20_000u64 {
                 let at = 1_000_000 * i as i64;
@@ -719,16 +719,16 @@ mod tests {
 
     #[test]
     fn nonsense_parameters_are_refused() {
-        let exchanges = exchanges(Match::Dns, Nanos::from_secs(1));
+        let terms = terms(Match::Dns, Nanos::from_secs(1));
         let good = Params::new(2);
-        assert!(Fridge::new(good, exchanges).is_ok());
+        assert!(Fridge::new(good, terms).is_ok());
         for (params, error) in [
             (Params { slots: 1, ..good }, FridgeError::Slots(1)),
             (Params { fingerprint_bits: Some(33), ..good }, FridgeError::FingerprintBits { bits: 33, most: 32 }),
             (Params { fingerprint_bits: Some(0), ..good }, FridgeError::FingerprintBits { bits: 0, most: 32 }),
             (Params { entry_probability: Some(0.0), ..good }, FridgeError::EntryProbability(0.0)),
         ] {
-            assert_eq!(Fridge::new(params, exchanges).unwrap_err(), error);
+            assert_eq!(Fridge::new(params, terms).unwrap_err(), error);
         }
     }
 }

@@ -1,7 +1,7 @@
 use super::{Horizon, HorizonError};
 use crate::exact::Exact;
 use crate::parts::batch::{BATCH, begin};
-use crate::{Event, Exchanges, Fates, Gate, Meter, NewBands, Risk, Sample, Structure};
+use crate::{Event, Fates, Gate, Meter, NewBands, Risk, Sample, Structure, Terms};
 use dwell_types::{ExchangeId, Timestamp};
 
 /// A [`Horizon`] in memory larger than the caches.
@@ -39,9 +39,9 @@ impl Roomy {
     pub(crate) const LEAST_BYTES: usize = 4 << 20;
 
     /// See [`Horizon::new`].
-    pub fn new(bytes: usize, has_tokens: bool, exchanges: Exchanges) -> Result<Self, HorizonError> {
-        let packed = Horizon::new(bytes, has_tokens, exchanges)?;
-        let plain = Plain { exact: Exact::new(exchanges), most_bytes: bytes };
+    pub fn new(bytes: usize, has_tokens: bool, terms: Terms) -> Result<Self, HorizonError> {
+        let packed = Horizon::new(bytes, has_tokens, terms)?;
+        let plain = Plain { exact: Exact::new(terms), most_bytes: bytes };
         Ok(Self { plain: Some(plain), packed, bytes })
     }
 
@@ -155,12 +155,12 @@ impl Meter for Roomy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_support::{exchanges, request, response};
+    use crate::test_support::{request, response, terms};
     use dwell_types::{Match, Nanos, hash};
 
     /// The two variants in this many bytes, with and without plain entries.
     fn both(bytes: usize, matching: Match) -> (Roomy, Horizon) {
-        let roomy = Roomy::new(bytes, true, exchanges(matching, Nanos::from_secs(100))).unwrap();
+        let roomy = Roomy::new(bytes, true, terms(matching, Nanos::from_secs(100))).unwrap();
         let horizon = roomy.packed.clone();
         (roomy, horizon)
     }

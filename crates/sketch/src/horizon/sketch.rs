@@ -6,7 +6,7 @@ use crate::parts::lapse::Swept;
 use crate::parts::open::{Ahead, Open, OpenMeter, Place};
 use crate::parts::repeats::Meets;
 use crate::survival::{BANDS, Loss, Risk};
-use crate::{Event, Exchanges, Fates, Gate, Meter, NewBands, Sample, Structure};
+use crate::{Event, Fates, Gate, Meter, NewBands, Sample, Structure, Terms};
 use dwell_types::{Nanos, Timestamp, hash};
 use std::fmt;
 
@@ -30,7 +30,7 @@ impl std::error::Error for HorizonError {}
 /// A table of the open requests that are within their horizons.
 #[derive(Clone, Debug)]
 pub struct Horizon {
-    exchanges: Exchanges,
+    terms: Terms,
     curve: Curve,
     open: Open,
     /// The most entries within the bound.
@@ -95,23 +95,23 @@ impl Horizon {
 
     /// An empty table of at most `bytes`, not including the counts of the series. `has_tokens`: whether to store
     /// tokens.
-    pub fn new(bytes: usize, has_tokens: bool, exchanges: Exchanges) -> Result<Self, HorizonError> {
+    pub fn new(bytes: usize, has_tokens: bool, terms: Terms) -> Result<Self, HorizonError> {
         if bytes < Self::LEAST_BYTES {
             return Err(HorizonError { given: bytes, needed: Self::LEAST_BYTES });
         }
-        let gate = Gate::new(hash::word(exchanges.seed, 2), 1.0);
-        let (open, room) = Open::bounded(bytes, exchanges.tags, has_tokens, gate);
-        let tags = usize::from(exchanges.tags);
+        let gate = Gate::new(hash::word(terms.seed, 2), 1.0);
+        let (open, room) = Open::bounded(bytes, terms.tags, has_tokens, gate);
+        let tags = usize::from(terms.tags);
         Ok(Self {
-            exchanges,
-            curve: Curve::open(gate, exchanges.expiry),
+            terms,
+            curve: Curve::open(gate, terms.expiry),
             open,
             room,
             chooser: Chooser::default(),
             by_tag: vec![AtRisk::default(); tags],
             each: [0.0; BANDS],
             unfolded: 0,
-            fates: Fates::none(exchanges.tags),
+            fates: Fates::none(terms.tags),
             until_choice: 0,
             began: None,
             latest: Timestamp::MIN,
@@ -205,8 +205,8 @@ impl Horizon {
         let met = self.open.look(at, request.at);
         let fates = &mut self.fates[usize::from(met.tag)];
         let is_gone = !self.curve.keeps(request.id, met.since_last);
-        match met.meets(self.exchanges.expiry, self.exchanges.repeat) {
-            Meets::Ignorable if !is_gone => self.open.ignore(at, &met, request.at, self.exchanges.repeat),
+        match met.meets(self.terms.expiry, self.terms.repeat) {
+            Meets::Ignorable if !is_gone => self.open.ignore(at, &met, request.at, self.terms.repeat),
             Meets::Open if !is_gone => {
                 fates.repeat();
                 let is_noted = self.repeat(at, request, request.at);
@@ -289,7 +289,7 @@ impl Horizon {
 
     /// Drops requests beyond their horizons; returns how many stay, by band of age.
     fn sweep(&mut self, now: Timestamp) -> [u32; BANDS] {
-        let Exchanges { expiry, repeat, .. } = self.exchanges;
+        let Terms { expiry, repeat, .. } = self.terms;
         let (remembered, curve, fates) = (repeat.remembers(expiry), &self.curve, &mut self.fates);
         let mut ages = [0; BANDS];
         self.open.retain(now, |slots, at, wait| {
@@ -315,7 +315,7 @@ impl Horizon {
             self.count(response.tag, last);
             return None;
         }
-        let in_time = found.filter(|(_, wait)| !wait.is_older(self.exchanges.expiry));
+        let in_time = found.filter(|(_, wait)| !wait.is_older(self.terms.expiry));
         let answered = in_time.map(|(at, wait)| (at, wait, wait.sample(response)));
         let in_time = |sample: &Sample| self.curve.band(sample.since_last) <= last;
         let Some((at, wait, (sample, is_resolved))) = answered.filter(|(_, _, (sample, _))| in_time(sample)) else {
@@ -324,7 +324,7 @@ impl Horizon {
         };
         let band = self.curve.band(sample.since_last);
         self.count(response.tag, band);
-        self.open.close(at, &wait, response.at, self.exchanges.repeat);
+        self.open.close(at, &wait, response.at, self.terms.repeat);
         self.fates[usize::from(wait.tag)].answer(is_resolved);
         let sample = sample.weighted(self.curve.weight(band));
         let sample = if sample.is_ambiguous() { self.repeated(sample, (band, last)) } else { sample };
@@ -485,7 +485,7 @@ impl Meter for Horizon {
 
     fn fates(&self) -> Vec<Fates> {
         let mut fates = self.fates.clone();
-        self.open.count_open(&mut fates, self.latest, self.exchanges.expiry);
+        self.open.count_open(&mut fates, self.latest, self.terms.expiry);
         fates
     }
 
@@ -512,14 +512,14 @@ mod tests {
     use super::*;
     use crate::distribution::{Ambiguous, DelayStore};
     use crate::test_support::{
-        assert_batches_agree, assert_exact, assert_nothing_is_lost_unsaid, exchanges, feed, request, response, take,
+        assert_batches_agree, assert_exact, assert_nothing_is_lost_unsaid, feed, request, response, take, terms,
     };
     use dwell_types::{ExchangeId, Match};
 
     const SLOT: usize = 13;
 
     fn horizon(bytes: usize, matching: Match) -> Horizon {
-        Horizon::new(bytes, true, exchanges(matching, Nanos::from_secs(100))).unwrap()
+        Horizon::new(bytes, true, terms(matching, Nanos::from_secs(100))).unwrap()
     }
 
     /// In a small table the free slots may be out of reach, so that a request finds none: then thresholds fall, and the
@@ -755,9 +755,9 @@ mod tests {
 
     #[test]
     fn too_little_memory_is_refused() {
-        let exchanges = exchanges(Match::Dns, Nanos::from_secs(1));
+        let terms = terms(Match::Dns, Nanos::from_secs(1));
         let needed = Horizon::LEAST_BYTES;
-        assert!(Horizon::new(needed, true, exchanges).is_ok());
-        assert_eq!(Horizon::new(needed - 1, true, exchanges).unwrap_err(), HorizonError { given: needed - 1, needed });
+        assert!(Horizon::new(needed, true, terms).is_ok());
+        assert_eq!(Horizon::new(needed - 1, true, terms).unwrap_err(), HorizonError { given: needed - 1, needed });
     }
 }

@@ -5,7 +5,7 @@ use crate::parts::array::{ArraySlot, count_open, count_overwritten};
 use crate::parts::batch::{BATCH, CACHED_BYTES, prefetch};
 use crate::parts::lapse::Swept;
 use crate::parts::repeats::Meets;
-use crate::{Event, Exchanges, Fates, Gate, Meter, Sample, Structure};
+use crate::{Event, Fates, Gate, Meter, Sample, Structure, Terms};
 use dwell_types::{Timestamp, hash};
 use std::fmt;
 
@@ -35,7 +35,7 @@ impl std::error::Error for MisError {}
 /// Fridges that share a stream: multiple importance sampling.
 #[derive(Clone, Debug)]
 pub struct Mis {
-    exchanges: Exchanges,
+    terms: Terms,
     eras: Eras,
     /// Open with probability *R*.
     gate: Gate,
@@ -63,31 +63,31 @@ impl Mis {
     pub(crate) const REST_BYTES: usize = Eras::BYTES + size_of::<Tuning>();
 
     /// Empty fridges with fingerprints of 1 to 32 bits.
-    pub fn new(ladder: Ladder, fingerprint_bits: u32, exchanges: Exchanges) -> Result<Self, MisError> {
+    pub fn new(ladder: Ladder, fingerprint_bits: u32, terms: Terms) -> Result<Self, MisError> {
         if !(1..=32).contains(&fingerprint_bits) {
             return Err(MisError::FingerprintBits(fingerprint_bits));
         }
         let slots: u64 = ladder.rungs().iter().map(|rung| u64::from(rung.slots)).sum();
         let slots = u32::try_from(slots).map_err(|_| MisError::Slots(slots))?;
         Ok(Self {
-            exchanges,
-            gate: Gate::new(hash::word(exchanges.seed, 2), ladder.probability()),
+            terms,
+            gate: Gate::new(hash::word(terms.seed, 2), ladder.probability()),
             slots: vec![Slot::default(); slots as usize],
             inserted: 0,
             looked: 0,
             tuning: None,
-            fates: Fates::none(exchanges.tags),
+            fates: Fates::none(terms.tags),
             latest: Timestamp::MIN,
-            eras: Eras::new(ladder, fingerprint_bits, exchanges.seed),
+            eras: Eras::new(ladder, fingerprint_bits, terms.seed),
         })
     }
 
     /// Empty fridges that search their lifetimes while they run, by least predicted variance
     /// ([`Ladder::least_variance`]); they begin as [`Ladder::spread`].
-    pub fn adaptive(slots: u32, fingerprint_bits: u32, exchanges: Exchanges) -> Result<Self, MisError> {
+    pub fn adaptive(slots: u32, fingerprint_bits: u32, terms: Terms) -> Result<Self, MisError> {
         let ladder = Ladder::spread(slots).map_err(MisError::Ladder)?;
-        let tuning = Some(Box::new(Tuning::new(slots, exchanges.expiry)));
-        Ok(Self { tuning, ..Self::new(ladder, fingerprint_bits, exchanges)? })
+        let tuning = Some(Box::new(Tuning::new(slots, terms.expiry)));
+        Ok(Self { tuning, ..Self::new(ladder, fingerprint_bits, terms)? })
     }
 
     /// Slots of all fridges.
@@ -136,7 +136,7 @@ impl Mis {
         self.latest = self.latest.max(request.at);
         let Place { at, fingerprint } = self.eras.place(request.id);
         let slot = &mut self.slots[at];
-        match slot.waiting.meets(fingerprint, request.at, &self.exchanges) {
+        match slot.waiting.meets(fingerprint, request.at, &self.terms) {
             Meets::Ignorable => (),
             Meets::Open => {
                 slot.waiting.repeat(request);
@@ -148,7 +148,7 @@ impl Mis {
                     tuning.scouts.request(request.id, request.at);
                 }
                 self.inserted = self.inserted.wrapping_add(1);
-                count_overwritten(&mut self.fates, &slot.waiting, request.at, self.exchanges.expiry);
+                count_overwritten(&mut self.fates, &slot.waiting, request.at, self.terms.expiry);
                 *slot = Slot { waiting: ArraySlot::new(fingerprint, request), inserted: self.inserted };
                 self.fates[usize::from(request.tag)].seen += 1;
             }
@@ -168,9 +168,9 @@ impl Mis {
         })?;
         let slot = &mut self.slots[at];
         let found = *slot;
-        slot.waiting.close(self.exchanges.repeat);
+        slot.waiting.close(self.terms.repeat);
         let fates = &mut self.fates[found.waiting.tag()];
-        if found.waiting.is_older(response.at, self.exchanges.expiry) {
+        if found.waiting.is_older(response.at, self.terms.expiry) {
             fates.expired += 1;
             return None;
         }
@@ -221,7 +221,7 @@ impl Swept for Mis {
 
     /// Frees the slots of expired requests.
     fn drop_old(&mut self, now: Timestamp) {
-        let (expiry, fates) = (self.exchanges.expiry, &mut self.fates);
+        let (expiry, fates) = (self.terms.expiry, &mut self.fates);
         self.slots.iter_mut().for_each(|slot| slot.waiting.let_go_if_old(now, expiry, fates));
     }
 }
@@ -255,7 +255,7 @@ impl Meter for Mis {
 
     fn fates(&self) -> Vec<Fates> {
         let mut fates = self.fates.clone();
-        count_open(&mut fates, self.slots.iter().map(|slot| &slot.waiting), self.latest, self.exchanges.expiry);
+        count_open(&mut fates, self.slots.iter().map(|slot| &slot.waiting), self.latest, self.terms.expiry);
         fates
     }
 
@@ -284,12 +284,12 @@ impl Meter for Mis {
 mod tests {
     use super::super::Rung;
     use super::*;
-    use crate::test_support::{assert_has_all_fates, beside_exact, exchanges, request, response};
+    use crate::test_support::{assert_has_all_fates, beside_exact, request, response, terms};
     use dwell_types::{ExchangeId, Match, Nanos};
 
     fn mis(rungs: &[(u32, f64)], matching: Match) -> Mis {
         let rungs = rungs.iter().map(|&(slots, probability)| Rung { slots, probability }).collect();
-        Mis::new(Ladder::new(rungs).unwrap(), 32, exchanges(matching, Nanos::from_secs(100))).unwrap()
+        Mis::new(Ladder::new(rungs).unwrap(), 32, terms(matching, Nanos::from_secs(100))).unwrap()
     }
 
     #[test]
@@ -347,10 +347,10 @@ mod tests {
 
     #[test]
     fn nonsense_parameters_are_refused() {
-        let exchanges = exchanges(Match::Dns, Nanos::from_secs(1));
+        let terms = terms(Match::Dns, Nanos::from_secs(1));
         let ladder = |slots| Ladder::new(vec![Rung { slots, probability: 0.5 }; 2]).unwrap();
-        assert_eq!(Mis::new(ladder(2), 0, exchanges).unwrap_err(), MisError::FingerprintBits(0));
-        assert_eq!(Mis::new(ladder(2), 33, exchanges).unwrap_err(), MisError::FingerprintBits(33));
-        assert_eq!(Mis::new(ladder(1 << 31), 32, exchanges).unwrap_err(), MisError::Slots(1 << 32));
+        assert_eq!(Mis::new(ladder(2), 0, terms).unwrap_err(), MisError::FingerprintBits(0));
+        assert_eq!(Mis::new(ladder(2), 33, terms).unwrap_err(), MisError::FingerprintBits(33));
+        assert_eq!(Mis::new(ladder(1 << 31), 32, terms).unwrap_err(), MisError::Slots(1 << 32));
     }
 }

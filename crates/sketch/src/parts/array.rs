@@ -5,7 +5,7 @@
 
 use crate::parts::lapse::ShortTime;
 use crate::parts::repeats::{Meets, Tokens, byte, pack, unpack};
-use crate::{Event, Exchanges, Fates, Sample};
+use crate::{Event, Fates, Sample, Terms};
 use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp, hash};
 
 /// One slot of an array: 20 bytes.
@@ -70,11 +70,11 @@ impl ArraySlot {
 
     /// How a request with this fingerprint relates to the entry.
     #[inline]
-    pub(crate) fn meets(&self, fingerprint: u32, at: Timestamp, exchanges: &Exchanges) -> Meets {
-        if self.fingerprint != fingerprint || self.state == State::Free || self.is_older(at, exchanges.expiry) {
+    pub(crate) fn meets(&self, fingerprint: u32, at: Timestamp, terms: &Terms) -> Meets {
+        if self.fingerprint != fingerprint || self.state == State::Free || self.is_older(at, terms.expiry) {
             return Meets::Other;
         }
-        Meets::equal(self.is_open(), exchanges.repeat)
+        Meets::equal(self.is_open(), terms.repeat)
     }
 
     /// Time from the last equal request to `at`.
@@ -174,7 +174,7 @@ impl Places {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_support::{exchanges, request, response};
+    use crate::test_support::{request, response, terms};
     use dwell_types::Match;
 
     #[test]
@@ -194,7 +194,7 @@ mod tests {
     fn repeats_are_told_by_rule_and_age() {
         let mut waiting = ArraySlot::new(7, &Event { token: 5, ..request(1, 0) });
         let met =
-            |w: &ArraySlot, matching, at| w.meets(7, Timestamp::from_nanos(at), &exchanges(matching, Nanos::new(100)));
+            |w: &ArraySlot, matching, at| w.meets(7, Timestamp::from_nanos(at), &terms(matching, Nanos::new(100)));
         assert_eq!(met(&waiting, Match::Dns, 50), Meets::Open);
         assert_eq!(met(&waiting, Match::TcpTs, 50), Meets::Ignorable);
         assert_eq!(met(&waiting, Match::Dns, 101), Meets::Other);

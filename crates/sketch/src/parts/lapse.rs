@@ -1,7 +1,7 @@
 //! Times of which a table stores 48 bits: ages are unambiguous up to 39 h, and beyond 78 h entries look young again.
 //! None becomes as old as that in a table that is swept according to these rules.
 
-use crate::{Event, Exchanges};
+use crate::{Event, Terms};
 use dwell_types::{Nanos, Timestamp};
 
 /// Bits of a time in nanoseconds that a slot stores.
@@ -36,7 +36,7 @@ impl ShortTime {
 /// A table is swept whenever time passes a multiple of this, 2.4 h. A request that has lasted the longest permitted
 /// time still looks old for twice this.
 const STEP: Nanos = Nanos::new(1 << 43);
-const _: () = assert!(2 * (Exchanges::LONGEST_WAIT.get() + STEP.get()) < 1 << TIME_BITS);
+const _: () = assert!(2 * (Terms::LONGEST_WAIT.get() + STEP.get()) < 1 << TIME_BITS);
 
 /// A meter whose table stores such times.
 pub(crate) trait Swept {
@@ -115,7 +115,7 @@ fn end_of_step(latest: Timestamp) -> Option<Timestamp> {
 /// Moments, at most [`STEP`] apart, at which to sweep as time passes from one to another; no more than it takes until
 /// everything has expired. Empty if nothing was seen before.
 fn between(latest: Timestamp, now: Timestamp) -> impl Iterator<Item = Timestamp> {
-    const ENOUGH: i64 = Exchanges::LONGEST_WAIT.get() / STEP.get() + 2;
+    const ENOUGH: i64 = Terms::LONGEST_WAIT.get() / STEP.get() + 2;
     let is_passed = latest > Timestamp::MIN && end_of_step(latest).is_some_and(|end| now >= end);
     let steps = (1..ENOUGH).map(move |step| latest + Nanos::new(step * STEP.get()));
     steps.take_while(move |&at| at < now).chain([now]).filter(move |_| is_passed)
@@ -131,7 +131,7 @@ mod tests {
     use crate::rivals::ddbf::{self, Ddbf};
     use crate::rivals::hash_sample::{HashSample, Lifetime};
     use crate::rivals::simple::{self, Overwrite, Simple};
-    use crate::test_support::{exchanges, request, response};
+    use crate::test_support::{request, response, terms};
     use crate::{Meter, Sample};
     use dwell_types::Match;
 
@@ -215,7 +215,7 @@ mod tests {
         let wraps = 1i64 << TIME_BITS;
         for hours in [1, 36] {
             let expiry = hours * HOUR;
-            let all = exchanges(Match::Dns, Nanos::new(expiry));
+            let all = terms(Match::Dns, Nanos::new(expiry));
             for (number, make) in METERS.into_iter().enumerate() {
                 let young = [expiry / 2, expiry / 16 * 15];
                 let old = [expiry + expiry / 8, wraps - expiry, wraps - 1, wraps + 1, wraps + expiry / 2, 64 * expiry];
@@ -234,7 +234,7 @@ mod tests {
         let wraps = 1i64 << TIME_BITS;
         for (behind, hours) in (0..8).flat_map(|behind| [(behind, 1), (behind, 36)]) {
             let expiry = hours * HOUR;
-            let all = exchanges(Match::Dns, Nanos::new(expiry));
+            let all = terms(Match::Dns, Nanos::new(expiry));
             for (number, make) in METERS.into_iter().enumerate() {
                 for pause in [expiry / 2, wraps - expiry - 9, wraps - expiry / 2] {
                     let (mut meter, mut samples) = (make(all), Vec::new());
@@ -257,7 +257,7 @@ mod tests {
     #[test]
     fn a_wild_time_stops_no_sweeps() {
         let wraps = 1i64 << TIME_BITS;
-        let all = exchanges(Match::Dns, Nanos::new(HOUR));
+        let all = terms(Match::Dns, Nanos::new(HOUR));
         for (number, make) in METERS.into_iter().take(6).enumerate() {
             let (mut meter, mut samples) = (make(all), Vec::new());
             let mut others = |from: i64, ahead: i64| {
@@ -273,7 +273,7 @@ mod tests {
         }
     }
 
-    const METERS: [fn(Exchanges) -> Box<dyn Meter>; 7] = [
+    const METERS: [fn(Terms) -> Box<dyn Meter>; 7] = [
         |all| Box::new(Horizon::new(1 << 16, true, all).unwrap()),
         |all| Box::new(HashSample::new(1 << 16, true, Lifetime::Given(all.expiry), all).unwrap()),
         |all| Box::new(Simple::new(SIMPLE, all).unwrap()),

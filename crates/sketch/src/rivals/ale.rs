@@ -10,7 +10,7 @@
 //! all filters move to the next older bucket; the oldest are discarded. With [`Widths::Exponential`] bucket *i* moves
 //! only every 2^(*i* − 1) *w* seconds and is added to the contents of the next one. A response searches the buckets
 //! from the present one back, takes the first in which all its counters are set, and decrements them there. Delays must
-//! not exceed *t*_max ([`Exchanges::expiry`]), which must be known beforehand: one that is longer, by up to *w* or in
+//! not exceed *t*_max ([`Terms::expiry`]), which must be known beforehand: one that is longer, by up to *w* or in
 //! ALE-E by up to *t*_max, may still be found; any longer one is lost or matched falsely. Ids of different exchanges
 //! differ. Times may jump ahead; one that goes back counts as the beginning of the present bucket.
 //!
@@ -47,7 +47,7 @@ use crate::parts::counters::Counters;
 use crate::parts::filters::{
     self, Counts, FiltersError, GivenFilters, LEAST_FILTERS, LEAST_PLACES, MOST_FILTERS, MOST_HASHES,
 };
-use crate::{Event, Exchanges, Fates, Meter, Sample, Structure};
+use crate::{Event, Fates, Meter, Sample, Structure, Terms};
 use dwell_types::{ExchangeId, Nanos, Timestamp, hash};
 
 /// The widths of the buckets.
@@ -59,7 +59,7 @@ pub enum Widths {
     Exponential,
 }
 
-/// The parameters of a window of buckets. The longest delay *t*_max is [`Exchanges::expiry`].
+/// The parameters of a window of buckets. The longest delay *t*_max is [`Terms::expiry`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
     /// The variant.
@@ -162,7 +162,7 @@ struct Bucket {
 
 impl Ale {
     /// An empty window.
-    pub fn new(params: Params, exchanges: Exchanges) -> Result<Self, FiltersError> {
+    pub fn new(params: Params, terms: Terms) -> Result<Self, FiltersError> {
         let Params { widths, buckets, counters, hashes } = params;
         let most = if widths == Widths::Uniform { MOST_FILTERS } else { MOST_EXPONENTIAL };
         FiltersError::check_filters(buckets.saturating_add(1), most)?;
@@ -170,20 +170,20 @@ impl Ale {
             return Err(FiltersError::Places { given: 0, least: Counters::BITS });
         }
         FiltersError::check_hashes(hashes)?;
-        FiltersError::check_longest(exchanges.expiry)?;
+        FiltersError::check_longest(terms.expiry)?;
         Ok(Self {
             params,
             buckets: vec![
                 Bucket { counters: Counters::resettable(counters), begin: i64::MIN, is_empty: true };
                 buckets as usize + 1
             ],
-            width: exchanges.expiry.get().unsigned_abs().div_ceil(params.least_span() as u64) as i64,
+            width: terms.expiry.get().unsigned_abs().div_ceil(params.least_span() as u64) as i64,
             tick: i64::MIN,
             next: Timestamp::MIN,
             turn_begin: i64::MIN,
-            start: hash::start(hash::word(exchanges.seed, 1)),
+            start: hash::start(hash::word(terms.seed, 1)),
             places: Vec::with_capacity(hashes as usize),
-            counts: Counts::new(exchanges.tags),
+            counts: Counts::new(terms.tags),
         })
     }
 
@@ -351,14 +351,14 @@ mod tests {
     use super::*;
     use crate::rivals::bloomtime;
     use crate::rivals::timebloom::TimeBloom;
-    use crate::test_support::{exchanges, request, response};
+    use crate::test_support::{request, response, terms};
     use dwell_types::Match;
 
     const LONGEST: i64 = 1 << 20;
 
     fn ale(widths: Widths, buckets: u32, counters: u32) -> Ale {
         let params = Params { widths, buckets, counters, hashes: 4 };
-        Ale::new(params, exchanges(Match::Dns, Nanos::new(LONGEST))).unwrap()
+        Ale::new(params, terms(Match::Dns, Nanos::new(LONGEST))).unwrap()
     }
 
     /// Requests 977 ns apart; nine of ten are answered, after delays up to the longest, uniform on a logarithmic scale.
@@ -476,10 +476,10 @@ mod tests {
     #[test]
     fn uniform_buckets_are_the_slots_of_the_ring() {
         let mut ale = ale(Widths::Uniform, 63, 1 << 16);
-        let exchanges = exchanges(Match::Dns, Nanos::new(LONGEST));
+        let terms = terms(Match::Dns, Nanos::new(LONGEST));
         let given = GivenFilters { filters: Some(64), bits: Some(1 << 16), hashes: None };
-        let params = bloomtime::budget(1 << 20, exchanges.expiry, Some(1e6), &given).unwrap();
-        let mut ring = TimeBloom::new(params, exchanges).unwrap();
+        let params = bloomtime::budget(1 << 20, terms.expiry, Some(1e6), &given).unwrap();
+        let mut ring = TimeBloom::new(params, terms).unwrap();
         assert_eq!(Nanos::new(ale.width), ring.slot_width());
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         for (event, _) in stream(3_000) {
@@ -505,23 +505,22 @@ mod tests {
 
     #[test]
     fn budgets_are_kept_and_used() {
-        let exchanges = exchanges(Match::Dns, Nanos::from_secs(8));
+        let terms = terms(Match::Dns, Nanos::from_secs(8));
         for widths in [Widths::Uniform, Widths::Exponential] {
-            assert_eq!(Params::budget(1 << 10, widths, exchanges.expiry, None, &GivenFilters::default()), None);
+            assert_eq!(Params::budget(1 << 10, widths, terms.expiry, None, &GivenFilters::default()), None);
             for bytes in [Params::LEAST_BYTES, 20_000, 49_152, 1 << 20] {
-                let params = Params::budget(bytes, widths, exchanges.expiry, None, &GivenFilters::default()).unwrap();
-                let ale = Ale::new(params, exchanges).unwrap();
+                let params = Params::budget(bytes, widths, terms.expiry, None, &GivenFilters::default()).unwrap();
+                let ale = Ale::new(params, terms).unwrap();
                 let held = ale.state_bytes() - ale.counts.state_bytes();
                 assert!(held <= bytes && held + 512 + 8 * ale.buckets.len() >= bytes, "{widths:?}: {held} of {bytes}");
             }
         }
         assert_eq!(
-            Params::budget(Params::LEAST_BYTES - 1, Widths::Uniform, exchanges.expiry, None, &GivenFilters::default()),
+            Params::budget(Params::LEAST_BYTES - 1, Widths::Uniform, terms.expiry, None, &GivenFilters::default()),
             None
         );
         let uniform = |rate| {
-            let params =
-                Params::budget(49_152, Widths::Uniform, exchanges.expiry, rate, &GivenFilters::default()).unwrap();
+            let params = Params::budget(49_152, Widths::Uniform, terms.expiry, rate, &GivenFilters::default()).unwrap();
             (params.buckets, params.hashes)
         };
         // 94,000 counters: 8 per request in the window at 1,500 requests per second, hardly any at 100,000.
@@ -531,7 +530,7 @@ mod tests {
     #[test]
     fn nonsense_parameters_are_refused() {
         let good = Params { widths: Widths::Exponential, buckets: 20, counters: 1, hashes: 64 };
-        let error = |params, longest| Ale::new(params, exchanges(Match::Dns, Nanos::new(longest))).unwrap_err();
+        let error = |params, longest| Ale::new(params, terms(Match::Dns, Nanos::new(longest))).unwrap_err();
         for buckets in [0, 21] {
             assert_eq!(error(Params { buckets, ..good }, 1), FiltersError::Filters { given: buckets + 1, most: 21 });
         }
@@ -544,6 +543,6 @@ mod tests {
         for longest in [i64::MIN, 0, i64::MAX] {
             assert_eq!(error(good, longest), FiltersError::Longest(Nanos::new(longest)));
         }
-        assert!(Ale::new(good, exchanges(Match::Dns, Nanos::new(1))).is_ok());
+        assert!(Ale::new(good, terms(Match::Dns, Nanos::new(1))).is_ok());
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! **Model**: a request writes its time into its *k* cells, overwriting what is there, and increments their counts. A
 //! response whose counts are all above zero takes the oldest of the *k* times. If that is younger than *t*_max
-//! ([`Exchanges::expiry`]; the paper's *vt*), it is a match and the counts are decremented (explicit deletion); else
+//! ([`Terms::expiry`]; the paper's *vt*), it is a match and the counts are decremented (explicit deletion); else
 //! the response is discarded, and only the counts of the cells with younger times are decremented (implicit deletion).
 //! *t*_max must be known beforehand. Ids of different exchanges differ. A time that goes back counts as the latest one.
 //!
@@ -36,10 +36,10 @@
 
 use crate::parts::counters::Counters;
 use crate::parts::filters::{self, Counts, FiltersError, GivenFilters, LEAST_PLACES};
-use crate::{Event, Exchanges, Fates, Meter, Sample, Structure};
+use crate::{Event, Fates, Meter, Sample, Structure, Terms};
 use dwell_types::{ExchangeId, Nanos, Timestamp, hash};
 
-/// The parameters of a filter. The longest delay *t*_max is [`Exchanges::expiry`].
+/// The parameters of a filter. The longest delay *t*_max is [`Terms::expiry`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Params {
     /// *n*: cells, at least one.
@@ -104,9 +104,9 @@ const OLD_LOG2: u32 = 30;
 
 impl Ddbf {
     /// An empty filter.
-    pub fn new(params: Params, exchanges: Exchanges) -> Result<Self, FiltersError> {
+    pub fn new(params: Params, terms: Terms) -> Result<Self, FiltersError> {
         let Params { cells, hashes } = params;
-        let longest = exchanges.expiry;
+        let longest = terms.expiry;
         if cells == 0 {
             return Err(FiltersError::Places { given: 0, least: CELL_BITS });
         }
@@ -118,9 +118,9 @@ impl Ddbf {
             unit_log2: (longest.get().unsigned_abs() >> 26).checked_ilog2().map_or(0, |log2| log2 + 1),
             times: vec![0; cells as usize],
             stored: Counters::new(cells),
-            start: hash::start(hash::word(exchanges.seed, 1)),
+            start: hash::start(hash::word(terms.seed, 1)),
             places: Vec::with_capacity(hashes as usize),
-            counts: Counts::new(exchanges.tags),
+            counts: Counts::new(terms.tags),
             latest: Timestamp::MIN,
         })
     }
@@ -259,20 +259,20 @@ impl Meter for Ddbf {
 mod tests {
     use super::*;
     use crate::exact::Exact;
-    use crate::test_support::{exchanges, request, response};
+    use crate::test_support::{request, response, terms};
     use dwell_types::Match;
 
     /// The unit of time is 128 ns.
     const LONGEST: Nanos = Nanos::from_secs(8);
 
     fn ddbf(cells: u32, hashes: u32) -> Ddbf {
-        Ddbf::new(Params { cells, hashes }, exchanges(Match::Dns, LONGEST)).unwrap()
+        Ddbf::new(Params { cells, hashes }, terms(Match::Dns, LONGEST)).unwrap()
     }
 
     /// With room, delays and counts equal those of the exact table, up to the unit of time.
     #[test]
     fn with_room_it_is_exact() {
-        let (mut ddbf, mut exact) = (ddbf(1 << 16, 8), Exact::new(exchanges(Match::Dns, LONGEST)));
+        let (mut ddbf, mut exact) = (ddbf(1 << 16, 8), Exact::new(terms(Match::Dns, LONGEST)));
         let (mut found, mut expected) = (Vec::new(), Vec::new());
         for i in 0..2_000u64 {
             let at = i as i64 * 50_007 - 20_000_000;
@@ -335,7 +335,7 @@ mod tests {
         assert_eq!(Params::budget(Params::LEAST_BYTES - 1, &GivenFilters::default()), None);
         for bytes in [Params::LEAST_BYTES, 12_345, 1 << 20] {
             let params = Params::budget(bytes, &GivenFilters::default()).unwrap();
-            let ddbf = Ddbf::new(params, exchanges(Match::Dns, LONGEST)).unwrap();
+            let ddbf = Ddbf::new(params, terms(Match::Dns, LONGEST)).unwrap();
             let held = ddbf.state_bytes() - ddbf.counts.state_bytes();
             assert!(held <= bytes && held + 72 > bytes, "{held} of {bytes}");
         }
@@ -344,7 +344,7 @@ mod tests {
     #[test]
     fn nonsense_parameters_are_refused() {
         let error = |cells, hashes, longest| {
-            Ddbf::new(Params { cells, hashes }, exchanges(Match::Dns, Nanos::new(longest))).unwrap_err()
+            Ddbf::new(Params { cells, hashes }, terms(Match::Dns, Nanos::new(longest))).unwrap_err()
         };
         assert_eq!(error(0, 1, 1), FiltersError::Places { given: 0, least: 36 });
         assert_eq!(error(1, 0, 1), FiltersError::Hashes(0));

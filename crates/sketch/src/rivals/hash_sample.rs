@@ -38,7 +38,7 @@ use crate::parts::repeats::Meets;
 use crate::parts::scouts::Scouts;
 use crate::parts::steps;
 use crate::parts::targets::slowest;
-use crate::{Event, Exchanges, Fates, Gate, Meter, Sample, Structure};
+use crate::{Event, Fates, Gate, Meter, Sample, Structure, Terms};
 use dwell_types::{Nanos, Timestamp, hash};
 use std::fmt;
 
@@ -96,7 +96,7 @@ impl std::error::Error for HashSampleError {}
 /// A table of the open requests that a closing gate admits.
 #[derive(Clone, Debug)]
 pub struct HashSample {
-    exchanges: Exchanges,
+    terms: Terms,
     /// How long a request is kept at present: at most the expiry.
     lifetime: Nanos,
     /// The multiple, if the lifetime is learnt.
@@ -127,12 +127,7 @@ impl HashSample {
 
     /// An empty table of at most `bytes`, not including the counts of the series. `has_tokens`: whether to store
     /// tokens.
-    pub fn new(
-        bytes: usize,
-        has_tokens: bool,
-        lifetime: Lifetime,
-        exchanges: Exchanges,
-    ) -> Result<Self, HashSampleError> {
+    pub fn new(bytes: usize, has_tokens: bool, lifetime: Lifetime, terms: Terms) -> Result<Self, HashSampleError> {
         let needed = Self::LEAST_BYTES;
         if bytes < needed {
             return Err(HashSampleError::Bytes { given: bytes, needed });
@@ -141,15 +136,15 @@ impl HashSample {
             Lifetime::Given(lifetime) if lifetime <= Nanos::ZERO => return Err(HashSampleError::Lifetime(lifetime)),
             Lifetime::Given(lifetime) => (lifetime, None),
             Lifetime::Learnt(multiple) if multiple >= 1.0 && multiple.is_finite() => {
-                (exchanges.expiry, Some(multiple as f32))
+                (terms.expiry, Some(multiple as f32))
             }
             Lifetime::Learnt(multiple) => return Err(HashSampleError::Multiple(multiple)),
         };
-        let gate = Gate::new(hash::word(exchanges.seed, 2), 1.0);
-        let (open, room) = Open::bounded(bytes, exchanges.tags, has_tokens, gate);
+        let gate = Gate::new(hash::word(terms.seed, 2), 1.0);
+        let (open, room) = Open::bounded(bytes, terms.tags, has_tokens, gate);
         Ok(Self {
-            exchanges,
-            lifetime: lifetime.min(exchanges.expiry),
+            terms,
+            lifetime: lifetime.min(terms.expiry),
             multiple,
             settled: Timestamp::MIN,
             gate,
@@ -159,8 +154,8 @@ impl HashSample {
             open,
             most_kept: room * 3 / 4,
             delays: Octaves::default(),
-            scouts: Scouts::new(exchanges.expiry),
-            fates: Fates::none(exchanges.tags),
+            scouts: Scouts::new(terms.expiry),
+            fates: Fates::none(terms.tags),
             began: None,
             latest: Timestamp::MIN,
             before: Timestamp::MAX,
@@ -178,8 +173,8 @@ impl HashSample {
     }
 
     /// Bytes of a table with this many slots.
-    pub(crate) fn table_bytes(slots: u32, has_tokens: bool, exchanges: &Exchanges) -> Result<usize, HashSampleError> {
-        let bytes = |slots: u32| Open::bytes_of(slots as usize, exchanges.tags, has_tokens);
+    pub(crate) fn table_bytes(slots: u32, has_tokens: bool, terms: &Terms) -> Result<usize, HashSampleError> {
+        let bytes = |slots: u32| Open::bytes_of(slots as usize, terms.tags, has_tokens);
         if bytes(slots) >= Self::LEAST_BYTES {
             return Ok(bytes(slots));
         }
@@ -223,15 +218,15 @@ impl HashSample {
     fn meet(&mut self, at: usize, request: &Event, now: Timestamp) {
         let met = self.open.look(at, request.at);
         let fates = &mut self.fates[usize::from(met.tag)];
-        match met.meets(self.lifetime, self.exchanges.repeat) {
-            Meets::Ignorable => self.open.ignore(at, &met, request.at, self.exchanges.repeat),
+        match met.meets(self.lifetime, self.terms.repeat) {
+            Meets::Ignorable => self.open.ignore(at, &met, request.at, self.terms.repeat),
             Meets::Open => {
                 fates.repeat();
                 self.repeat(at, request, now);
             }
             Meets::Other => {
                 if met.is_open() {
-                    fates.let_go(met.is_older(self.exchanges.expiry));
+                    fates.let_go(met.is_older(self.terms.expiry));
                 }
                 self.open.replace(at, &met, request);
                 self.fates[usize::from(request.tag)].seen += 1;
@@ -254,7 +249,7 @@ impl HashSample {
 
     /// Drops entries that are too old or not admitted any more; returns how many are kept.
     fn sweep(&mut self, now: Timestamp) -> usize {
-        let Self { lifetime, gate, exchanges: Exchanges { expiry, repeat, .. }, .. } = *self;
+        let Self { lifetime, gate, terms: Terms { expiry, repeat, .. }, .. } = *self;
         let (remembered, fates) = (repeat.remembers(lifetime), &mut self.fates);
         let mut kept = 0;
         self.open.retain(now, |slots, at, wait| {
@@ -280,7 +275,7 @@ impl HashSample {
         let mut delays = self.delays.clone();
         delays.complete(self.scouts.longer_than(self.lifetime.get() as f64, now));
         let Some(tail) = delays.tail() else { return };
-        let lifetime = Nanos::new((tail.get() as f64 * f64::from(multiple)) as i64).min(self.exchanges.expiry);
+        let lifetime = Nanos::new((tail.get() as f64 * f64::from(multiple)) as i64).min(self.terms.expiry);
         if lifetime > self.lifetime {
             self.settled = now + lifetime + lifetime;
         } else if !self.delays.is_known() || lifetime.get() > (now - began).get() / 2 || now < self.settled {
@@ -299,7 +294,7 @@ impl HashSample {
         if !wait.is_open() || wait.is_older(self.lifetime) {
             return None;
         }
-        self.open.close(at, &wait, response.at, self.exchanges.repeat);
+        self.open.close(at, &wait, response.at, self.terms.repeat);
         let (sample, is_resolved) = wait.sample(response);
         self.fates[usize::from(wait.tag)].answer(is_resolved);
         self.delays.update(sample.since_first, self.weight);
@@ -398,7 +393,7 @@ impl Meter for HashSample {
 
     fn fates(&self) -> Vec<Fates> {
         let mut fates = self.fates.clone();
-        self.open.count_open(&mut fates, self.latest, self.exchanges.expiry);
+        self.open.count_open(&mut fates, self.latest, self.terms.expiry);
         fates
     }
 
@@ -476,7 +471,7 @@ impl Octaves {
 mod tests {
     use super::*;
     use crate::test_support::{
-        assert_batches_agree, assert_exact, assert_nothing_is_lost_unsaid, exchanges, feed, request, response,
+        assert_batches_agree, assert_exact, assert_nothing_is_lost_unsaid, feed, request, response, terms,
     };
     use dwell_types::Match;
 
@@ -485,7 +480,7 @@ mod tests {
     const LONG: Lifetime = Lifetime::Given(Nanos::from_secs(100));
 
     fn table(bytes: usize, lifetime: Lifetime, matching: Match) -> HashSample {
-        HashSample::new(bytes, true, lifetime, exchanges(matching, Nanos::from_secs(100))).unwrap()
+        HashSample::new(bytes, true, lifetime, terms(matching, Nanos::from_secs(100))).unwrap()
     }
 
     /// While nothing was dropped, samples and counts equal those of the exact table.
@@ -502,9 +497,9 @@ mod tests {
     /// follow. A table of a given number of slots takes the bytes that are said.
     #[test]
     fn a_given_probability_is_the_most() {
-        let exchanges = exchanges(Match::Dns, Nanos::from_secs(100));
+        let terms = terms(Match::Dns, Nanos::from_secs(100));
         let sampled = |slots, probability| {
-            let bytes = HashSample::table_bytes(slots, true, &exchanges).unwrap();
+            let bytes = HashSample::table_bytes(slots, true, &terms).unwrap();
             let mut table = table(bytes, LONG, Match::Dns).with_probability(probability).unwrap();
             assert_eq!((table.slots(), table.probability()), (slots as usize, probability));
             let samples = feed(&mut table, 50_000, 30);
@@ -518,7 +513,7 @@ mod tests {
         // Of some 25,000 exchanges, 6 standard deviations (2·10⁻⁹) are 1,450. A weight of 1 must fail.
         assert!((found - 24_986.0).abs() < 1_450.0 && 0.3 * found < 23_000.0, "{found}");
         for given in [0, 41] {
-            let refused = HashSample::table_bytes(given, true, &exchanges);
+            let refused = HashSample::table_bytes(given, true, &terms);
             assert_eq!(refused, Err(HashSampleError::Slots { given, needed: 42 }));
         }
         let (closed, _) = sampled(128, 0.3);
@@ -654,19 +649,19 @@ mod tests {
 
     #[test]
     fn nonsense_parameters_are_refused() {
-        let exchanges = exchanges(Match::Dns, Nanos::from_secs(1));
+        let terms = terms(Match::Dns, Nanos::from_secs(1));
         let needed = 32 * 17 + 8;
         for lifetime in [LONG, Lifetime::Learnt(1.0)] {
-            let table = HashSample::new(needed, true, lifetime, exchanges).unwrap();
-            assert_eq!(table.lifetime(), exchanges.expiry, "at most the expiry");
+            let table = HashSample::new(needed, true, lifetime, terms).unwrap();
+            assert_eq!(table.lifetime(), terms.expiry, "at most the expiry");
         }
         for (bytes, lifetime, error) in [
             (needed - 1, LONG, HashSampleError::Bytes { given: needed - 1, needed }),
             (needed, Lifetime::Given(Nanos::ZERO), HashSampleError::Lifetime(Nanos::ZERO)),
             (needed, Lifetime::Learnt(0.5), HashSampleError::Multiple(0.5)),
         ] {
-            assert_eq!(HashSample::new(bytes, true, lifetime, exchanges).unwrap_err(), error);
+            assert_eq!(HashSample::new(bytes, true, lifetime, terms).unwrap_err(), error);
         }
-        assert!(HashSample::new(needed, true, Lifetime::Learnt(f64::NAN), exchanges).is_err());
+        assert!(HashSample::new(needed, true, Lifetime::Learnt(f64::NAN), terms).is_err());
     }
 }

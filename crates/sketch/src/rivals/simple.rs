@@ -32,7 +32,7 @@ use crate::parts::array::{ArraySlot, Places, count_open, count_overwritten};
 use crate::parts::batch::{BATCH, CACHED_BYTES, prefetch};
 use crate::parts::lapse::Swept;
 use crate::parts::repeats::Meets;
-use crate::{Event, Exchanges, Fates, Meter, Sample, Structure};
+use crate::{Event, Fates, Meter, Sample, Structure, Terms};
 use dwell_types::{Nanos, Timestamp, hash};
 use std::fmt;
 
@@ -92,7 +92,7 @@ impl std::error::Error for SimpleError {}
 /// An array of open requests, indexed by hash.
 #[derive(Clone, Debug)]
 pub struct Simple {
-    exchanges: Exchanges,
+    terms: Terms,
     overwrite: Overwrite,
     stages: Vec<Places>,
     slots: Vec<ArraySlot>,
@@ -107,7 +107,7 @@ impl Simple {
     pub const SLOT_BYTES: usize = size_of::<ArraySlot>();
 
     /// An empty array.
-    pub fn new(params: Params, exchanges: Exchanges) -> Result<Self, SimpleError> {
+    pub fn new(params: Params, terms: Terms) -> Result<Self, SimpleError> {
         let Params { slots, stages, fingerprint_bits, overwrite } = params;
         if !(1..=MOST_STAGES).contains(&stages) {
             return Err(SimpleError::Stages(stages));
@@ -124,13 +124,13 @@ impl Simple {
             return Err(SimpleError::Age(age));
         }
         let each = slots / stages;
-        let places = |k| Places::new(hash::word(exchanges.seed, u64::from(k)), k * each, each, fingerprint_bits);
+        let places = |k| Places::new(hash::word(terms.seed, u64::from(k)), k * each, each, fingerprint_bits);
         Ok(Self {
-            exchanges,
+            terms,
             overwrite,
             stages: (0..stages).map(places).collect(),
             slots: vec![ArraySlot::default(); (each * stages) as usize],
-            fates: Fates::none(exchanges.tags),
+            fates: Fates::none(terms.tags),
             latest: Timestamp::MIN,
         })
     }
@@ -154,7 +154,7 @@ impl Simple {
         for places in &self.stages {
             let (at, fingerprint) = places.of(request.id);
             let slot = &self.slots[at];
-            match slot.meets(fingerprint, request.at, &self.exchanges) {
+            match slot.meets(fingerprint, request.at, &self.terms) {
                 Meets::Ignorable => return,
                 Meets::Open => return self.repeat(at, request),
                 Meets::Other => (),
@@ -172,7 +172,7 @@ impl Simple {
 
     /// Whether it need not stay. What has expired must not: it would be found before an equal request in a later stage.
     fn is_overdue(&self, slot: &ArraySlot, now: Timestamp) -> bool {
-        let expiry = self.exchanges.expiry;
+        let expiry = self.terms.expiry;
         let most = match self.overwrite {
             Overwrite::Always => expiry,
             Overwrite::WhenOlder(age) => age.min(expiry),
@@ -189,7 +189,7 @@ impl Simple {
             return;
         };
         let old = std::mem::replace(&mut self.slots[at], ArraySlot::new(fingerprint, request));
-        count_overwritten(&mut self.fates, &old, request.at, self.exchanges.expiry);
+        count_overwritten(&mut self.fates, &old, request.at, self.terms.expiry);
     }
 
     fn repeat(&mut self, at: usize, request: &Event) {
@@ -211,9 +211,9 @@ impl Simple {
         let waits = |&(at, fingerprint): &(usize, u32)| self.slots[at].awaits(fingerprint);
         let (at, _) = self.stages.iter().map(|places| places.of(response.id)).find(waits)?;
         let waiting = self.slots[at];
-        self.slots[at].close(self.exchanges.repeat);
+        self.slots[at].close(self.terms.repeat);
         let fates = &mut self.fates[waiting.tag()];
-        if waiting.is_older(response.at, self.exchanges.expiry) {
+        if waiting.is_older(response.at, self.terms.expiry) {
             fates.expired += 1;
             return None;
         }
@@ -237,7 +237,7 @@ impl Swept for Simple {
 
     /// Frees the slots of expired requests.
     fn drop_old(&mut self, now: Timestamp) {
-        let (expiry, fates) = (self.exchanges.expiry, &mut self.fates);
+        let (expiry, fates) = (self.terms.expiry, &mut self.fates);
         self.slots.iter_mut().for_each(|slot| slot.let_go_if_old(now, expiry, fates));
     }
 }
@@ -266,7 +266,7 @@ impl Meter for Simple {
 
     fn fates(&self) -> Vec<Fates> {
         let mut fates = self.fates.clone();
-        count_open(&mut fates, self.slots.iter(), self.latest, self.exchanges.expiry);
+        count_open(&mut fates, self.slots.iter(), self.latest, self.terms.expiry);
         fates
     }
 
@@ -289,14 +289,14 @@ impl Meter for Simple {
 mod tests {
     use super::*;
     use crate::test_support::{
-        assert_exact, assert_expired_stays, assert_has_all_fates, exchanges, request, response, take,
+        assert_exact, assert_expired_stays, assert_has_all_fates, request, response, take, terms,
     };
     use dwell_types::Match;
 
     const GOOD: Params = Params { slots: 1 << 10, stages: 1, fingerprint_bits: 32, overwrite: Overwrite::Always };
 
     fn simple(params: Params, matching: Match) -> Simple {
-        Simple::new(params, exchanges(matching, Nanos::from_secs(100))).unwrap()
+        Simple::new(params, terms(matching, Nanos::from_secs(100))).unwrap()
     }
 
     /// In an array that is large enough, nothing is lost: samples and counts equal those of the exact table.
@@ -388,7 +388,7 @@ mod tests {
 
     #[test]
     fn nonsense_parameters_are_refused() {
-        let exchanges = exchanges(Match::Dns, Nanos::from_secs(1));
+        let terms = terms(Match::Dns, Nanos::from_secs(1));
         for (params, error) in [
             (Params { slots: 5, stages: 6, ..GOOD }, SimpleError::Slots { slots: 5, stages: 6 }),
             (Params { stages: 0, ..GOOD }, SimpleError::Stages(0)),
@@ -396,9 +396,9 @@ mod tests {
             (Params { fingerprint_bits: 33, ..GOOD }, SimpleError::FingerprintBits(33)),
             (Params { overwrite: Overwrite::WhenOlder(Nanos::ZERO), ..GOOD }, SimpleError::Age(Nanos::ZERO)),
         ] {
-            assert_eq!(Simple::new(params, exchanges).unwrap_err(), error);
+            assert_eq!(Simple::new(params, terms).unwrap_err(), error);
         }
-        let simple = Simple::new(Params { slots: 100, stages: 6, ..GOOD }, exchanges).unwrap();
+        let simple = Simple::new(Params { slots: 100, stages: 6, ..GOOD }, terms).unwrap();
         assert_eq!(simple.slots(), 96);
         assert_eq!(simple.state_bytes(), 96 * 20 + 6 * 24 + 2 * size_of::<Fates>());
     }
@@ -406,6 +406,6 @@ mod tests {
     #[test]
     fn what_has_expired_stays_so_when_it_is_overwritten() {
         let params = Params { slots: 1, stages: 1, fingerprint_bits: 32, overwrite: Overwrite::Always };
-        assert_expired_stays(Simple::new(params, exchanges(Match::Dns, Nanos::from_secs(100))).unwrap(), 0..);
+        assert_expired_stays(Simple::new(params, terms(Match::Dns, Nanos::from_secs(100))).unwrap(), 0..);
     }
 }

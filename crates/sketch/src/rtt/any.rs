@@ -10,7 +10,7 @@ use crate::rivals::ddbf::{self, Ddbf};
 use crate::rivals::hash_sample::{HashSample, Lifetime};
 use crate::rivals::simple::{self, Overwrite, Simple};
 use crate::rivals::timebloom::{self, Policy, TimeBloom};
-use crate::{Exchanges, Meter};
+use crate::{Meter, Terms};
 use dwell_types::{ExchangeId, Match, Timestamp};
 use std::fmt::Display;
 use std::ops::{Deref, DerefMut};
@@ -55,12 +55,7 @@ const LIFETIME: f64 = 2.0;
 
 impl AnyMeter {
     /// A meter for a rule, of the method in the settings, with tables of this many bytes.
-    pub(super) fn new(
-        settings: &Settings,
-        matching: Match,
-        bytes: usize,
-        exchanges: Exchanges,
-    ) -> Result<Self, SettingsError> {
+    pub(super) fn new(settings: &Settings, matching: Match, bytes: usize, terms: Terms) -> Result<Self, SettingsError> {
         let slots = settings.slots_in(bytes, matching);
         let has_tokens = matching.has_tokens();
         let parameters = &settings.parameters;
@@ -70,8 +65,8 @@ impl AnyMeter {
             simple::Params { slots, stages, fingerprint_bits, overwrite }
         };
         // Of filters: they find no longer delays, and their meter expects no later responses.
-        let (longest, rate) = (settings.longest_of(exchanges.expiry), parameters.rate);
-        let within = Exchanges { expiry: longest, ..exchanges };
+        let (longest, rate) = (settings.longest_of(terms.expiry), parameters.rate);
+        let within = Terms { expiry: longest, ..terms };
         let filters = &parameters.filters;
         let too_few = || SettingsError::Memory { given: bytes, needed: settings.method.least_table() };
         let ring = |params: Option<timebloom::Params>| other(TimeBloom::new(params.ok_or_else(too_few)?, within));
@@ -80,30 +75,28 @@ impl AnyMeter {
             other(Ale::new(params, within))
         };
         match settings.method {
-            Method::Exact => Ok(Self::Exact(Box::new(Exact::new(exchanges)))),
-            Method::Auto if bytes >= Roomy::LEAST_BYTES => {
-                boxed(Roomy::new(bytes, has_tokens, exchanges)).map(Self::Roomy)
-            }
-            Method::Auto => other(Horizon::new(bytes, has_tokens, exchanges)),
-            Method::Fridge | Method::Km => boxed(Fridge::new(settings.fridge(matching, slots), exchanges))
+            Method::Exact => Ok(Self::Exact(Box::new(Exact::new(terms)))),
+            Method::Auto if bytes >= Roomy::LEAST_BYTES => boxed(Roomy::new(bytes, has_tokens, terms)).map(Self::Roomy),
+            Method::Auto => other(Horizon::new(bytes, has_tokens, terms)),
+            Method::Fridge | Method::Km => boxed(Fridge::new(settings.fridge(matching, slots), terms))
                 .map(|fridge| if fridge.can_take_at_once() { Self::AtOnce(fridge) } else { Self::Other(fridge) }),
             Method::HashSample => {
                 let lifetime = parameters.longest.map_or(Lifetime::Learnt(LIFETIME), Lifetime::Given);
-                let table = HashSample::new(bytes, has_tokens, lifetime, exchanges);
+                let table = HashSample::new(bytes, has_tokens, lifetime, terms);
                 let probability = parameters.entry_probabilities.first().copied().unwrap_or(1.0);
                 other(table.and_then(|table| table.with_probability(probability)))
             }
-            Method::Simple => other(Simple::new(array(1, Overwrite::Always), exchanges)),
-            Method::Stages => other(Simple::new(array(4, Overwrite::WhenOlder(longest)), exchanges)),
+            Method::Simple => other(Simple::new(array(1, Overwrite::Always), terms)),
+            Method::Stages => other(Simple::new(array(4, Overwrite::WhenOlder(longest)), terms)),
             Method::Mis if parameters.entry_probabilities.is_empty() => {
-                other(Mis::adaptive(slots, fingerprint_bits, exchanges))
+                other(Mis::adaptive(slots, fingerprint_bits, terms))
             }
             Method::Mis => {
                 let probabilities = &parameters.entry_probabilities;
                 let slots = slots / probabilities.len() as u32;
                 let rungs = probabilities.iter().map(|&probability| Rung { slots, probability }).collect();
                 let ladder = Ladder::new(rungs).map_err(SettingsError::parameter)?;
-                other(Mis::new(ladder, fingerprint_bits, exchanges))
+                other(Mis::new(ladder, fingerprint_bits, terms))
             }
             Method::TimeBloom => {
                 let params = timebloom::Params::budget(bytes, longest, rate, filters, parameters.prior());
@@ -115,7 +108,7 @@ impl AnyMeter {
             Method::AleE => ale(Widths::Exponential),
             Method::Ddbf => other(Ddbf::new(ddbf::Params::budget(bytes, filters).ok_or_else(too_few)?, within)),
             Method::Dart => {
-                other(Dart::new(dart::Params::budget(bytes, &parameters.trackers()).ok_or_else(too_few)?, exchanges))
+                other(Dart::new(dart::Params::budget(bytes, &parameters.trackers()).ok_or_else(too_few)?, terms))
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Filters every observation of a rule: most concern nothing that the rule's meter holds.
 
 use super::Settings;
-use crate::{Exchanges, Gate, Meter};
+use crate::{Gate, Meter, Terms};
 use dwell_types::{ExchangeId, Leg, Match, Repeat, Sighting, Timestamp};
 
 // Responses without a recent request.
@@ -61,7 +61,7 @@ impl Door {
     /// expiry, if there is memory for that; and repeated requests, where equal ones are one exchange, once it does not:
     /// where it has dropped the first copy it would take the next one for another exchange, with a shorter delay.
     pub(super) fn new(settings: &Settings, matching: Match, meter: &dyn Meter) -> Self {
-        let Exchanges { tags, expiry, .. } = settings.exchanges(matching);
+        let Terms { tags, expiry, .. } = settings.terms(matching);
         let (is_bounded, remembers_all) = (settings.method.is_bounded(), meter.remembers_all());
         let asked = || Asked::within(settings.door_bytes(), expiry).filter(|_| remembers_all);
         let answered = || Answered::within(settings.door_bytes()).filter(|_| remembers_all);
@@ -235,7 +235,7 @@ mod tests {
     fn all_bytes_are_counted() {
         let door = |method, matching| {
             let settings = Settings { groups: 3, ..Settings::new(method, vec![matching], 2 << 20) };
-            Door::new(&settings, matching, &Exact::new(settings.exchanges(matching)))
+            Door::new(&settings, matching, &Exact::new(settings.terms(matching)))
         };
         let (counts, told, own) = (3 * 16, 3 * 8, size_of::<Futile>());
         assert_eq!(door(Method::Auto, Match::Dns).bytes(), counts);

@@ -162,10 +162,10 @@ impl RttMeter {
         let mut rules = Vec::with_capacity(settings.matches.len());
         let mut first_series = 0;
         for &matching in &settings.matches {
-            let exchanges = settings.exchanges(matching);
-            let tags = usize::from(exchanges.tags);
+            let terms = settings.terms(matching);
+            let tags = usize::from(terms.tags);
             let bytes = split.table(matching);
-            let meter = AnyMeter::new(settings, matching, bytes, exchanges)?;
+            let meter = AnyMeter::new(settings, matching, bytes, terms)?;
             doors[matching as usize] = Door::new(settings, matching, &*meter);
             rule_of[matching as usize] = rules.len() as u8;
             rules.push(Rule {
@@ -173,7 +173,7 @@ impl RttMeter {
                 meter,
                 legs: matching.legs(settings.has_inside),
                 first_series,
-                expiry: exchanges.expiry,
+                expiry: terms.expiry,
                 queue: vec![Event::NONE; split.batch].into(),
                 waiting: 0,
                 reported: vec![Fates::default(); if settings.has_intervals { tags } else { 0 }].into(),

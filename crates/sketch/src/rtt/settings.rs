@@ -1,5 +1,5 @@
 use super::{Method, Parameter, Parameters};
-use crate::Exchanges;
+use crate::Terms;
 use crate::distribution::{Ambiguous, DelayStore};
 use crate::fridge::Params;
 use crate::rivals::ale::{self, Widths};
@@ -24,7 +24,7 @@ pub struct Settings {
     pub method: Method,
     /// Bytes for everything together; ignored by unbounded methods.
     pub memory: usize,
-    /// Requests older than this are given up: above zero, and up to [`Exchanges::LONGEST_WAIT`]. `None` for what is usual
+    /// Requests older than this are given up: above zero, and up to [`Terms::LONGEST_WAIT`]. `None` for what is usual
     /// with each rule.
     pub expiry: Option<Nanos>,
     /// What is given of the method, only parameters that it has.
@@ -76,7 +76,7 @@ impl Settings {
             return Err(SettingsError::Series(self.series()));
         }
         let mut expiries = self.matches.iter().map(|&matching| self.expiry_of(matching));
-        if let Some(expiry) = expiries.find(|&expiry| expiry <= Nanos::ZERO || expiry > Exchanges::LONGEST_WAIT) {
+        if let Some(expiry) = expiries.find(|&expiry| expiry <= Nanos::ZERO || expiry > Terms::LONGEST_WAIT) {
             return Err(SettingsError::Expiry(expiry));
         }
         self.parameters.check(method)
@@ -84,7 +84,7 @@ impl Settings {
 
     /// Number of series of all rules together: legs × groups of each match.
     pub(super) fn series(&self) -> usize {
-        self.matches.iter().map(|&matching| usize::from(self.exchanges(matching).tags)).sum()
+        self.matches.iter().map(|&matching| usize::from(self.terms(matching).tags)).sum()
     }
 
     /// Number of groups that are distinguished: 1 to [`Series::GROUPS`].
@@ -127,9 +127,9 @@ impl Settings {
     }
 
     /// The parameters for a rule's meter.
-    pub(super) fn exchanges(&self, matching: Match) -> Exchanges {
+    pub(super) fn terms(&self, matching: Match) -> Terms {
         let legs = matching.legs(self.has_inside).len();
-        Exchanges {
+        Terms {
             // At most 5 legs of 2¹³ groups.
             tags: legs as u16 * self.distinct_groups(),
             repeat: matching.repeat(),
@@ -153,7 +153,7 @@ impl Settings {
     pub(super) fn slots_in(&self, bytes: usize, matching: Match) -> u32 {
         self.parameters.slots.unwrap_or_else(|| match self.method.slot_bytes() {
             Some((slot, rest)) => u32::try_from(bytes.saturating_sub(rest) / slot).unwrap_or(u32::MAX),
-            None => self.fridge(matching, 0).fitting(bytes, &self.exchanges(matching)).slots,
+            None => self.fridge(matching, 0).fitting(bytes, &self.terms(matching)).slots,
         })
     }
 
@@ -180,11 +180,11 @@ impl Settings {
         Ok(match self.method.slot_bytes() {
             Some((slot, rest)) => slots as usize * slot + rest,
             None if self.method == Method::HashSample => {
-                HashSample::table_bytes(slots, matching.has_tokens(), &self.exchanges(matching))
+                HashSample::table_bytes(slots, matching.has_tokens(), &self.terms(matching))
                     .map_err(SettingsError::parameter)?
             }
             None => {
-                self.fridge(matching, slots).table_bytes(&self.exchanges(matching)).map_err(SettingsError::parameter)?
+                self.fridge(matching, slots).table_bytes(&self.terms(matching)).map_err(SettingsError::parameter)?
             }
         })
     }
@@ -199,7 +199,7 @@ pub enum SettingsError {
     Match(Method, Match),
     /// More series (matches × legs × groups) than the store of delays supports.
     Series(usize),
-    /// An expiry that is not above zero, or longer than [`Exchanges::LONGEST_WAIT`].
+    /// An expiry that is not above zero, or longer than [`Terms::LONGEST_WAIT`].
     Expiry(Nanos),
     /// The rate must be a number above zero.
     Rate(f64),
@@ -245,7 +245,7 @@ impl fmt::Display for SettingsError {
                 write!(f, "{series} matches × legs × groups: expected at most {}", DelayStore::MOST_SERIES)
             }
             Self::Expiry(expiry) => {
-                write!(f, "an expiry of {expiry}: expected more than zero and at most {}", Exchanges::LONGEST_WAIT)
+                write!(f, "an expiry of {expiry}: expected more than zero and at most {}", Terms::LONGEST_WAIT)
             }
             Self::Rate(rate) => write!(f, "{rate} requests per second: expected a finite number above zero"),
             Self::Memory { given, needed } => {

@@ -70,7 +70,6 @@ pub struct Join {
     /// Why they do not, if a message was not the expected one.
     gap: Option<Unusable>,
     done: Vec<Joined>,
-    duplicates: u64,
     unjoined: u64,
     /// All intervals so far.
     total: Combined,
@@ -130,7 +129,7 @@ impl Join {
     /// Takes the sender's next summary, in the order of their numbers.
     pub fn sent(&mut self, summary: Summary) {
         match self.sender.place(&summary) {
-            Place::Again => return self.duplicates += 1,
+            Place::Again => return,
             Place::Next => {}
             Place::Gap => {
                 self.drop_sent(usize::MAX, self.sender.gap(&summary));
@@ -145,7 +144,7 @@ impl Join {
     /// Takes the receiver's next summary, in the order of their numbers.
     pub fn received(&mut self, summary: Summary) {
         match self.receiver.place(&summary) {
-            Place::Again => return self.duplicates += 1,
+            Place::Again => return,
             Place::Next => {}
             Place::Gap => {
                 self.gap = Some(self.receiver.gap(&summary));
@@ -306,11 +305,6 @@ impl Join {
     /// The maximum so far of [`Join::state_bytes`].
     pub const fn most_bytes(&self) -> usize {
         self.most_bytes
-    }
-
-    /// Summaries that were repeated.
-    pub const fn duplicates(&self) -> u64 {
-        self.duplicates
     }
 
     /// The receiver's packets that are in no answer.

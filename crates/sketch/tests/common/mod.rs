@@ -5,12 +5,12 @@
 use dwell_simulate::Distribution;
 use dwell_simulate::exchange::{ExchangeWorkload, Settings};
 use dwell_sketch::distribution::{self, Ambiguous, DelayStore};
-use dwell_sketch::{Event, Exchanges, Meter, Sample};
+use dwell_sketch::{Event, Meter, Sample, Terms};
 use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp, hash};
 use proptest::prelude::*;
 
-pub(crate) fn exchanges(seed: u64) -> Exchanges {
-    Exchanges { tags: 1, repeat: Repeat::Ambiguous, expiry: Nanos::from_secs(120), seed }
+pub(crate) fn terms(seed: u64) -> Terms {
+    Terms { tags: 1, repeat: Repeat::Ambiguous, expiry: Nanos::from_secs(120), seed }
 }
 
 /// Feeds a meter; returns its samples and the true delays of all exchanges.

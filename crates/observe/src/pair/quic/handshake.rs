@@ -30,7 +30,7 @@
 
 use super::{Long, PORT, QUIC, lowest};
 use crate::pair::emitter::Emitter;
-use crate::pair::ids::{self, Exchange};
+use crate::pair::ids::{self, Kind};
 use dwell_types::{FlowKey, Sink, hash};
 
 const WAYS: usize = 4;
@@ -202,8 +202,8 @@ impl Handshake {
             }
             Stage::AskedBack if has_heard => {
                 let ids = self.exchanges(to, to.flow.sender);
-                to.response_with(Exchange::QuicBefore, ids.before(tag.into()), 0);
-                to.response_with(Exchange::QuicSum, ids.sum(), 0);
+                to.response_with(Kind::QuicBefore, ids.before(tag.into()), 0);
+                to.response_with(Kind::QuicSum, ids.sum(), 0);
                 self.stage = Stage::Complete;
             }
             // The server's next packet may be caused by this one.
@@ -218,7 +218,7 @@ impl Handshake {
         let own = self.tag(packet.source);
         let ids = self.exchanges(to, to.flow.receiver);
         if self.stage == Stage::Asked {
-            to.response_with(Exchange::QuicBeyond, ids.beyond(), 0);
+            to.response_with(Kind::QuicBeyond, ids.beyond(), 0);
             self.stage = Stage::Answered;
         }
         let asks = packet.asks
@@ -229,7 +229,7 @@ impl Handshake {
             };
         self.server = if self.server[0] == 0 { [own; 2] } else { [self.server[0], own] };
         if asks {
-            to.request_with(Exchange::QuicBefore, ids.before(own.into()), 0);
+            to.request_with(Kind::QuicBefore, ids.before(own.into()), 0);
             (self.stage, self.last) = (Stage::AskedBack, to.at.as_nanos());
         }
         // A hello comes before the rest of its flight.
@@ -246,8 +246,8 @@ impl Handshake {
     /// The packet is a request of the client.
     fn ask<S: Sink>(&self, to: &mut Emitter<'_, S>) {
         let ids = self.exchanges(to, to.flow.sender);
-        to.request_with(Exchange::QuicBeyond, ids.beyond(), 0);
-        to.request_with(Exchange::QuicSum, ids.sum(), 0);
+        to.request_with(Kind::QuicBeyond, ids.beyond(), 0);
+        to.request_with(Kind::QuicSum, ids.sum(), 0);
     }
 
     /// The ids of its exchanges, given the client's side.

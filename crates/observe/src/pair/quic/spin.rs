@@ -54,7 +54,7 @@
 
 use super::{LONG, Long, QUIC, is_http, lowest};
 use crate::pair::emitter::Emitter;
-use crate::pair::ids::Exchange;
+use crate::pair::ids::Kind;
 use dwell_types::{FlowKey, Sink, hash};
 
 /// Counts of the QUIC connections that were seen.
@@ -200,10 +200,10 @@ impl Spin {
         }
         let Some(edge) = connection.short(side, first & SPIN != 0, at) else { return };
         if let Some(word) = edge.answers {
-            to.own_response(Exchange::Spin, word);
+            to.own_response(Kind::Spin, word);
         }
         if let Some(word) = edge.asks {
-            to.request(Exchange::Spin, word, 0);
+            to.request(Kind::Spin, word, 0);
         }
     }
 

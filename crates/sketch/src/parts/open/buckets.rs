@@ -5,9 +5,9 @@ use crate::parts::swar::{HIGH, LOW, equal, first};
 use dwell_types::hash;
 use std::hint::select_unpredictable;
 
-/// Slots in buckets of [`WAYS`]: a key is in one of two buckets.
+/// A table of open requests: slots in buckets of [`WAYS`], where a key is in one of two buckets.
 #[derive(Clone, Debug)]
-pub(crate) struct Buckets {
+pub(crate) struct Open {
     /// One word per bucket with a byte for each slot: zero if it is empty, else the fingerprint of its key.
     fingerprints: Vec<u64>,
     slots: Slots,
@@ -25,7 +25,8 @@ const FIRST_BUCKETS: usize = 1 << 7;
 /// How many entries may be moved to make room for one. With more, an entry could return to where it was.
 const MOST_MOVES: u32 = 2;
 
-impl Buckets {
+/// Where keys are, whatever the slots hold.
+impl Open {
     /// The slots of a table that grows by doubling to at most `slots`, and the entries that they may hold.
     pub(super) fn fitting(slots: usize) -> (usize, usize) {
         let buckets = (slots / WAYS).clamp(1, u32::MAX as usize);
@@ -42,8 +43,8 @@ impl Buckets {
         Self { fingerprints: vec![0; buckets], slots, occupied: 0, most_buckets }
     }
 
-    /// The slots to which it can grow.
-    pub(super) fn most_slots(&self) -> usize {
+    /// The slots to which it can grow by doubling.
+    pub(crate) fn most_slots(&self) -> usize {
         self.most_buckets * WAYS
     }
 
@@ -62,17 +63,17 @@ impl Buckets {
         (self.occupied + more) * of >= self.fingerprints.len() * WAYS * share
     }
 
-    pub(super) fn is_half_empty(&self) -> bool {
+    pub(crate) fn is_half_empty(&self) -> bool {
         self.occupied * 2 < self.fingerprints.len() * WAYS
     }
 
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.fingerprints.capacity() * size_of::<u64>() + self.slots.bytes()
     }
 
     /// Where the entry of a key is, or would be inserted.
     #[inline]
-    pub(super) fn place(&self, key: Key) -> Place {
+    pub(super) fn place_of(&self, key: Key) -> Place {
         let place = self.unseen(key);
         Place { is_vacant: !has_fingerprint(self.fingerprints_of(place.homes), key.fingerprint), ..place }
     }
@@ -116,7 +117,7 @@ impl Buckets {
 
     /// The slot of a place's key, if the entry there satisfies the predicate.
     #[inline]
-    pub(super) fn find(&self, place: &Place, is_right: impl Fn(&Slots, usize) -> bool) -> Option<usize> {
+    pub(super) fn find_where(&self, place: &Place, is_right: impl Fn(&Slots, usize) -> bool) -> Option<usize> {
         if place.is_vacant {
             return None;
         }
@@ -149,7 +150,7 @@ impl Buckets {
     /// Occupies a slot for the key of a place, which the caller fills; `None` if its buckets and those reachable from
     /// them are full.
     #[inline]
-    pub(super) fn put(&mut self, place: &Place) -> Option<usize> {
+    pub(super) fn occupy(&mut self, place: &Place) -> Option<usize> {
         let at = match self.likely_slot_with(place, 0) {
             Some(at) => at,
             None => self.find_room(self.homes_of(place))?,
@@ -224,8 +225,8 @@ impl Buckets {
         })
     }
 
-    /// Removes entries for which `keep` is false, bucket by bucket. Removal is branchless, since it is unpredictable.
-    pub(super) fn retain(&mut self, mut keep: impl FnMut(&Self, usize) -> bool) {
+    /// Vacates slots for which `keep` is false, bucket by bucket. Removal is branchless, since it is unpredictable.
+    pub(super) fn retain_slots(&mut self, mut keep: impl FnMut(&Self, usize) -> bool) {
         for bucket in 0..self.fingerprints.len() {
             let (mut left, mut gone) = (!equal(self.fingerprints[bucket], 0) & HIGH, 0);
             while left != 0 {
@@ -240,7 +241,7 @@ impl Buckets {
 
     /// Doubles the table; false if the bound forbids it. Each bucket becomes two, in which all its entries find room,
     /// so that one scan is enough.
-    pub(super) fn grow(&mut self) -> bool {
+    pub(crate) fn grow(&mut self) -> bool {
         let buckets = self.fingerprints.len();
         if buckets >= self.most_buckets {
             return false;
@@ -267,7 +268,7 @@ impl Buckets {
     /// responses that may match an entry of the table or an earlier request of the batch, as far as fingerprints show.
     /// Calls `say` for every event with the outcome. Reads their slots, so that the cache misses of a batch overlap.
     #[inline]
-    pub(super) fn look_ahead(&self, batch: &[Event], mut say: impl FnMut(&Event, bool)) -> Ahead {
+    pub(crate) fn look_ahead(&self, batch: &[Event], mut say: impl FnMut(&Event, bool)) -> Ahead {
         // None of the loops has an unpredictable branch, and each only loads what the next one needs, so that
         // out-of-order execution overlaps the loads.
         let (mut places, mut fingerprints) = ([Place::default(); BATCH], [[0; 2]; BATCH]);

@@ -15,10 +15,9 @@
 mod slots;
 use slots::Key;
 pub(crate) use slots::{Record, Slots};
-// Buckets of slots: where an id is, or may be put.
+// The table, as buckets of slots: where an id is, or may be put.
 mod buckets;
-use buckets::Buckets;
-pub(crate) use buckets::{Ahead, Place};
+pub(crate) use buckets::{Ahead, Open, Place};
 // A request in the table, as seen at some moment.
 mod wait;
 pub(crate) use wait::Wait;
@@ -29,12 +28,6 @@ use crate::parts::repeats::byte;
 use crate::{Event, Fates, Gate, Sample};
 use dwell_types::{ExchangeId, Nanos, Repeat, Timestamp};
 use std::iter;
-
-/// A table of open requests.
-#[derive(Clone, Debug)]
-pub(crate) struct Open {
-    buckets: Buckets,
-}
 
 /// What a slot holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,6 +129,7 @@ pub(crate) trait OpenMeter: Swept + Sized {
     }
 }
 
+/// What happens to requests.
 impl Open {
     /// The least memory for a table that can measure.
     pub(crate) const LEAST_BYTES: usize = 32 * Slots::MOST_SLOT_BYTES + Slots::END_BYTES;
@@ -144,7 +138,7 @@ impl Open {
     pub(crate) fn bounded(bytes: usize, tags: u16, has_tokens: bool, gate: Gate) -> (Self, usize) {
         let slots = Slots::new(bytes, tags, has_tokens, gate);
         let most_slots = bytes.saturating_sub(Slots::END_BYTES) / slots.slot_bytes();
-        (Self { buckets: Buckets::new(slots, most_slots) }, Buckets::fitting(most_slots).1)
+        (Self::new(slots, most_slots), Self::fitting(most_slots).1)
     }
 
     /// Bytes of a table of this many slots: those to which it can grow, rounded down as [`Open::most_slots`].
@@ -155,62 +149,50 @@ impl Open {
         bytes((Slots::LEAST_SLOT_BYTES..Slots::MOST_SLOT_BYTES).find(has_room).unwrap_or(Slots::MOST_SLOT_BYTES))
     }
 
-    /// The slots to which it can grow by doubling.
-    pub(crate) fn most_slots(&self) -> usize {
-        self.buckets.most_slots()
-    }
-
     pub(crate) fn is_full(&self) -> bool {
-        self.buckets.is_full_with(0)
+        self.is_full_with(0)
     }
 
     /// Whether it may fill up during the next batch.
     pub(crate) fn is_filling(&self) -> bool {
-        self.buckets.is_full_with(BATCH)
-    }
-
-    pub(crate) fn is_half_empty(&self) -> bool {
-        self.buckets.is_half_empty()
-    }
-
-    pub(crate) fn bytes(&self) -> usize {
-        self.buckets.bytes()
-    }
-
-    /// Doubles the table; false if the bound forbids it.
-    pub(crate) fn grow(&mut self) -> bool {
-        self.buckets.grow()
+        self.is_full_with(BATCH)
     }
 
     /// Where a request with this id is, or would be inserted.
     #[inline]
     pub(crate) fn place(&self, id: ExchangeId) -> Place {
-        self.buckets.place(self.buckets.slots().key(id))
+        self.place_of(self.slots().key(id))
     }
 
     /// The slot of the first request with the id of this place.
     #[inline]
     pub(crate) fn find(&self, place: &Place) -> Option<usize> {
-        self.buckets.find(place, |slots, at| slots.get(at, Timestamp::from_nanos(0)).state != State::Last)
+        self.find_where(place, |slots, at| slots.get(at, Timestamp::from_nanos(0)).state != State::Last)
+    }
+
+    /// The slot of the last request with this key, if there were several.
+    #[cold]
+    fn find_last(&self, key: Key) -> Option<usize> {
+        self.find_key(key, |slots, at| slots.get(at, Timestamp::from_nanos(0)).state == State::Last)
     }
 
     #[inline]
     fn get(&self, at: usize, now: Timestamp) -> Record {
-        self.buckets.slots().get(at, now)
+        self.slots().get(at, now)
     }
 
     /// Overwrites an entry by another one with the same id.
     #[inline]
     fn set(&mut self, at: usize, record: &Record) {
-        let word = self.buckets.slots().word(at);
-        self.buckets.slots_mut().set(at, word, record);
+        let word = self.slots().word(at);
+        self.slots_mut().set(at, word, record);
     }
 
     #[inline]
     fn put_record(&mut self, place: &Place, record: &Record) -> bool {
-        let at = self.buckets.put(place);
+        let at = self.occupy(place);
         if let Some(at) = at {
-            self.buckets.slots_mut().set(at, place.key().word, record);
+            self.slots_mut().set(at, place.key().word, record);
         }
         at.is_some()
     }
@@ -241,21 +223,32 @@ impl Open {
     /// The request in a slot.
     #[inline]
     pub(crate) fn look(&self, at: usize, now: Timestamp) -> Wait {
-        look(&self.buckets, at, now)
+        let Record { at: first, tag, token, state } = self.get(at, now);
+        let mut wait = Wait::new(now - first, tag, token, state.is_open());
+        if state == State::Repeated
+            && let Some(last) = self.find_last(self.key(at))
+        {
+            let last = self.get(last, now);
+            // Both the first request and now are within ±39 h of the last one, but may be farther apart.
+            let first = self.get(at, last.at).at;
+            wait = Wait::new(now - first, tag, token, true);
+            wait.repeat(now - last.at, last.token);
+        }
+        wait
     }
 
     /// Records a repetition of an open request. False if there is no slot.
     #[must_use]
     pub(crate) fn repeat(&mut self, at: usize, request: &Event) -> bool {
-        let (key, last) = (self.buckets.key(at), record(request, State::Last));
+        let (key, last) = (self.key(at), record(request, State::Last));
         let first = Record { state: State::Repeated, ..self.get(at, request.at) };
-        if let Some(before) = find_last(&self.buckets, key) {
+        if let Some(before) = self.find_last(key) {
             self.set(before, &last);
             return true;
         }
         // The entry is marked first, since it may be moved.
         self.set(at, &first);
-        self.put_record(&self.buckets.place(key), &last)
+        self.put_record(&self.place_of(key), &last)
     }
 
     /// Replaces the entry of a request with the same id.
@@ -267,9 +260,9 @@ impl Open {
     #[inline]
     fn remove_last(&mut self, at: usize, wait: &Wait) {
         if wait.is_repeated()
-            && let Some(last) = find_last(&self.buckets, self.buckets.key(at))
+            && let Some(last) = self.find_last(self.key(at))
         {
-            self.buckets.remove(last);
+            self.remove(last);
         }
     }
 
@@ -278,7 +271,7 @@ impl Open {
     pub(crate) fn close(&mut self, at: usize, wait: &Wait, now: Timestamp, repeat: Repeat) {
         self.remove_last(at, wait);
         match repeat {
-            Repeat::Ambiguous => self.buckets.remove(at),
+            Repeat::Ambiguous => self.remove(at),
             Repeat::Ignored => self.set(at, &Record { state: State::Answered, ..self.get(at, now) }),
             Repeat::IgnoredInTick => self.set(at, &Record { state: State::Answered, at: now, ..self.get(at, now) }),
         }
@@ -295,12 +288,12 @@ impl Open {
     /// Removes entries for which `keep` is false. The last of equal requests is passed to it like the first, with the
     /// same age, but is not open.
     pub(crate) fn retain(&mut self, now: Timestamp, mut keep: impl FnMut(&Slots, usize, &Wait) -> bool) {
-        self.buckets.retain(|buckets, at| keep(buckets.slots(), at, &look(buckets, at, now)));
+        self.retain_slots(|open, at| keep(open.slots(), at, &open.look(at, now)));
     }
 
     /// Counts all open requests: as expired if they are older than the expiry, else as pending.
     pub(crate) fn count_open(&self, fates: &mut [Fates], latest: Timestamp, expiry: Nanos) {
-        for wait in self.buckets.occupied().map(|at| self.look(at, latest)).filter(Wait::is_open) {
+        for wait in self.occupied().map(|at| self.look(at, latest)).filter(Wait::is_open) {
             fates[usize::from(wait.tag)].wait(wait.has_expired(expiry));
         }
     }
@@ -313,42 +306,12 @@ impl Open {
         const FEW: usize = 8;
         events >= FEW && self.bytes() > CACHED_BYTES
     }
-
-    /// The events of a batch, at most [`crate::parts::batch::BATCH`], that must be processed, and their places; see
-    /// [`Buckets::look_ahead`].
-    #[inline]
-    pub(crate) fn look_ahead(&self, batch: &[Event], say: impl FnMut(&Event, bool)) -> Ahead {
-        self.buckets.look_ahead(batch, say)
-    }
 }
 
 /// The record of a request that was just seen.
 #[inline]
 fn record(request: &Event, state: State) -> Record {
     Record { at: request.at, tag: request.tag, token: byte(request.token), state }
-}
-
-/// The slot of the last request with this key, if there were several.
-#[cold]
-fn find_last(buckets: &Buckets, key: Key) -> Option<usize> {
-    buckets.find_key(key, |slots, at| slots.get(at, Timestamp::from_nanos(0)).state == State::Last)
-}
-
-/// The request in a slot.
-#[inline]
-fn look(buckets: &Buckets, at: usize, now: Timestamp) -> Wait {
-    let Record { at: first, tag, token, state } = buckets.slots().get(at, now);
-    let mut wait = Wait::new(now - first, tag, token, state.is_open());
-    if state == State::Repeated
-        && let Some(last) = find_last(buckets, buckets.key(at))
-    {
-        let last = buckets.slots().get(last, now);
-        // Both the first request and now are within ±39 h of the last one, but may be farther apart.
-        let first = buckets.slots().get(at, last.at).at;
-        wait = Wait::new(now - first, tag, token, true);
-        wait.repeat(now - last.at, last.token);
-    }
-    wait
 }
 
 #[cfg(test)]
@@ -502,7 +465,7 @@ mod tests {
             let (mut open, id) = (packed(1 << 11).0, ExchangeId(hash::finish(i) >> (i % 40)));
             put(&mut open, &request(id.0, 0));
 
-            let (rank, stored) = (Gate::new(1, 1.0).rank(id), find(&open, id).map(|at| open.buckets.slots().rank(at)));
+            let (rank, stored) = (Gate::new(1, 1.0).rank(id), find(&open, id).map(|at| open.slots().rank(at)));
             assert!(stored.is_some_and(|stored| stored <= rank && rank - stored <= rank / 512), "{rank} {stored:?}");
         }
     }

@@ -1,5 +1,5 @@
 use crate::parts::repeats::{Meets, Tokens};
-use crate::{Event, Exchanges, Sample};
+use crate::{Event, Sample, Terms};
 use dwell_types::{Nanos, Repeat};
 
 /// A request in a table, as seen at some moment.
@@ -64,7 +64,7 @@ impl Wait {
     #[inline]
     pub(crate) fn meets(&self, lifetime: Nanos, repeat: Repeat) -> Meets {
         let is_over = self.is_over(lifetime, repeat.remembers(lifetime));
-        let is_other = is_over || self.since_first > Exchanges::LONGEST_WAIT;
+        let is_other = is_over || self.since_first > Terms::LONGEST_WAIT;
         if is_other { Meets::Other } else { Meets::equal(self.is_open, repeat) }
     }
 

@@ -1,7 +1,7 @@
 use super::packets::{Packets, Record};
 use super::ranges::{Ranges, Sent};
 use crate::parts::lapse::Swept;
-use crate::{Event, Exchanges, Fates, Meter, Sample, Structure};
+use crate::{Event, Fates, Meter, Sample, Structure, Terms};
 use dwell_types::{ExchangeId, Timestamp, hash};
 use std::fmt;
 
@@ -115,7 +115,7 @@ impl std::error::Error for DartError {}
 /// A range tracker and a packet tracker.
 #[derive(Clone, Debug)]
 pub struct Dart {
-    exchanges: Exchanges,
+    terms: Terms,
     ranges: Ranges,
     packets: Packets,
     rounds: u32,
@@ -131,7 +131,7 @@ fn halves(id: ExchangeId) -> (u32, u32) {
 
 impl Dart {
     /// Empty trackers. Ids must be [plain](dwell_types::IdForm::Plain).
-    pub fn new(params: Params, exchanges: Exchanges) -> Result<Self, DartError> {
+    pub fn new(params: Params, terms: Terms) -> Result<Self, DartError> {
         let Params { ranges, packets, stages, rounds } = params;
         if !(1..=MOST_STAGES).contains(&stages) {
             return Err(DartError::Stages(stages));
@@ -140,11 +140,11 @@ impl Dart {
             return Err(DartError::Slots { ranges, packets });
         }
         Ok(Self {
-            exchanges,
-            ranges: Ranges::new(ranges, exchanges.expiry, hash::word(exchanges.seed, 1)),
-            packets: Packets::new(packets, stages, hash::word(exchanges.seed, 2)),
+            terms,
+            ranges: Ranges::new(ranges, terms.expiry, hash::word(terms.seed, 1)),
+            packets: Packets::new(packets, stages, hash::word(terms.seed, 2)),
             rounds,
-            fates: Fates::none(exchanges.tags),
+            fates: Fates::none(terms.tags),
             latest: Timestamp::MIN,
         })
     }
@@ -182,7 +182,7 @@ impl Dart {
     fn was_sent(&mut self, request: &Event) -> bool {
         let (signature, end) = halves(request.id);
         let Some(record) = self.packets.take(signature, end) else { return false };
-        let is_open = !record.is_older(request.at, self.exchanges.expiry);
+        let is_open = !record.is_older(request.at, self.terms.expiry);
         self.fates[usize::from(record.tag())].let_go(!is_open);
         if is_open {
             self.ranges.collapse(signature, end);
@@ -201,7 +201,7 @@ impl Dart {
                 break;
             }
         }
-        let is_expired = record.is_older(self.latest, self.exchanges.expiry);
+        let is_expired = record.is_older(self.latest, self.terms.expiry);
         self.fates[usize::from(record.tag())].let_go(is_expired);
     }
 
@@ -222,7 +222,7 @@ impl Dart {
         }
         let record = self.packets.take(signature, number)?;
         let fates = &mut self.fates[usize::from(record.tag())];
-        if record.is_older(response.at, self.exchanges.expiry) {
+        if record.is_older(response.at, self.terms.expiry) {
             fates.expired += 1;
             return None;
         }
@@ -238,7 +238,7 @@ impl Swept for Dart {
 
     /// Removes expired segments.
     fn drop_old(&mut self, now: Timestamp) {
-        let (expiry, fates) = (self.exchanges.expiry, &mut self.fates);
+        let (expiry, fates) = (self.terms.expiry, &mut self.fates);
         self.packets.retain(|record| {
             let is_old = record.is_older(now, expiry);
             fates[usize::from(record.tag())].expired += u64::from(is_old);
@@ -267,7 +267,7 @@ impl Meter for Dart {
     fn fates(&self) -> Vec<Fates> {
         let mut fates = self.fates.clone();
         for record in self.packets.iter() {
-            let is_expired = record.age(self.latest) > self.exchanges.expiry;
+            let is_expired = record.age(self.latest) > self.terms.expiry;
             fates[usize::from(record.tag())].wait(is_expired);
         }
         fates
@@ -285,14 +285,14 @@ impl Meter for Dart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_support::{self, exchanges};
+    use crate::test_support::{self, terms};
     use dwell_types::{Match, Nanos};
 
     const GOOD: Params = Params { ranges: 64, packets: 64, stages: 2, rounds: 4 };
     const BARE: u32 = 0;
 
     fn dart(params: Params) -> Dart {
-        Dart::new(params, exchanges(Match::TcpAck, Nanos::from_secs(100))).unwrap()
+        Dart::new(params, terms(Match::TcpAck, Nanos::from_secs(100))).unwrap()
     }
 
     fn event(flow: u32, number: u32, token: u32, at_ns: i64, is_request: bool) -> Event {
@@ -449,14 +449,14 @@ mod tests {
 
     #[test]
     fn nonsense_parameters_are_refused() {
-        let exchanges = exchanges(Match::TcpAck, Nanos::from_secs(1));
+        let terms = terms(Match::TcpAck, Nanos::from_secs(1));
         for (params, error) in [
             (Params { stages: 0, ..GOOD }, DartError::Stages(0)),
             (Params { stages: 9, ..GOOD }, DartError::Stages(9)),
             (Params { packets: 1, ..GOOD }, DartError::Slots { ranges: 64, packets: 1 }),
             (Params { ranges: 3, ..GOOD }, DartError::Slots { ranges: 3, packets: 64 }),
         ] {
-            assert_eq!(Dart::new(params, exchanges).unwrap_err(), error);
+            assert_eq!(Dart::new(params, terms).unwrap_err(), error);
         }
         assert_eq!(GivenTrackers::default().least_bytes(), Params::LEAST_BYTES);
         assert_eq!(Params::budget(Params::LEAST_BYTES - 1, &GivenTrackers::default()), None);

@@ -35,7 +35,7 @@ mod tests {
     use super::*;
     use crate::rivals::bloomtime;
     use crate::rivals::timebloom::{Params, Prior, TimeBloom};
-    use crate::test_support::exchanges;
+    use crate::test_support::terms;
     use crate::{Event, Meter};
     use dwell_types::{ExchangeId, Match, Timestamp, hash};
 
@@ -62,7 +62,7 @@ mod tests {
                     bloomtime::budget(bytes, LONGEST, rate, none),
                 ];
                 for params in rings.map(Option::unwrap) {
-                    let mut ring = TimeBloom::new(params.clone(), exchanges(Match::Dns, LONGEST)).unwrap();
+                    let mut ring = TimeBloom::new(params.clone(), terms(Match::Dns, LONGEST)).unwrap();
                     ring.update(&learnt, &mut Vec::new());
                     let held = ring.state_bytes() - 2 * 112;
                     // A row, and with summaries of stretches another one for these.
@@ -88,7 +88,7 @@ mod tests {
     fn filters_follow_the_load() {
         let chosen = |bytes, rate| {
             let params = bloomtime::budget(bytes, LONGEST, rate, &GivenFilters::default()).unwrap();
-            let ring = TimeBloom::new(params.clone(), exchanges(Match::Dns, LONGEST)).unwrap();
+            let ring = TimeBloom::new(params.clone(), terms(Match::Dns, LONGEST)).unwrap();
             (params.filters, ring.hashes())
         };
         let by_rate = [1e5, 1e3, 1.0].map(|rate| chosen(1 << 14, Some(rate)));

@@ -5,7 +5,7 @@
 //!
 //! **Model**: time is divided into slots of Δ = *t*_max/(*b* − 1), each covered by one of *b* filters, in turn. A
 //! request is inserted into the filter of its slot; a response queries all filters, and a [`Policy`] chooses among
-//! those that match. Delays must not exceed *t*_max ([`crate::Exchanges::expiry`]): one up to Δ longer may still be
+//! those that match. Delays must not exceed *t*_max ([`crate::Terms::expiry`]): one up to Δ longer may still be
 //! found and counts as one of the last slot, any longer one is lost or matched falsely. Ids of different exchanges
 //! differ. Times may jump ahead; one that goes back counts as the beginning of the present slot.
 //!

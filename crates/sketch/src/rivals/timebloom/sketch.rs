@@ -4,10 +4,10 @@ use super::reference::Bins;
 use super::ring::{Ring, Shape};
 use super::{Cdf, Policy, Reference, fit};
 use crate::parts::filters::{Counts, FiltersError, GivenFilters, MOST_FILTERS};
-use crate::{Event, Exchanges, Fates, Meter, Sample, Structure};
+use crate::{Event, Fates, Meter, Sample, Structure, Terms};
 use dwell_types::{ExchangeId, Nanos, Timestamp, hash};
 
-/// The parameters of a ring of filters. The longest delay *t*_max is [`Exchanges::expiry`].
+/// The parameters of a ring of filters. The longest delay *t*_max is [`Terms::expiry`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Params {
     /// *N*: bits of all filters together. Each filter has ⌊*N*/*b*⌋, with *b* rounded up to a power of two below 64,
@@ -89,9 +89,9 @@ pub struct TimeBloom {
 
 impl TimeBloom {
     /// An empty ring.
-    pub fn new(params: Params, exchanges: Exchanges) -> Result<Self, FiltersError> {
+    pub fn new(params: Params, terms: Terms) -> Result<Self, FiltersError> {
         let Params { bits, filters, hashes, rate, policy, reference, prior } = params;
-        let longest = exchanges.expiry;
+        let longest = terms.expiry;
         FiltersError::check_filters(filters, MOST_FILTERS)?;
         if !(rate.is_finite() && rate > 0.0) {
             return Err(FiltersError::Rate(rate));
@@ -103,14 +103,14 @@ impl TimeBloom {
         FiltersError::check_hashes(hashes)?;
         let learnt = (prior == Prior::Learnt).then(|| Learnt::new(longest));
         Ok(Self {
-            ring: Ring::new(shape, hashes, width, hash::word(exchanges.seed, 1)),
+            ring: Ring::new(shape, hashes, width, hash::word(terms.seed, 1)),
             policy,
             reference,
             longest,
             cdf: if let Prior::Known(cdf) = prior { cdf } else { Cdf::uniform(longest) },
             learnt,
-            counts: Counts::new(exchanges.tags),
-            random: hash::start(hash::word(exchanges.seed, 2)),
+            counts: Counts::new(terms.tags),
+            random: hash::start(hash::word(terms.seed, 2)),
             ages: Vec::with_capacity(filters as usize),
         })
     }
