@@ -898,18 +898,23 @@ fn what_was_not_looked_for_is_named() {
     }
 }
 
+/// The head of a capture of Ethernet, and one record with a frame of NTP.
+fn head_and_record() -> [Vec<u8>; 2] {
+    let bytes = fs::read(testdata("ntp/ntp.pcap")).unwrap();
+    let length = 40 + u32::from_le_bytes(bytes[32..36].try_into().unwrap()) as usize;
+    [&bytes[..24], &bytes[24..length]].map(<[u8]>::to_vec)
+}
+
 /// If most frames are not IP, a warning gives the reason; if one third are not, there is none.
 #[test]
 fn a_capture_of_something_else_is_no_silent_success() {
     let folder = tempfile::tempdir().unwrap();
-    let bytes = fs::read(testdata("ntp/ntp.pcap")).unwrap();
-    let length = 40 + u32::from_le_bytes(bytes[32..36].try_into().unwrap()) as usize;
-    let (head, known) = (&bytes[..24], &bytes[24..length]);
-    let mut other = known.to_vec();
+    let [head, known] = head_and_record();
+    let mut other = known.clone();
     // Cisco MetaData.
     other[28..30].copy_from_slice(&[0x89, 0x09]);
     for (others, is_said) in [(1, false), (2, true)] {
-        let frames = [head, known, known, &other.repeat(2 * others)].concat();
+        let frames = [head.clone(), known.repeat(2), other.repeat(2 * others)].concat();
         fs::write(folder.path().join("odd.pcap"), frames).unwrap();
         let run = dwell_in(folder.path(), &["rtt", "odd.pcap", "--match", "ntp", "--format", "json"]);
         let words = format!("{} of {} frames are not decoded, mostly because of not-ip", 2 * others, 2 + 2 * others);
@@ -922,13 +927,11 @@ fn a_capture_of_something_else_is_no_silent_success() {
 #[test]
 fn frames_without_ports_are_told() {
     let folder = tempfile::tempdir().unwrap();
-    let bytes = fs::read(testdata("ntp/ntp.pcap")).unwrap();
-    let length = 40 + u32::from_le_bytes(bytes[32..36].try_into().unwrap()) as usize;
-    let (head, known) = (&bytes[..24], &bytes[24..length]);
+    let [head, known] = head_and_record();
     let mut cut = known[..16 + 36].to_vec();
     cut[8] = 36;
     for (few, is_said) in [(19, false), (20, true)] {
-        fs::write(folder.path().join("cut.pcap"), [head, &known.repeat(500), &cut.repeat(few)].concat()).unwrap();
+        fs::write(folder.path().join("cut.pcap"), [head.clone(), known.repeat(500), cut.repeat(few)].concat()).unwrap();
         let run = dwell_in(folder.path(), &["rtt", "cut.pcap", "--match", "ntp"]);
         let words = format!("warning: {few} frames are truncated before the ports of their innermost packet");
         assert_eq!((run.code, run.err.contains(&words)), (0, is_said), "{}", run.err);
