@@ -247,6 +247,32 @@ fn connections_that_pass_one_point_are_told() {
     }
 }
 
+/// Behind one address are all clients, whose connections have another name there, and a host that the near point does not
+/// see.
+#[test]
+fn translated_connections_are_not_apart() {
+    for has_another in [false, true] {
+        let mut captures = many();
+        for (_, datagram) in &mut captures.0[1] {
+            let end = if datagram.source < 0x2_0000 { &mut datagram.source } else { &mut datagram.destination };
+            *end = 0x3_0000;
+        }
+        for number in 0..if has_another { 100 } else { 0 } {
+            let at = number * 10 * MILLI + AHEAD;
+            captures.pass(0x3_0000, 0x2_0200, [None, Some(at)]);
+            captures.pass(0x2_0200, 0x3_0000, [None, Some(at + MILLI)]);
+        }
+        let folder = tempfile::tempdir().unwrap();
+        captures.write(folder.path());
+        let how = ["--nat", "--reverse", "--from", "10.1.0.0/16,10.3.0.0", "--format", "json"];
+        let run = dwell_in(folder.path(), &[&["owd", "near.pcap", "far.pcap"], &how[..]].concat());
+        let report = run.json();
+        assert_eq!((&report["total"]["received"], &report["reverse"]["received"]), (&1_000.into(), &1_000.into()));
+        let words = "packets belong to 1 connection that one point saw in both directions";
+        assert_eq!((run.err.contains(words), run.err.contains("belong to")), (has_another, has_another), "{}", run.err);
+    }
+}
+
 /// A host that seems to stay on its side may talk to the other one after what is examined beforehand.
 #[test]
 fn local_hosts_may_cross_later() {
