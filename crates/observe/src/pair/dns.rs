@@ -19,7 +19,7 @@
 //! A query repeated over UDP with the same id and ports repeats the request; resolvers use fresh ids.
 
 use super::emitter::Emitter;
-use super::ids;
+use super::ids::Kind;
 use crate::packet::Tcp;
 use dwell_types::{FlowKey, Sink, hash};
 
@@ -29,16 +29,16 @@ const HEADER: usize = 12;
 /// DNS stateful operations.
 const STATEFUL: u8 = 6;
 
-/// Query or response.
+/// Query or response, as the bit of that name in the header says (RFC 1035 §4.1.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Request,
+pub(super) enum Qr {
+    Query,
     Response,
 }
 
 /// The captured part of a message.
 struct Message {
-    kind: Kind,
+    qr: Qr,
     /// Hash of what query and response have in common.
     word: u64,
     /// Whether the question is captured completely.
@@ -81,10 +81,10 @@ pub(super) fn datagram<S: Sink>(payload: &[u8], to: &mut Emitter<'_, S>) {
 /// Observes the messages of one kind at the start of a segment's payload, if it goes to, or comes from, the server: what
 /// seems to be a query from port 53 is the middle of an answer.
 #[inline(never)]
-pub(super) fn segment<S: Sink>(segment: &Tcp<'_>, key: &FlowKey, wanted: Kind, mut to: Emitter<'_, S>) {
+pub(super) fn segment<S: Sink>(segment: &Tcp<'_>, key: &FlowKey, wanted: Qr, mut to: Emitter<'_, S>) {
     let server = match wanted {
-        Kind::Request => key.destination_port,
-        Kind::Response => key.source_port,
+        Qr::Query => key.destination_port,
+        Qr::Response => key.source_port,
     };
     if server != PORT {
         return;
@@ -98,7 +98,7 @@ pub(super) fn segment<S: Sink>(segment: &Tcp<'_>, key: &FlowKey, wanted: Kind, m
         let (bytes, next) = bytes.split_at(length.min(bytes.len()));
         match message(bytes) {
             Some(message) if one_question(bytes) && (message.whole || may_be_cut) => {
-                if message.kind == wanted {
+                if message.qr == wanted {
                     emit(&message, &mut to);
                 }
             }
@@ -109,9 +109,9 @@ pub(super) fn segment<S: Sink>(segment: &Tcp<'_>, key: &FlowKey, wanted: Kind, m
 }
 
 fn emit<S: Sink>(message: &Message, to: &mut Emitter<'_, S>) {
-    match message.kind {
-        Kind::Request => to.request(ids::Kind::Dns, message.word, 0),
-        Kind::Response => to.response(ids::Kind::Dns, message.word, 0),
+    match message.qr {
+        Qr::Query => to.request(Kind::Dns, message.word, 0),
+        Qr::Response => to.response(Kind::Dns, message.word, 0),
     }
 }
 
@@ -122,7 +122,7 @@ fn one_question(message: &[u8]) -> bool {
 /// Parses a message as far as it is captured; `None` if the header is cut or the opcode is not paired.
 fn message(bytes: &[u8]) -> Option<Message> {
     let (header, question) = bytes.split_first_chunk::<HEADER>()?;
-    let kind = if header[2] & 0x80 == 0 { Kind::Request } else { Kind::Response };
+    let qr = if header[2] & 0x80 == 0 { Qr::Query } else { Qr::Response };
     let opcode = header[2] >> 3 & 0xf;
     if opcode == STATEFUL {
         return None;
@@ -130,7 +130,7 @@ fn message(bytes: &[u8]) -> Option<Message> {
     let id = u64::from(u16::from_be_bytes([header[0], header[1]])) | u64::from(opcode) << 16;
     // Counts other than one question do not occur in practice; the first question is hashed all the same.
     if header[4] | header[5] == 0 {
-        return Some(Message { kind, word: hash::finish(id), whole: true });
+        return Some(Message { qr, word: hash::finish(id), whole: true });
     }
     let (name, rest) = question.split_at(name_length(question));
     let captured = rest.len().min(4);
@@ -149,7 +149,7 @@ fn message(bytes: &[u8]) -> Option<Message> {
     let mut type_and_class = [0; 8];
     type_and_class[..captured].copy_from_slice(&rest[..captured]);
     let word = hash::finish(hash::absorb(state, u64::from_le_bytes(type_and_class)));
-    Some(Message { kind, word, whole: captured == 4 })
+    Some(Message { qr, word, whole: captured == 4 })
 }
 
 /// The length of the name that `bytes` begin with, or of its captured part. A byte that is not a label length (a

@@ -414,7 +414,7 @@ impl Rules {
                 lifetime::response(segment, to);
             }
             if dns {
-                dns::segment(segment, key, dns::Kind::Response, to.reborrow());
+                dns::segment(segment, key, dns::Qr::Response, to.reborrow());
             }
         }
         if used.handshake {
@@ -439,7 +439,7 @@ impl Rules {
                 lifetime::request(segment, to);
             }
             if dns {
-                dns::segment(segment, key, dns::Kind::Request, to.reborrow());
+                dns::segment(segment, key, dns::Qr::Query, to.reborrow());
             }
         }
     }
