@@ -89,8 +89,9 @@ fn measure(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
     // What became of packets on the way says more than where they were going.
     warnings.extend(beginning.unexamined());
     warnings.extend(warnings::of(arguments, &points, &pair.paths, packets, &answer));
-    warnings.extend(gaps.warnings(&pair.paths, &answer));
-    warnings.extend(beginning.not_lost().filter(|_| points.truncated().is_none()));
+    let gaps = gaps.warnings(&pair.paths, &answer);
+    warnings.extend(beginning.not_lost().filter(|_| gaps.is_empty() && points.truncated().is_none()));
+    warnings.extend(gaps);
     warnings.extend(signals.warning(points.is_stopped()));
     warnings.extend(outputs.samples.warning());
     let code = signals.end(points.is_stopped(), points.is_damaged() || outputs.samples.has_failed());

@@ -176,6 +176,11 @@ impl Point {
         self.source.counts.elsewhere
     }
 
+    /// Packets between two addresses of one side, as those of hosts that no other point shows.
+    pub(crate) fn aside(&self) -> u64 {
+        self.source.counts.elsewhere - self.source.counts.untold
+    }
+
     /// Packets that the capture cuts before the last byte that identifies them.
     pub(crate) fn cut(&self) -> u64 {
         self.source.cut()

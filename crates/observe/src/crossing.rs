@@ -9,7 +9,7 @@
 //! | TCP | sequence and acknowledgement number, flags except ECE and CWR, payload length, timestamp and SACK options |
 //! | UDP | IP length, the first bytes of the payload |
 //! | PTP, over UDP or Ethernet | message type, domain, source port identity, sequence number: transparent clocks rewrite the rest |
-//! | ICMP | IP length, type and code, the first bytes after the checksum |
+//! | ICMP | IP length, type and code, the first bytes after the checksum; of the packet that an ICMPv6 error quotes also those behind its header |
 //! | others, first fragments | IP length, the first bytes of the payload; of SCTP, UDP-Lite and DCCP without the checksum |
 //! | later fragments | IP length, the first bytes |
 //!
@@ -273,7 +273,14 @@ impl Crossings {
         const CERTAIN: usize = 8;
         let (kind, rest) = message.split_at(message.len().min(2));
         if !self.settings.nat {
-            return self.bytes(hash::bytes(state, kind), rest.get(2..).unwrap_or_default(), is_cut);
+            let state = self.bytes(hash::bytes(state, kind), rest.get(2..).unwrap_or_default(), is_cut);
+            let Some(Quoted { transport, .. }) = quoted(protocol, message).filter(|_| protocol == protocol::ICMPV6)
+            else {
+                return state;
+            };
+            // Quoted packets of one flow begin with equal headers.
+            self.cut += u64::from(is_cut && transport.len() < CERTAIN);
+            return hash::bytes(state, transport.get(..CERTAIN).unwrap_or(transport));
         }
         let Some(Quoted { identification, protocol, transport }) = quoted(protocol, message) else {
             return self.unchanged(state, protocol, message, is_cut);

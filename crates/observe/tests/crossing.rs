@@ -238,6 +238,25 @@ fn ip(protocol: u8, fragment: u16, payload: &[u8]) -> Vec<u8> {
     [&[0x45, 0, long, short, 0, 7, high, low, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2][..], payload].concat()
 }
 
+/// Errors about packets of one flow of IPv6 differ in what they quote behind its header: here, a sequence number. Only its first
+/// eight bytes are certain.
+#[test]
+fn errors_quote_more_than_a_header() {
+    let ipv6 = |next: u8, payload: &[u8]| {
+        let [long, short] = (payload.len() as u16).to_be_bytes();
+        [&[0x60, 0, 0, 0, long, short, next, 64][..], &[0xfd; 15], &[1], &[0xfd; 15], &[2], payload].concat()
+    };
+    let error = |number: u8, after: u8| {
+        let segment = [&[0, 80, 1, 187, 0, 0, 0, number][..], &[after; 12]].concat();
+        ipv6(58, &[&[3, 0, 0, 0, 0, 0, 0, 0][..], &ipv6(6, &segment)].concat())
+    };
+    for settings in [Settings::default(), Settings { nat: true, ..Settings::default() }] {
+        assert!(is_same(&settings, &error(1, 9), &error(1, 9)));
+        assert!(!is_same(&settings, &error(1, 9), &error(2, 9)), "nat {}", settings.nat);
+        assert!(is_same(&settings, &error(1, 9), &error(1, 8)), "nat {}", settings.nat);
+    }
+}
+
 /// Translation changes ports and checksums, too: those of first fragments, of protocols that dwell does not parse, and
 /// of packets quoted by ICMP errors. With `nat` they do not count and all other bytes do; without it only checksums do
 /// not count.

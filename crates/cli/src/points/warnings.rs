@@ -123,7 +123,8 @@ pub(crate) fn changed_between(packets: u64, missing: u64, strange: u64) -> Optio
         format!(
             "{missing} packets did not arrive, and {strange} arrived that were not seen at the first point: something \
              between may rewrite what identifies them (addresses or ports: --nat; offloading: --mtu; IP identifications \
-             or timestamps), or fragment them{or}"
+             or timestamps), or fragment them{or}; they may take longer than --longest; or both captures lack some (dropped \
+             where they were taken)"
         )
     })
 }

@@ -2,7 +2,9 @@
 
 use super::arguments::Arguments;
 use super::gaps::Gaps;
-use super::warnings::{NO_CULPRIT, Waited, apart, doubt, is_late, swapped, too_short, unexplained, unseen};
+use super::warnings::{
+    NO_CULPRIT, Waited, apart, doubt, is_late, other_inputs, swapped, too_short, unexplained, unseen,
+};
 use crate::points::{Beginning, Merged, Point, changed_between};
 use anyhow::Result;
 use dwell_capture::file::Stop;
@@ -140,6 +142,9 @@ impl Sides {
     pub(super) fn warnings(&self) -> Vec<String> {
         let mut warnings = self.points.warnings();
         warnings.extend(self.unexamined.clone());
+        if let Directions::Found(_) = self.directions {
+            warnings.extend(other_inputs(&self.points[self.egress], self.counts().departed));
+        }
         if let Some(words) = self.points.offloaded() {
             warnings.push(format!("{words}. {NO_CULPRIT}"));
             return warnings;

@@ -2,6 +2,7 @@
 
 use super::arguments::Arguments;
 use crate::doubt::{CAPTURED_TWICE, FEW, many};
+use crate::points::Point;
 use dwell_report::queue::Packets;
 use dwell_report::text;
 use dwell_sketch::conquest::{Counter, Params, Unit};
@@ -27,6 +28,18 @@ pub(super) fn of(arguments: &Arguments, params: &Params, meter: &QueueMeter, pac
         warnings.extend(little_known(packets, meter.overlong()));
     }
     warnings
+}
+
+/// Warns if many packets where the queue ends belong to hosts that no other capture shows: they may have waited in the queue.
+pub(super) fn other_inputs(egress: &Point, departed: u64) -> Option<String> {
+    let aside = egress.aside();
+    (aside >= many(departed)).then(|| {
+        format!(
+            "{aside} packets of the last capture are left out, since no other capture has packets of their hosts: if they passed \
+             the queue, too, it was longer, and its flows had smaller shares: give the captures of all its inputs, or name the \
+             sources of all its packets (--from)"
+        )
+    })
 }
 
 /// Warns if the counts show that something is wrong with the captures.

@@ -135,6 +135,7 @@ impl<'a> Reports<'a> {
         found.extend(self.disorder.warning_of_leaps(noun));
         found.extend(self.doubts.of_groups());
         found.extend(self.doubts.of_repeats());
+        found.extend(self.doubts.of_responses());
         last.warnings.extend_from_slice(&found);
         self.warn(found);
         outputs.report(&last)?;

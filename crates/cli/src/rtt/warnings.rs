@@ -37,6 +37,9 @@ pub(super) struct Doubts {
     lost: BTreeMap<&'static str, (u64, u64)>,
     /// Whether it was given how long requests wait.
     is_longest_given: bool,
+    /// Requests of `tcp-response`, copies left out, and how many of them are answered.
+    asked: u64,
+    answered: f64,
 }
 
 impl Doubts {
@@ -61,6 +64,10 @@ impl Doubts {
         let others = results.iter().filter(|line| line.group == Series::OTHER);
         self.ungrouped += others.map(|line| line.requests.matched).sum::<u64>();
         self.repeats += results.iter().map(|line| line.requests.ambiguous).sum::<u64>();
+        for line in results.iter().filter(|line| line.matching == Match::TcpResponse.name()) {
+            self.asked += line.requests.seen - line.requests.ambiguous.min(line.requests.seen);
+            self.answered += line.exchanges.map_or(0.0, |exchanges| exchanges.value);
+        }
         for line in results {
             let (dropped, unmatched) = self.lost.entry(line.matching).or_default();
             *dropped += line.requests.evicted;
@@ -124,6 +131,18 @@ impl Doubts {
             })
         };
         meter.rules().filter_map(warning).collect()
+    }
+
+    /// Warns if many requests of `tcp-response` are left out, which is no accident: those answered late are.
+    pub(super) fn of_responses(&self) -> Option<String> {
+        let unanswered = self.asked.saturating_sub(self.answered.round() as u64);
+        (unanswered > FEW.max(self.asked / 4)).then(|| {
+            format!(
+                "tcp-response: {unanswered} of {} requests are left out, since more was sent before their response, or none came: \
+                 where connections carry several requests at once (HTTP/2, gRPC, pipelining) mostly fast ones are measured",
+                self.asked
+            )
+        })
     }
 
     /// Warns if exchanges of repeated requests are to be left out, but some are not recognised.

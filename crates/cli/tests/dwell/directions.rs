@@ -228,6 +228,23 @@ fn what_stays_on_its_side_is_not_lost() {
     assert!(run.err.contains("packets go to 1 host that none of them reached"), "{}", run.err);
 }
 
+/// Hosts that only the last capture of a queue shows are left out, which is told if they are many.
+#[test]
+fn other_inputs_of_a_queue_are_told() {
+    for (packets, is_told) in [(9, false), (10, true)] {
+        let mut captures = many();
+        for number in 0..packets {
+            let at = number * 10 * MILLI + AHEAD;
+            captures.pass(0x5_0000, 0x2_0001, [None, Some(at)]);
+            captures.pass(0x2_0001, 0x5_0000, [None, Some(at + MILLI)]);
+        }
+        let run = run(captures, "queue");
+        let words = format!("{} packets of the last capture are left out", 2 * packets);
+        assert_eq!(run.json()["packets"]["matched"], 1_000);
+        assert_eq!(run.err.contains(&words), is_told, "{}", run.err);
+    }
+}
+
 /// Connections of hosts that reach each other, but pass the far point only, are not lost; packets of which none arrives are.
 #[test]
 fn connections_that_pass_one_point_are_told() {

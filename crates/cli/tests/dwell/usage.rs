@@ -898,6 +898,22 @@ fn what_was_not_looked_for_is_named() {
     }
 }
 
+/// Of uploads hardly any request is answered before more is sent: that is told, and not of connections with one request at a
+/// time; nor of other rules.
+#[test]
+fn requests_that_are_left_out_are_told() {
+    let words = "warning: tcp-response: 1904 of 1904 requests are left out";
+    for (file, how, is_told) in [
+        ("queue/ingress.pcap.xz", "tcp-response", true),
+        ("queue/ingress.pcap.xz", "tcp-ack", false),
+        ("mixed/mixed.pcap.zst", "tcp-response", false),
+    ] {
+        let run = dwell(&["rtt", &testdata(file), "--match", how]);
+        assert_eq!(run.err.contains(words), is_told, "{file} {how}: {}", run.err);
+        assert!(is_told || !run.err.contains("left out"), "{}", run.err);
+    }
+}
+
 /// The head of a capture of Ethernet, and one record with a frame of NTP.
 fn head_and_record() -> [Vec<u8>; 2] {
     let bytes = fs::read(testdata("ntp/ntp.pcap")).unwrap();

@@ -11,7 +11,7 @@
 //! or RST or without ACK are neither.
 //!
 //! What TLS and HTTP/2 send by themselves asks for nothing and answers nothing, and does not count where numbers go on
-//! (`tls`). First responses that may be session tickets are not measured.
+//! (`tls`, `http2`). First responses that may be session tickets are not measured.
 //!
 //! The client is the end that a SYN-ACK goes to; where the capture has none, or many connections have other ports than usual
 //! ([`roles`](super::roles)), that with the higher port. Where both ports are equal, neither end is then.
@@ -26,6 +26,8 @@
 
 // What TLS sends by itself, and what is known of connections.
 mod tls;
+// The same of HTTP/2 in clear.
+mod http2;
 pub(super) use tls::Connections;
 
 use super::emitter::Emitter;
@@ -131,6 +133,25 @@ mod tests {
                 assert_eq!(back.seen.len(), usize::from(is_client || is_server), "{source_port} {handshake:?}");
                 assert!(!is_client || back.answers(&there, BOTH));
             }
+        }
+    }
+
+    /// HTTP/2 in clear: notices of either side, before and between a request and its response, are neither.
+    #[test]
+    fn notices_in_clear_are_left_out() {
+        let frame = |kind: u8, flags, stream: u32, length: u8| {
+            [&[0, 0, length, kind, flags][..], &stream.to_be_bytes(), &vec![9; length.into()]].concat()
+        };
+        let (ping, pong, window) = (frame(6, 0, 0, 8), frame(6, 1, 0, 8), frame(8, 0, 0, 4));
+        let mut http = Tls::new(usize::MAX);
+        for stream in [1, 3] {
+            let asked = http.asks(&frame(1, 5, stream, 60));
+            assert_eq!(asked.requests(), [BOTH]);
+            assert!(http.sends(&[window.clone(), ping.clone()].concat()).seen.is_empty());
+            assert!(http.asks(&pong).seen.is_empty());
+            assert!(http.sends(&frame(1, 4, stream, 90)).answers(&asked, BOTH), "{stream}");
+            http.receives();
+            assert!(http.asks(&window).seen.is_empty());
         }
     }
 

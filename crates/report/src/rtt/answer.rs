@@ -3,6 +3,7 @@
 use super::{Bin, Delays, Dependent, Flow, FlowResult, Order, Requests, Responses, ResultLine};
 use crate::quantiles::{self, QUANTILES};
 use crate::shape::{bins, cdf};
+use dwell_sketch::Fates;
 use dwell_sketch::distribution::Distribution;
 use dwell_sketch::estimate::Estimate;
 use dwell_sketch::rtt::Answer;
@@ -17,7 +18,7 @@ impl ResultLine {
         let fates = &answer.fates;
         // Every exchange has a request, and all of these were counted; some methods use a response more than once.
         let most = if is_all { fates.seen.max(distribution.samples()) as f64 } else { f64::INFINITY };
-        let exchanges = distribution.exchanges();
+        let exchanges = distribution.exchanges().map(|all| with_missed(all, fates));
         let share = exchanges.map_or(1.0, |all| (most / all.value).min(1.0));
         Self {
             matching: answer.series.matching.name(),
@@ -54,6 +55,13 @@ impl ResultLine {
             lines[place].cdf = cdf(&answers[place].distribution);
         }
     }
+}
+
+/// The number of exchanges, with those that may have been missed where no sample stands for others: of the requests that were
+/// not kept until their end, as many as there are responses that match nothing.
+fn with_missed(exchanges: Estimate<f64>, fates: &Fates) -> Estimate<f64> {
+    let missed = fates.unmatched.min(fates.evicted + fates.not_admitted);
+    if exchanges.is_exact() { Estimate { high: exchanges.high + missed as f64, ..exchanges } } else { exchanges }
 }
 
 /// The quantile that depends most on how ambiguous samples count, if it can double.
@@ -106,9 +114,26 @@ mod tests {
     use super::super::order::MOST_CURVES;
     use super::*;
     use crate::order::FEWEST_SAMPLES;
+    use dwell_sketch::Sample;
     use dwell_sketch::distribution::{Ambiguous, DelayStore};
-    use dwell_sketch::{Fates, Sample};
     use dwell_types::{Leg, Match, Timestamp};
+
+    /// Where every sample is one exchange, responses that match nothing may be those of requests that were not kept, as far as
+    /// there are any; where samples stand for others, their variance says it.
+    #[test]
+    fn missed_exchanges_are_in_the_interval() {
+        let missed = |fates: Fates| {
+            let Estimate { low, value, high } = with_missed(Estimate::exact(7.0), &fates);
+            assert_eq!((low, value), (7.0, 7.0));
+            high - value
+        };
+        assert_eq!(missed(Fates { unmatched: 9, ..Fates::default() }), 0.0);
+        assert_eq!(missed(Fates { evicted: 2, not_admitted: 3, ..Fates::default() }), 0.0);
+        assert_eq!(missed(Fates { unmatched: 9, evicted: 2, not_admitted: 3, ..Fates::default() }), 5.0);
+        assert_eq!(missed(Fates { unmatched: 1, evicted: 2, ..Fates::default() }), 1.0);
+        let sampled = Estimate { low: 6.0, value: 7.0, high: 8.0 };
+        assert_eq!(with_missed(sampled, &Fates { unmatched: 9, evicted: 9, ..Fates::default() }), sampled);
+    }
 
     /// Many results with few samples of great weight, and one with enough for a histogram.
     #[test]

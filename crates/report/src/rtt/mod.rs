@@ -172,11 +172,9 @@ impl ResultLine {
         Some(if self.is_complete() { 1.0 } else { (self.samples as f64 / exchanges.value).min(1.0) })
     }
 
-    /// Whether every answered request was measured, so that their number is exact, not estimated. Where requests were
-    /// dropped, responses that match nothing may be theirs.
+    /// Whether every answered request was measured, so that their number is exact, not estimated.
     pub(crate) fn is_complete(&self) -> bool {
-        let may_miss = self.requests.evicted > 0 && self.responses.unmatched > 0;
-        self.exchanges.is_some_and(|e| e.is_exact()) && !may_miss
+        self.exchanges.is_some_and(|e| e.is_exact())
     }
 
     /// Its display name: `tcp-handshake beyond 10.0.0.0/24`, `dns`.

@@ -12,16 +12,18 @@
 //! - *Tickets*: whole records of at most 300 bytes, or of at most 600 if HTTP/2's settings follow, that a server sends after a
 //!   Finished, until it has a request with which the client acknowledges any of them.
 //! - *Notices*: records of the lengths that HTTP/2's have, in the version at hand, if a Finished told it, else in any.
-//!   Requests and responses of the same lengths are not measured.
+//!   Requests and responses of the same lengths are not measured. Where HTTP/2 is not encrypted, they are told by what they are
+//!   (`http2`).
 //!
 //! Of records that are not captured the rest of a segment is taken to be one, or several as long as the last one before.
 //!
-//! **State.** The latest request of each connection with TLS: 24 bytes, in sets of four, of which a new connection replaces that
+//! **State.** The latest request of each connection with TLS or HTTP/2: 24 bytes, in sets of four, of which a new connection replaces that
 //! which asked least recently. Without it the next response must follow the request directly.
 //!
 //! **Broken by**: longer tickets; a first response as short as a ticket; a ticket or settings sent only after a request that
 //! acknowledges another ticket; ports that are used again without a SYN in the capture.
 
+use super::http2;
 use crate::packet::Tcp;
 use dwell_types::hash;
 
@@ -42,8 +44,8 @@ const LONGEST_SETTINGS: usize = 100;
 /// What a record has besides data: version 1.3; version 1.2 with the ciphers of RFC 7905, and of RFC 5288.
 const OVERHEADS: [usize; 3] = [22, 21, 29];
 /// The lengths of what asks for nothing: an alert; HTTP/2's settings acknowledged, a window raised or a stream reset, a ping, and
-/// the two before that together.
-const NOTICES: [usize; 5] = [2, 9, 13, 17, 22];
+/// settings and a window together, a window and a ping together.
+const NOTICES: [usize; 6] = [2, 9, 13, 17, 22, 30];
 
 /// Kind and length of the record that begins here, header included.
 fn header(payload: &[u8]) -> Option<(u8, usize)> {
@@ -96,16 +98,22 @@ enum Sent {
     Finished { asks: bool },
     /// What asks for nothing, and nothing else.
     Notice,
-    /// Any other record.
+    /// Any other record, or a request of HTTP/2 in clear.
     Request,
-    /// No record, or the rest of one.
+    /// Anything else, or the rest of one.
     Unknown,
 }
 
 impl Sent {
     /// Of a connection of which this is known; its name is zero if that is nothing.
     fn of(segment: &Tcp<'_>, known: &Connection) -> Self {
-        let Some((kind, length)) = header(segment.payload) else { return Self::Unknown };
+        let Some((kind, length)) = header(segment.payload) else {
+            return match segment {
+                segment if http2::is_notice(segment) => Self::Notice,
+                segment if http2::is_request(segment) => Self::Request,
+                _ => Self::Unknown,
+            };
+        };
         let second = segment.payload.get(length..).and_then(header);
         let finished = match (kind, second) {
             (CHANGE_CIPHER..=HANDSHAKE, Some((DATA, finished))) => length + finished,
@@ -121,7 +129,7 @@ impl Sent {
     }
 }
 
-/// What is known of connections with TLS.
+/// What is known of connections with TLS or HTTP/2.
 #[derive(Debug)]
 pub(in crate::pair) struct Connections {
     sets: Box<[[Connection; WAYS]]>,
@@ -263,8 +271,9 @@ impl Connections {
             return None;
         }
         let numbers = [segment.acknowledgement, segment.sequence];
-        let Some(known) = self.find(flow) else { return Some(numbers) };
-        if known.is_notice(segment) || known.may_be_tickets(segment) {
+        let is_notice = http2::is_notice(segment);
+        let Some(known) = self.find(flow) else { return (!is_notice).then_some(numbers) };
+        if is_notice || known.is_notice(segment) || known.may_be_tickets(segment) {
             if known.next[1] == segment.sequence {
                 known.next[1] = segment.end();
             }
@@ -338,7 +347,7 @@ mod tests {
     #[test]
     fn notices_have_lengths_of_their_own() {
         let of = |overheads: &[usize]| (0..=60).filter(|&length| is_notice(length, overheads)).collect::<Vec<_>>();
-        assert_eq!(of(&OVERHEADS), [23, 24, 30, 31, 34, 35, 38, 39, 42, 43, 44, 46, 51]);
-        assert_eq!(of(&OVERHEADS[..1]), [24, 31, 35, 39, 44]);
+        assert_eq!(of(&OVERHEADS), [23, 24, 30, 31, 34, 35, 38, 39, 42, 43, 44, 46, 51, 52, 59]);
+        assert_eq!(of(&OVERHEADS[..1]), [24, 31, 35, 39, 44, 52]);
     }
 }
