@@ -42,7 +42,8 @@ impl Kind {
         match self {
             Self::Fridge => 11,
             Self::Delays => 4,
-            Self::Lda | Self::Lds | Self::Flows | Self::Summary => 2,
+            Self::Summary => 3,
+            Self::Lda | Self::Lds | Self::Flows => 2,
         }
     }
 }

@@ -6,13 +6,14 @@ use dwell_sketch::estimate::Estimate;
 use dwell_sketch::lda::{self, Bank, CellSize, Lda};
 use dwell_sketch::lds;
 use dwell_sketch::summary::{
-    Combined, Cutter, FlowList, FlowMeans, Join, Joined, Message, Messages, Params, Sketch, Summary, Unusable,
+    Combined, Cutter, FlowList, FlowMeans, Join, Joined, Message, Messages, Origin, Params, Sketch, Summary, Unusable,
 };
 use dwell_types::{Crossing, FlowId, Nanos, PacketId, Timestamp, hash};
 
 const SECOND: i64 = 1_000_000_000;
 const MILLI: i64 = 1_000_000;
 const INTERVAL: Nanos = Nanos::from_secs(1);
+const ORIGIN: Origin = Origin { names: 3, sources: 4 };
 
 #[derive(Clone, Copy)]
 struct Packet {
@@ -43,7 +44,7 @@ fn stream(seed: u64, loss: f64, spread: f64) -> Vec<Packet> {
 fn params(seed: u64) -> Params {
     let banks = vec![Bank { rows: 300, probability: 0.5 }, Bank { rows: 200, probability: 0.1 }];
     let lda = lda::Params { banks, cell: CellSize::Bits128, seed };
-    Params { lda, lds: Some(lds::Params::new(4, 50, seed)) }
+    Params { lda, lds: Some(lds::Params::new(4, 50, seed)), origin: ORIGIN }
 }
 
 /// Eight flows of unequal sizes.
@@ -196,7 +197,8 @@ fn clocks_may_differ_by_any_time() {
     let small = |seen: &mut dyn Iterator<Item = (u64, i64)>| {
         let banks = vec![Bank { rows: 300, probability: 0.02 }];
         let lda = lda::Params { banks, cell: CellSize::Bits48, seed: 1 };
-        let mut cutter = Cutter::new(Params { lda, lds: None }, Nanos::new(SECOND / 5), Nanos::new(0)).unwrap();
+        let mut cutter =
+            Cutter::new(Params { lda, lds: None, origin: ORIGIN }, Nanos::new(SECOND / 5), Nanos::new(0)).unwrap();
         for (id, at) in seen {
             let at = Timestamp::from_nanos(at);
             cutter.update_flow(&Crossing { packet: PacketId(id), flow: FlowId(0), at, bytes: 100 }, 0, None);
@@ -474,6 +476,7 @@ fn files_of_messages_survive_damage() {
     let mut ends = Vec::new();
     for summary in &summaries {
         assert_eq!(Summary::from_bytes(&summary.to_bytes()).as_ref(), Ok(summary));
+        assert_eq!(summary.origin, ORIGIN);
         file.extend(Message::Summary(summary.clone()).to_bytes());
         ends.push(file.len());
     }
@@ -680,4 +683,12 @@ fn packets_out_of_order_at_a_whole_interval_cost_no_border() {
     };
     assert_eq!(cut(true), cut(false));
     assert_eq!(cut(false).len(), 20);
+}
+
+/// Points must name packets alike; which they sketch must be the same only if both have chosen.
+#[test]
+fn origins_fit() {
+    let of = |names, sources| Origin { names, sources };
+    assert!(of(1, 2).fits(of(1, 2)) && of(1, 2).fits(of(1, 0)) && of(0, 0).fits(of(0, 5)));
+    assert!(!of(1, 2).fits(of(1, 3)) && !of(1, 2).fits(of(0, 2)) && !of(0, 0).fits(of(1, 0)));
 }

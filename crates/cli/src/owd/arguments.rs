@@ -14,7 +14,8 @@ use dwell_report::facts::Parameter;
 use dwell_report::owd::Order;
 use dwell_report::plot::Image;
 use dwell_sketch::lda::Expected;
-use dwell_types::{Nanos, Prefix};
+use dwell_sketch::summary::Origin;
+use dwell_types::{Nanos, Prefix, hash};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -82,6 +83,14 @@ impl ExpectedArguments {
 }
 
 impl PointArguments {
+    /// How packets are read, for the messages of a point. With translated addresses each point may name its own.
+    pub(super) fn origin(&self) -> Origin {
+        let hash = |text: String| if text.is_empty() { 0 } else { hash::bytes(hash::start(0), text.as_bytes()) };
+        let mut from: Vec<_> = self.from.iter().filter(|_| !self.naming.nat).map(ToString::to_string).collect();
+        from.sort_unstable();
+        Origin { names: hash(self.naming.names()), sources: hash(from.join(",")) }
+    }
+
     /// How packets are identified.
     pub(super) fn reading(&self, group: Option<Grouping>) -> Reading {
         self.naming.reading(self.crossings, group)

@@ -15,7 +15,7 @@ use dwell_report::owd::{Flow, Interval, Line};
 use dwell_sketch::lda;
 use dwell_sketch::lds;
 use dwell_sketch::owd::Side;
-use dwell_sketch::summary::{Cutter, FlowList, FlowMeans, Join, Params, Shares, Sketch};
+use dwell_sketch::summary::{Cutter, FlowList, FlowMeans, Join, Origin, Params, Shares, Sketch};
 use dwell_types::{Nanos, Timestamp};
 use std::collections::BTreeMap;
 
@@ -39,7 +39,7 @@ pub(super) fn params(
     });
     let lds = lds.transpose().map_err(|error| Failure::usage(format!("--flow-bytes: {error}")))?;
     let lds = lds.map(|lds| lds::Params { weights: weights.to_vec(), ..lds });
-    Ok(Params { lda: lda::Params { seed: arguments.naming.seed, ..lda }, lds })
+    Ok(Params { lda: lda::Params { seed: arguments.naming.seed, ..lda }, lds, origin: arguments.origin() })
 }
 
 pub(super) fn cutter(params: &Params, arguments: &PointArguments, shift: Nanos) -> Result<Cutter, Failure> {
@@ -49,7 +49,7 @@ pub(super) fn cutter(params: &Params, arguments: &PointArguments, shift: Nanos) 
 /// The flag that `dwell owd` needs, after a space, to hold sketches of all packets with these parameters, and sketches
 /// of flows of so many bytes; empty if its default memory is enough.
 pub(crate) fn memory_flag(lda: lda::Params, flow_bytes: Option<usize>) -> String {
-    let Ok(sketch) = Sketch::new(Params { lda, lds: None }) else { return String::new() };
+    let Ok(sketch) = Sketch::new(Params { lda, lds: None, origin: Origin::default() }) else { return String::new() };
     let bytes = sketch.state_bytes() + flow_bytes.unwrap_or(0);
     let needed = |memory| Shares::of(memory, flow_bytes.is_some()).least_bytes(bytes);
     match units::bytes(units::MEMORY) {

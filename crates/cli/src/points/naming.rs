@@ -79,13 +79,18 @@ impl NamingArguments {
 
     /// The arguments that are not the defaults, each after a space.
     pub(crate) fn flags(&self) -> String {
-        let &Self { key, nat, payload_bytes, mtu, seed } = self;
+        let seed = if self.seed != 0 { format!(" --seed {}", self.seed) } else { String::new() };
+        self.names() + &seed
+    }
+
+    /// The same without the seed: what identifies a packet.
+    pub(crate) fn names(&self) -> String {
+        let &Self { key, nat, payload_bytes, mtu, .. } = self;
         let flags = [
             (key != Key::Inner).then(|| format!(" --key {}", key.name())),
             nat.then(|| " --nat".to_owned()),
             (payload_bytes != Settings::PAYLOAD_BYTES).then(|| format!(" --payload-bytes {payload_bytes}")),
             mtu.map(|mtu| format!(" --mtu {mtu}")),
-            (seed != 0).then(|| format!(" --seed {seed}")),
         ];
         flags.into_iter().flatten().collect()
     }

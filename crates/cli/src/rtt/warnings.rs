@@ -29,9 +29,8 @@ pub(super) struct Doubts {
     /// How many of the delays are of groups that have no line of their own, and whether the number of groups was chosen.
     ungrouped: u64,
     is_max_chosen: bool,
-    /// The method by which exchanges of repeated requests are to be left out, but which does not recognise all of them,
-    /// and how many repeats were recognised.
-    forgetful: Option<Method>,
+    /// A method that does not recognise all repeated requests, and how these are to count; and how many repeats were recognised.
+    forgetful: Option<(Method, Ambiguous)>,
     repeats: u64,
     /// By match, how many requests were dropped before their answer, and how many responses match none.
     lost: BTreeMap<&'static str, (u64, u64)>,
@@ -47,8 +46,7 @@ impl Doubts {
         Self {
             matches: arguments.matches(),
             is_max_chosen: arguments.max_groups != MAX_GROUPS,
-            forgetful: (arguments.ambiguous == Ambiguous::Drop && forgets_repeats(arguments.method))
-                .then_some(arguments.method),
+            forgetful: forgets_repeats(arguments.method).then_some((arguments.method, arguments.ambiguous)),
             is_longest_given: arguments.longest.is_some(),
             ..Self::default()
         }
@@ -145,13 +143,20 @@ impl Doubts {
         })
     }
 
-    /// Warns if exchanges of repeated requests are to be left out, but some are not recognised.
+    /// Warns if exchanges of repeated requests are to be left out, or measured from the first one, but some are not
+    /// recognised.
     pub(super) fn of_repeats(&self) -> Option<String> {
         let dropped = self.lost.values().map(|(dropped, _)| dropped).sum::<u64>();
-        let method = self.forgetful.filter(|_| dropped + self.repeats > 0)?;
+        let (method, ambiguous) = self.forgetful.filter(|_| dropped + self.repeats > 0)?;
+        let effect = match ambiguous {
+            Ambiguous::Drop => "are not left out",
+            Ambiguous::First => "are measured from a later one",
+            Ambiguous::Bounds | Ambiguous::Last => return None,
+        };
         Some(format!(
-            "--ambiguous drop: {} does not recognise every request that was sent again ({} dropped before the answer): \
-             such exchanges are not left out, and no interval shows it: use --method auto",
+            "--ambiguous {}: {} does not recognise every request that was sent again ({} dropped before the answer): \
+             such exchanges {effect}, and no interval shows it: use --method auto",
+            ambiguous.name(),
             method.name(),
             text::of(dropped, "request")
         ))

@@ -326,13 +326,15 @@ fn repeats_that_are_not_recognised_are_told() {
         let how = ["--memory", "16KiB", "--method", method, "--ambiguous", ambiguous, "--format", "json"];
         let run = rtt(&folder, &how);
         let (low, _, high) = ends(&crate::events::lines(&run.json())[0]["delay_ns"]["p99"]);
-        let words = format!("--ambiguous drop: {method} does not recognise every request that was sent again");
+        let words = format!("--ambiguous {ambiguous}: {method} does not recognise every request that was sent again");
         (low <= 990_000.0 && 990_000.0 <= high, run.err.contains(&words))
     };
     assert_eq!(run("auto", "drop"), (true, false));
     assert_eq!(run("exact", "drop"), (true, false));
+    assert!(!run("auto", "first").1);
     for method in ["fridge", "km", "mis", "hash-sample"] {
         assert_eq!((run(method, "drop"), run(method, "bounds").1), ((false, true), false), "{method}");
+        assert!(run(method, "first").1 && !run(method, "last").1, "{method}");
     }
 }
 

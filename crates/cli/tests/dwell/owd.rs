@@ -1380,3 +1380,26 @@ fn a_point_has_one_capture() {
     let run = dwell(&["owd", "a.pcap", "b1.pcap", "b2.pcap"]);
     assert!(run.code == 2 && run.err.contains("expected two captures") && run.err.contains("cat"), "{}", run.err);
 }
+
+/// Sketches of points that read packets in different ways are joined, and the report says so.
+#[test]
+fn sketches_of_packets_read_otherwise_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let [near, server] = ["one-way/near.pcap.xz", "one-way/server.pcap.xz"].map(testdata);
+    let from = "--from=10.10.0.0/16";
+    let sketch = |capture: &str, name: &str, how: &[&str]| {
+        dwell_in(folder.path(), &[&["owd", "sketch", capture, "-o", name], how].concat()).ok();
+    };
+    sketch(&near, "a", &[from]);
+    for (how, is_told) in [
+        (&[from][..], false),
+        (&["--from=10.10.0.0/17,10.10.128.0/17"], true),
+        (&[from, "--mtu=1500"], true),
+        (&[from, "--payload-bytes=20"], true),
+    ] {
+        sketch(&server, "b", how);
+        let run = dwell_in(folder.path(), &["owd", "join", "a", "b"]);
+        let words = "packets were read in different ways at the two points";
+        assert_eq!((run.code, run.err.contains(words)), (0, is_told), "{how:?}: {}", run.err);
+    }
+}

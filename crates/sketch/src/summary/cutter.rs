@@ -1,4 +1,4 @@
-use super::{Params, Sketch, Summary, SummaryError};
+use super::{Origin, Params, Sketch, Summary, SummaryError};
 use dwell_types::{Crossing, Nanos, PacketId, Timestamp, hash};
 
 /// Sketches the packets that pass one point, interval by interval.
@@ -6,6 +6,7 @@ use dwell_types::{Crossing, Nanos, PacketId, Timestamp, hash};
 pub struct Cutter {
     interval: i64,
     shift: Nanos,
+    origin: Origin,
     rank: u64,
     /// The packets before the current cut, while the cut may still move.
     closed: Sketch,
@@ -41,11 +42,12 @@ impl Cutter {
     /// Intervals of this length, which begin at whole multiples of it since the epoch; `shift` is how much later this
     /// point sees packets than the point to which the intervals refer.
     pub fn new(params: Params, interval: Nanos, shift: Nanos) -> Result<Self, SummaryError> {
-        let rank = hash::start(hash::word(hash::start(params.lda.seed), 0x0c07));
+        let (rank, origin) = (hash::start(hash::word(hash::start(params.lda.seed), 0x0c07)), params.origin);
         let open = Sketch::new(params)?;
         Ok(Self {
             interval: interval.get().max(1),
             shift,
+            origin,
             rank,
             closed: open.clone(),
             open,
@@ -131,6 +133,7 @@ impl Cutter {
             end: at,
             from: self.from,
             to: border,
+            origin: self.origin,
             sketch,
         });
         self.latest[self.number as usize % LATEST] = border;

@@ -4,6 +4,7 @@
 //! u64          number, counted from zero
 //! i64 i64      first nanosecond, and the first one after it, by the clock of its point
 //! u64 u64      names of the borders before and after it
+//! u64 u64      its origin: what identifies packets, and which are sketched
 //! u64 n        bytes of the aggregator, then the aggregator
 //! u64 n        bytes of the sketch of flows, then the sketch; zero without one
 //! u64 n        listed flows seen so far, then the packets of each as u32
@@ -16,6 +17,23 @@ use crate::codec::{CodecError, Kind, Reader, Writer};
 use crate::lda::Lda;
 use crate::lds::Lds;
 use dwell_types::Timestamp;
+
+/// How packets were read before they were sketched, as hashes: zero where nothing was chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// By what a packet is identified.
+    pub names: u64,
+    /// Which packets are sketched.
+    pub sources: u64,
+}
+
+impl Origin {
+    /// Whether packets of the other origin may be the same ones. A point may see only those that the other one has chosen.
+    pub const fn fits(self, other: Self) -> bool {
+        let is_chosen = self.sources != 0 && other.sources != 0;
+        self.names == other.names && (self.sources == other.sources || !is_chosen)
+    }
+}
 
 /// What one point saw in one interval.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +48,8 @@ pub struct Summary {
     pub from: u64,
     /// The border after it.
     pub to: u64,
+    /// How its packets were read.
+    pub origin: Origin,
     /// Its packets.
     pub sketch: Sketch,
 }
@@ -47,6 +67,8 @@ impl Summary {
         to.i64(self.end.as_nanos());
         to.u64(self.from);
         to.u64(self.to);
+        to.u64(self.origin.names);
+        to.u64(self.origin.sources);
         for part in [self.sketch.lda.to_bytes(), self.sketch.lds.as_ref().map(Lds::to_bytes).unwrap_or_default()] {
             to.u64(part.len() as u64);
             to.bytes(&part);
@@ -61,6 +83,7 @@ impl Summary {
         let number = from.u64()?;
         let [start, end] = [from.i64()?, from.i64()?].map(Timestamp::from_nanos);
         let borders = [from.u64()?, from.u64()?];
+        let origin = Origin { names: from.u64()?, sources: from.u64()? };
         let length = from.count(1)?;
         let lda = Lda::from_bytes(&from.bytes(length)?)?;
         let length = from.count(1)?;
@@ -68,7 +91,7 @@ impl Summary {
         let lds = if flows.is_empty() { None } else { Some(Lds::from_bytes(&flows)?) };
         let listed = FlowCounts::read(&mut from)?;
         from.finish()?;
-        Ok(Self { number, start, end, from: borders[0], to: borders[1], sketch: Sketch { lda, lds, listed } })
+        Ok(Self { number, start, end, from: borders[0], to: borders[1], origin, sketch: Sketch { lda, lds, listed } })
     }
 }
 

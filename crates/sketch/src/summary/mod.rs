@@ -41,7 +41,7 @@ mod cutter;
 pub use cutter::Cutter;
 // Encoding of summaries, and the messages of a file.
 mod message;
-pub use message::{Message, Messages, Summary};
+pub use message::{Message, Messages, Origin, Summary};
 // How memory is divided where both points are at hand.
 mod shares;
 pub use shares::Shares;

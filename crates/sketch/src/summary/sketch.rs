@@ -1,4 +1,4 @@
-use super::FlowCounts;
+use super::{FlowCounts, Origin};
 use crate::Foreign;
 use crate::lda::{self, Lda};
 use crate::lds::{self, Lds};
@@ -12,6 +12,8 @@ pub struct Params {
     pub lda: lda::Params,
     /// Of the sketch of flows, if any.
     pub lds: Option<lds::Params>,
+    /// How packets are read, for the messages.
+    pub origin: Origin,
 }
 
 /// Why a sketch cannot be built.
