@@ -165,6 +165,8 @@ struct FirstPackets {
     nat: bool,
     /// How much later a packet passes the receiver, by its clock, as far as known.
     later: Nanos,
+    /// Whether the next ones are the first that are examined.
+    are_first: bool,
     /// The latest packets, at most `PACKETS`, and as many before.
     young: HashMap<PacketId, Where>,
     old: HashMap<PacketId, Where>,
@@ -190,6 +192,7 @@ impl FirstPackets {
             points: Merged::new(points),
             nat,
             later: Nanos::ZERO,
+            are_first: true,
             young: HashMap::default(),
             old: HashMap::default(),
         }
@@ -211,7 +214,7 @@ impl FirstPackets {
         let begin = self.points.iter().filter_map(Point::at).max();
         for point in 0..self.points.len() {
             while self.points[point].at().is_some_and(|at| Some(at) < begin) {
-                self.take(point)?;
+                self.take(point, self.connection(point))?;
             }
         }
         Ok(())
@@ -239,23 +242,30 @@ impl FirstPackets {
         for _ in 0..PACKETS {
             let sent = |point: usize, at: Timestamp| if self.is_receiver(point) { at - self.later } else { at };
             let Some((at, next)) = self.points.next_by(sent) else { break };
-            let key = self.points[next].key().unwrap_or_default();
-            sightings.see(&key, at, self.is_receiver(next));
-            if let Some(Matched { delay, connections }) = self.take(next)? {
-                sightings.add((key.source, key.destination), at, delay);
+            let ends = self.points[next].key().map(|key| (key.source, key.destination)).unwrap_or_default();
+            let connection = self.connection(next);
+            sightings.see(ends, connection, at, self.is_receiver(next));
+            if let Some(Matched { delay, connections }) = self.take(next, connection)? {
+                sightings.add(ends, at, delay);
                 sightings.unite(connections);
             }
         }
+        self.are_first = false;
         Ok(sightings)
     }
 
-    /// Takes the next packet of a point. Returns its delay if it has been seen on both sides for the first time: of copies
+    /// The connection of the next packet of a point; zero later, when it is not asked for.
+    fn connection(&self, point: usize) -> u64 {
+        let key = self.points[point].key().filter(|_| self.are_first);
+        key.map_or(0, |key| connection(&key))
+    }
+
+    /// Takes the next packet of a point, of a connection of `own`. Returns its delay if it has been seen on both sides for the first time: of copies
     /// the first ones count.
-    fn take(&mut self, point: usize) -> Result<Option<Matched>> {
+    fn take(&mut self, point: usize, own: u64) -> Result<Option<Matched>> {
         let is_receiver = self.is_receiver(point);
         let Some(next) = self.points[point].peek() else { return Ok(None) };
         let (packet, at) = (next.crossing.packet, next.crossing.at);
-        let own = self.points[point].key().map_or(0, |key| connection(&key));
         self.points.advance(point)?;
         let here = if is_receiver { Where::Received(at, own) } else { Where::Sent(at, own) };
         let seen = self.young.entry(packet).or_insert_with(|| self.old.get(&packet).copied().unwrap_or(here));

@@ -19,12 +19,14 @@ impl Run {
         self.ends = Some((self.ends.map_or(at, |ends| ends.0), at));
     }
 
-    /// Ends the run, and keeps it if it is the longest.
-    pub(crate) fn end(&mut self, longest: &mut Self) {
+    /// Ends the run, and keeps it if it is the longest; returns whether it is.
+    pub(crate) fn end(&mut self, longest: &mut Self) -> bool {
         let run = std::mem::take(self);
-        if run.packets > longest.packets {
+        let is_longest = run.packets > longest.packets;
+        if is_longest {
             *longest = run;
         }
+        is_longest
     }
 
     /// Where a run is, if it is long.
@@ -45,11 +47,11 @@ impl Run {
 pub(crate) struct Silence {
     /// All packets of the capture.
     here: Run,
-    /// The longest time between two of them.
-    pause: Nanos,
     /// Packets of others since the last one here.
     elsewhere: Run,
+    /// Most of them between two packets here, and the time between these.
     longest: Run,
+    pause: Nanos,
 }
 
 impl Silence {
@@ -57,10 +59,11 @@ impl Silence {
         if self.here.packets == 0 {
             self.elsewhere = Run::default();
         }
-        let pause = self.here.ends.map_or(Nanos::ZERO, |(_, last)| at - last);
-        self.pause = self.pause.max(pause);
+        let last = self.here.ends.map_or(at, |(_, last)| last);
         self.here.add(at);
-        self.elsewhere.end(&mut self.longest);
+        if self.elsewhere.end(&mut self.longest) {
+            self.pause = at - last;
+        }
     }
 
     pub(crate) fn elsewhere(&mut self, at: Timestamp) {
@@ -68,7 +71,7 @@ impl Silence {
     }
 
     /// The longest run of packets of others, if it lasts so long that many should have been here during it, unlike a burst.
-    /// The longest pause here does not count, since a clock that was set may have made it.
+    /// The time between the packets before and after it does not count, since a clock that was set may have made it.
     pub(crate) fn gap(&self) -> Option<Run> {
         const LEAST_INTERVALS: i64 = 20;
         let (span, intervals) = match self.here.packets {

@@ -101,15 +101,17 @@ impl Sightings {
         Self { is_translated, ..Self::default() }
     }
 
-    /// Adds a packet seen at a point, by the sender's clock, as far as that is known.
-    pub fn see(&mut self, key: &FlowKey, at: Timestamp, is_at_receiver: bool) {
-        let (ends, connection) = ((key.source, key.destination), connection(key));
+    /// Adds a packet of a [`connection`] seen at a point, by the sender's clock, as far as that is known.
+    pub fn see(&mut self, ends: Ends, connection: u64, at: Timestamp, is_at_receiver: bool) {
         self.seen.push(Sighting { ends, connection, at, is_at_receiver });
     }
 
     /// Adds the connections of a packet that has now been seen at both points: as it was called at each.
-    pub fn unite(&mut self, connections: [u64; 2]) {
-        self.common.extend(connections);
+    pub fn unite(&mut self, [one, other]: [u64; 2]) {
+        self.common.insert(one);
+        if other != one {
+            self.common.insert(other);
+        }
     }
 
     /// Adds the delay of a packet that has now been seen at both points.
@@ -692,7 +694,7 @@ mod tests {
                 let ends = if number % 2 == 0 { (address(1), address(51)) } else { (address(51), address(1)) };
                 all.add(ends, START, Nanos::new(any(40 * seed + number)));
                 let key = FlowKey { source: ends.0, destination: ends.1, ..FlowKey::default() };
-                all.see(&key, Timestamp::from_nanos(any(number)), number % 3 == 0);
+                all.see(ends, connection(&key), Timestamp::from_nanos(any(number)), number % 3 == 0);
                 all.unite([connection(&key); 2]);
             }
             let directions = all.directions(false);
