@@ -46,7 +46,7 @@ mod both;
 mod drift;
 // How to find that out.
 mod sightings;
-pub use sightings::{Apart, Sightings, Unreached, connection};
+pub use sightings::{Bypassing, Sightings, Unreached, connection};
 
 use crate::group::{Extractor, Group, Grouping};
 use crate::observer::Frames;

@@ -5,7 +5,7 @@ use crate::doubt::FEW;
 use anyhow::Result;
 use dwell_capture::Input;
 use dwell_capture::file::Stop;
-use dwell_observe::crossing::{Apart, Directions, Sightings, Unreached, connection};
+use dwell_observe::crossing::{Bypassing, Directions, Sightings, Unreached, connection};
 use dwell_report::text;
 use dwell_types::{Nanos, PacketId, Timestamp};
 use foldhash::HashMap;
@@ -32,7 +32,7 @@ pub(crate) struct Beginning {
     /// Packets to addresses that none reached.
     unreached: Unreached,
     /// Packets of connections that pass one point only.
-    apart: Apart,
+    bypassing: Bypassing,
     /// Whether the direction of packets was to be found in captures that cannot be read twice.
     is_unexamined: bool,
 }
@@ -92,7 +92,7 @@ impl Beginning {
             ahead: first.ahead(&directions),
             waits_back: first.waits_back(&directions),
             unreached: first.unreached(&directions),
-            apart: first.apart(&directions),
+            bypassing: first.bypassing(&directions),
             is_unexamined: false,
             directions,
         }
@@ -122,7 +122,7 @@ impl Beginning {
 
     /// Warnings of packets that count as lost, and may have passed another way.
     pub(crate) fn not_lost(&self) -> impl Iterator<Item = String> {
-        self.unreached().into_iter().chain(self.apart())
+        self.unreached().into_iter().chain(self.bypassing())
     }
 
     /// A warning if a packet in a hundred goes where none arrives: these may be losses, or pass another way.
@@ -138,8 +138,8 @@ impl Beginning {
     }
 
     /// A warning if a packet in a hundred belongs to connections that pass one point in both directions, and not the other.
-    fn apart(&self) -> Option<String> {
-        let Apart { packets, sent, connections } = self.apart;
+    fn bypassing(&self) -> Option<String> {
+        let Bypassing { packets, sent, connections } = self.bypassing;
         are_many(packets, sent).then(|| {
             format!(
                 "{packets} of the first {sent} packets belong to {} that one point saw in both directions, and the other not at \

@@ -47,7 +47,7 @@ pub struct Unreached {
 
 /// Packets of connections that only one point sees, although both of their directions pass there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Apart {
+pub struct Bypassing {
     /// How many there are, of those that are measured at the point that they are sent from.
     pub packets: u64,
     /// How many these are.
@@ -315,7 +315,7 @@ impl Sightings {
 
     /// Packets of connections that only one point sees, although both of their directions pass there, and something answers
     /// them. They are not lost; but what measures packets one by one cannot know that.
-    pub fn apart(&self, directions: &Directions) -> Apart {
+    pub fn bypassing(&self, directions: &Directions) -> Bypassing {
         /// By point: measured packets that are sent there, and whether others arrive.
         #[derive(Clone, Copy, Default)]
         struct Seen {
@@ -336,15 +336,15 @@ impl Sightings {
                 None => {}
             }
         }
-        let apart = connections.iter().filter(|(connection, _)| !self.common.contains(connection));
-        let packets = apart.filter_map(|(_, points)| match points {
+        let of_one_point = connections.iter().filter(|(connection, _)| !self.common.contains(connection));
+        let packets = of_one_point.filter_map(|(_, points)| match points {
             [Some(Seen { sent, is_answered: true }), None] | [None, Some(Seen { sent, is_answered: true })] => {
                 Some(*sent)
             }
             _ => None,
         });
         let packets: Vec<u64> = packets.filter(|&packets| packets > 0).collect();
-        Apart { packets: packets.iter().sum(), sent, connections: packets.len() as u64 }
+        Bypassing { packets: packets.iter().sum(), sent, connections: packets.len() as u64 }
     }
 
     /// Packets that are measured at the point that they are sent from, at times at which they would be seen at the other
@@ -699,7 +699,7 @@ mod tests {
             }
             let directions = all.directions(false);
             let _ = (all.forward_median(&directions), all.ahead(&directions), all.waits_back(&directions));
-            assert_eq!((all.unreached(&directions).packets, all.apart(&directions).packets), (0, 0));
+            assert_eq!((all.unreached(&directions).packets, all.bypassing(&directions).packets), (0, 0));
         }
     }
 
