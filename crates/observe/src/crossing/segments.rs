@@ -19,7 +19,8 @@ const LONGEST: u32 = 8 * 65_535;
 
 /// The segments of which this one consists, whose packet has this length: more than the MTU. Each with its packet's length.
 pub(super) fn split<'a>(whole: Tcp<'a>, is_v4: bool, length: u32, mtu: u32) -> impl Iterator<Item = (Tcp<'a>, u32)> {
-    let headers = length.saturating_sub(whole.payload_length) - jumbo_header(&whole, is_v4, length);
+    let headers = length.saturating_sub(whole.payload_length);
+    let headers = headers - jumbo_header(&whole, is_v4, length, headers);
     let full = mtu.saturating_sub(headers);
     let is_long = full >= LEAST_SIZE && whole.payload_length <= LONGEST && !whole.has(Tcp::SYN);
     let size = if is_long { full } else { whole.payload_length.max(1) };
@@ -41,12 +42,12 @@ pub(super) fn split<'a>(whole: Tcp<'a>, is_v4: bool, length: u32, mtu: u32) -> i
 
 /// The bytes of the header that says how long a packet of IPv6 is if its length field cannot (hop-by-hop options, RFC 2675
 /// §2). The segments of such a packet have none.
-fn jumbo_header(whole: &Tcp<'_>, is_v4: bool, length: u32) -> u32 {
+fn jumbo_header(whole: &Tcp<'_>, is_v4: bool, length: u32, headers: u32) -> u32 {
     const IPV6: u32 = 40;
     const TCP: u32 = 20;
     const JUMBO: u32 = 8;
-    let least = IPV6 + JUMBO + TCP + whole.options.len() as u32 + whole.payload_length;
-    if !is_v4 && length > IPV6 + u32::from(u16::MAX) && length >= least { JUMBO } else { 0 }
+    let has_room = headers >= IPV6 + JUMBO + TCP + whole.options.len() as u32;
+    if !is_v4 && length > IPV6 + u32::from(u16::MAX) && has_room { JUMBO } else { 0 }
 }
 
 #[cfg(test)]
@@ -115,5 +116,7 @@ mod tests {
         // Other options of a packet that needs none for its length.
         assert_eq!(first(false, 68, 65_507), Some((1_432, 1_500)));
         assert_eq!(first(false, 68, 65_508), Some((1_440, 1_500)));
+        // A length that none is.
+        assert_eq!(first(false, 40, u32::MAX - 40), Some((u32::MAX - 40, u32::MAX)));
     }
 }
