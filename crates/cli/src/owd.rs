@@ -90,7 +90,9 @@ fn measure(arguments: &Arguments, signals: &Signals) -> Result<ExitCode, Failure
     warnings.extend(beginning.unexamined());
     warnings.extend(warnings::of(arguments, &points, &pair.paths, packets, &answer));
     let gaps = gaps.warnings(&pair.paths, &answer);
-    warnings.extend(beginning.not_lost().filter(|_| gaps.is_empty() && points.truncated().is_none()));
+    let is_whole = points.truncated().is_none();
+    warnings.extend(beginning.unreached().filter(|_| is_whole));
+    warnings.extend(beginning.bypassing().filter(|_| is_whole && gaps.is_empty()));
     warnings.extend(gaps);
     warnings.extend(signals.warning(points.is_stopped()));
     warnings.extend(outputs.samples.warning());

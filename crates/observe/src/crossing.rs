@@ -269,26 +269,25 @@ impl Crossings {
     /// Hashes type and code, then the bytes after the checksum; with `nat` neither the identifier of echoes nor
     /// addresses, ports and checksum of a quoted packet.
     fn icmp(&mut self, state: u64, protocol: u8, message: &[u8], is_cut: bool) -> u64 {
-        /// Length of the part of the transport header that is always quoted (RFC 792).
-        const CERTAIN: usize = 8;
         let (kind, rest) = message.split_at(message.len().min(2));
         if !self.settings.nat {
             let state = self.bytes(hash::bytes(state, kind), rest.get(2..).unwrap_or_default(), is_cut);
-            let Some(Quoted { transport, .. }) = quoted(protocol, message).filter(|_| protocol == protocol::ICMPV6)
-            else {
-                return state;
+            return match quoted(protocol, message) {
+                // Those of one flow begin with equal headers.
+                Some(packet) if protocol == protocol::ICMPV6 => {
+                    self.cut += u64::from(is_cut && packet.is_short());
+                    hash::bytes(state, packet.transport)
+                }
+                _ => state,
             };
-            // Quoted packets of one flow begin with equal headers.
-            self.cut += u64::from(is_cut && transport.len() < CERTAIN);
-            return hash::bytes(state, transport.get(..CERTAIN).unwrap_or(transport));
         }
-        let Some(Quoted { identification, protocol, transport }) = quoted(protocol, message) else {
+        let Some(packet @ Quoted { identification, protocol, transport }) = quoted(protocol, message) else {
             return self.unchanged(state, protocol, message, is_cut);
         };
-        self.cut += u64::from(is_cut && transport.len() < CERTAIN);
+        self.cut += u64::from(is_cut && packet.is_short());
         let packet = u64::from(identification) << 8 | u64::from(protocol);
         let state = hash::absorb(hash::bytes(state, kind), packet);
-        self.unchanged(state, protocol, transport.get(..CERTAIN).unwrap_or(transport), false)
+        self.unchanged(state, protocol, transport, false)
     }
 
     /// Hashes the first bytes of a transport header and its payload, without the fields that change on the way.
@@ -365,7 +364,21 @@ struct Quoted<'a> {
     /// Zero with IPv6.
     identification: u16,
     protocol: u8,
+    /// The part of its transport header that is always quoted, as far as captured.
     transport: &'a [u8],
+}
+
+impl<'a> Quoted<'a> {
+    /// Length of that part (RFC 792).
+    const CERTAIN: usize = 8;
+
+    fn new(identification: u16, protocol: u8, transport: &'a [u8]) -> Self {
+        Self { identification, protocol, transport: transport.get(..Self::CERTAIN).unwrap_or(transport) }
+    }
+
+    const fn is_short(&self) -> bool {
+        self.transport.len() < Self::CERTAIN
+    }
 }
 
 /// The packet that an ICMP message quotes, if it is an error (RFC 792; RFC 4443: those below 128).
@@ -373,13 +386,13 @@ fn quoted(protocol: u8, message: &[u8]) -> Option<Quoted<'_>> {
     const HEADER: usize = 8;
     let (&kind, packet) = (message.first()?, message.get(HEADER..)?);
     if protocol == protocol::ICMPV6 {
-        let header: &[u8; 40] = packet.first_chunk()?;
-        return (kind < 128).then(|| Quoted { identification: 0, protocol: header[6], transport: &packet[40..] });
+        let (header, transport) = packet.split_first_chunk::<40>()?;
+        return (kind < 128).then(|| Quoted::new(0, header[6], transport));
     }
     let header: &[u8; 20] = packet.first_chunk()?;
     let transport = packet.get(usize::from(header[0] & 0xf) * 4..)?;
     let identification = u16::from_be_bytes([header[4], header[5]]);
-    matches!(kind, 3..=5 | 11 | 12).then_some(Quoted { identification, protocol: header[9], transport })
+    matches!(kind, 3..=5 | 11 | 12).then(|| Quoted::new(identification, header[9], transport))
 }
 
 fn is_precision_time(flow: &FlowKey) -> bool {

@@ -3,7 +3,7 @@
 use super::Outputs;
 use super::arguments::JoinArguments;
 use super::sketches::{describe_sketch, flows};
-use super::warnings::{foreign, of_joined, of_results};
+use super::warnings::{foreign, of_joined, of_results, read_otherwise};
 use crate::Failure;
 use anyhow::{Context, Result, bail};
 use dwell_capture::{CaptureFile, Name};
@@ -28,7 +28,7 @@ pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
     let is_whole = warnings.is_empty();
     let first = &sent[0].sketch;
     let foreign = foreign(first, &received[0].sketch);
-    let is_read_alike = sent[0].origin.fits(received[0].origin);
+    let read_otherwise = read_otherwise(sent[0].origin, received[0].origin);
     let lengths = [&sent, &received].map(|summaries| usual_length(summaries));
     let numbers = [&sent, &received].map(Vec::len);
     let has_flows = first.lds.is_some();
@@ -57,13 +57,7 @@ pub(super) fn join(arguments: &JoinArguments) -> Result<ExitCode, Failure> {
     } else {
         warnings.extend(of_joined(&line, span, is_whole.then_some((numbers, lengths))));
     }
-    if !is_read_alike {
-        warnings.push(
-            "packets were read in different ways at the two points (--from, --nat, --mtu, --payload-bytes and --key must be the \
-             same): those that one of them leaves out, or names otherwise, count as lost or never sent"
-                .to_owned(),
-        );
-    }
+    warnings.extend(read_otherwise);
     warnings.extend(of_results(&total, has_flows.then_some((&means, &list))));
 
     let mut outputs = Outputs::open(&arguments.output, None, None, arguments.intervals)?;

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 // Those of sketches.
 mod sketches;
-pub(super) use sketches::{foreign, not_listed, of_joined, of_results};
+pub(super) use sketches::{foreign, not_listed, of_joined, of_results, read_otherwise};
 
 /// Warnings about an answer of `dwell owd`; `packets` are those that were seen at the points.
 pub(super) fn of(

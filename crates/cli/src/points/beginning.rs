@@ -108,7 +108,7 @@ impl Beginning {
 
     /// All warnings, where packets that do not arrive count as lost.
     pub(crate) fn warnings(&self) -> impl Iterator<Item = String> {
-        self.unexamined().into_iter().chain(self.not_lost())
+        [self.unexamined(), self.unreached(), self.bypassing()].into_iter().flatten()
     }
 
     /// A warning if all packets were taken to go forward unseen.
@@ -120,13 +120,8 @@ impl Beginning {
         })
     }
 
-    /// Warnings of packets that count as lost, and may have passed another way.
-    pub(crate) fn not_lost(&self) -> impl Iterator<Item = String> {
-        self.unreached().into_iter().chain(self.bypassing())
-    }
-
     /// A warning if a packet in a hundred goes where none arrives: these may be losses, or pass another way.
-    fn unreached(&self) -> Option<String> {
+    pub(crate) fn unreached(&self) -> Option<String> {
         let Unreached { packets, sent, addresses } = self.unreached;
         are_many(packets, sent).then(|| {
             format!(
@@ -138,7 +133,7 @@ impl Beginning {
     }
 
     /// A warning if a packet in a hundred belongs to connections that pass one point in both directions, and not the other.
-    fn bypassing(&self) -> Option<String> {
+    pub(crate) fn bypassing(&self) -> Option<String> {
         let Bypassing { packets, sent, connections } = self.bypassing;
         are_many(packets, sent).then(|| {
             format!(
@@ -165,8 +160,6 @@ struct FirstPackets {
     nat: bool,
     /// How much later a packet passes the receiver, by its clock, as far as known.
     later: Nanos,
-    /// Whether the next ones are the first that are examined.
-    are_first: bool,
     /// The latest packets, at most `PACKETS`, and as many before.
     young: HashMap<PacketId, Where>,
     old: HashMap<PacketId, Where>,
@@ -192,7 +185,6 @@ impl FirstPackets {
             points: Merged::new(points),
             nat,
             later: Nanos::ZERO,
-            are_first: true,
             young: HashMap::default(),
             old: HashMap::default(),
         }
@@ -250,18 +242,16 @@ impl FirstPackets {
                 sightings.unite(connections);
             }
         }
-        self.are_first = false;
         Ok(sightings)
     }
 
-    /// The connection of the next packet of a point; zero later, when it is not asked for.
+    /// The connection of the next packet of a point; zero in a log.
     fn connection(&self, point: usize) -> u64 {
-        let key = self.points[point].key().filter(|_| self.are_first);
-        key.map_or(0, |key| connection(&key))
+        self.points[point].key().map_or(0, |key| connection(&key))
     }
 
-    /// Takes the next packet of a point, of a connection of `own`. Returns its delay if it has been seen on both sides for the first time: of copies
-    /// the first ones count.
+    /// Takes the next packet of a point, which is of its `own` connection there. Returns its delay if it has been seen on
+    /// both sides for the first time: of copies the first ones count.
     fn take(&mut self, point: usize, own: u64) -> Result<Option<Matched>> {
         let is_receiver = self.is_receiver(point);
         let Some(next) = self.points[point].peek() else { return Ok(None) };

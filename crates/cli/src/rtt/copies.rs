@@ -6,8 +6,9 @@ use dwell_sketch::owd::DUPLICATE_WINDOW;
 use dwell_types::{Frame, LinkType, PacketId, Timestamp};
 use foldhash::HashMap;
 
-/// Finds packets that were captured twice, among the first ones of a run, also with translated addresses. A copy of a request that comes before the
-/// response shows in the report; one that comes later is taken for another request, which a later packet answers.
+/// Finds packets that were captured twice, among the first ones of a run, also with translated addresses. A copy of a
+/// request that comes before the response shows in the report; one that comes later is taken for another request, which a
+/// later packet answers.
 pub(super) struct Copies {
     crossings: Crossings,
     /// When each packet was last seen.

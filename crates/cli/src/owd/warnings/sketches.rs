@@ -5,7 +5,7 @@ use crate::doubt::{CAPTURED_TWICE, FEW};
 use dwell_report::facts::Span;
 use dwell_report::owd::Line;
 use dwell_sketch::lds::Lds;
-use dwell_sketch::summary::{Combined, FlowList, FlowMeans, Sketch};
+use dwell_sketch::summary::{Combined, FlowList, FlowMeans, Origin, Sketch};
 use dwell_types::Nanos;
 
 /// Warns of sketches of intervals of this length that could not be joined, or have no delays; `doubt` is what delays say.
@@ -44,6 +44,15 @@ pub(in crate::owd) fn foreign(sent: &Sketch, received: &Sketch) -> Option<String
     (ours != theirs).then(|| {
         "the sketches were made with different parameters: --sketch-bytes, --packets-per-interval, --loss, --longest, \
          --flows, --flow-bytes and --weights must be the same at both points"
+            .to_owned()
+    })
+}
+
+/// Warns if the two points read packets in different ways.
+pub(in crate::owd) fn read_otherwise(sent: Origin, received: Origin) -> Option<String> {
+    (!sent.fits(received)).then(|| {
+        "packets were read in different ways at the two points (--from, --nat, --mtu, --payload-bytes and --key must be the \
+         same): those that one of them leaves out, or names otherwise, count as lost or never sent"
             .to_owned()
     })
 }

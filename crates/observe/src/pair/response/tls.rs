@@ -17,8 +17,8 @@
 //!
 //! Of records that are not captured the rest of a segment is taken to be one, or several as long as the last one before.
 //!
-//! **State.** The latest request of each connection with TLS or HTTP/2: 24 bytes, in sets of four, of which a new connection replaces that
-//! which asked least recently. Without it the next response must follow the request directly.
+//! **State.** The latest request of each connection with TLS or HTTP/2: 24 bytes, in sets of four, of which a new connection
+//! replaces that which asked least recently. Without it the next response must follow the request directly.
 //!
 //! **Broken by**: longer tickets; a first response as short as a ticket; a ticket or settings sent only after a request that
 //! acknowledges another ticket; ports that are used again without a SYN in the capture.
